@@ -1,0 +1,52 @@
+/** One JSON object per line, with constant messages and variable fields, so that logs can be searched and counted. */
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  /** What an operator would want to read after an incident. */
+  info(message: string, fields?: LogFields): void;
+  /** The rest: shown from verbosity 4 on. */
+  debug(message: string, fields?: LogFields): void;
+  with(fields: LogFields): Logger;
+}
+
+/** `--v` of 2.x: 1 and 2 are for production, 4 shows every operation. */
+const debugVerbosity = 4;
+
+export function jsonLogger(write: (line: string) => void, verbosity: number, context: LogFields = {}): Logger {
+  const emit = (level: string, message: string, fields: LogFields) => {
+    const entry = { time: new Date().toISOString(), level, message, ...context, ...fields };
+    write(`${JSON.stringify(entry, printable)}\n`);
+  };
+  return {
+    info: (message, fields = {}) => emit("info", message, fields),
+    debug: (message, fields = {}) => {
+      if (verbosity >= debugVerbosity) emit("debug", message, fields);
+    },
+    with: (fields) => jsonLogger(write, verbosity, { ...context, ...fields }),
+  };
+}
+
+/** JSON drops errors, sets, maps and bigints to `{}` or throws; an operator needs their content. */
+function printable(_key: string, value: unknown): unknown {
+  if (value instanceof Error) return describeError(value);
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Set) return [...value];
+  if (value instanceof Map) return Object.fromEntries(value);
+  return value;
+}
+
+/** An error and its causes on one line, outermost first. */
+export function describeError(error: unknown): string {
+  const parts: string[] = [];
+  for (let at: unknown = error; at !== undefined && parts.length < 8; at = at instanceof Error ? at.cause : undefined) {
+    parts.push(at instanceof Error ? at.message : String(at));
+  }
+  return parts.join(": ");
+}
+
+export const silentLogger: Logger = {
+  info: () => undefined,
+  debug: () => undefined,
+  with: () => silentLogger,
+};

@@ -1,0 +1,31 @@
+import { defineConfig } from "vitest/config";
+
+/** The four rings of test/README.md; each proves what the inner one cannot. */
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts"] } },
+      { test: { name: "wire", include: ["test/wire/**/*.test.ts"], testTimeout: 60_000 } },
+      {
+        test: {
+          name: "cluster",
+          include: ["test/cluster/**/*.test.ts"],
+          globalSetup: ["test/support/cluster-lab.ts"],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "node",
+          include: ["test/node/**/*.test.ts"],
+          globalSetup: ["test/support/node-lab.ts"],
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
