@@ -1,4 +1,5 @@
 /** One JSON object per line, with constant messages and variable fields, so that logs can be searched and counted. */
+import { inspect } from "node:util";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -40,7 +41,7 @@ function printable(_key: string, value: unknown): unknown {
 export function describeError(error: unknown): string {
   const parts: string[] = [];
   for (let at: unknown = error; at !== undefined && parts.length < 8; at = at instanceof Error ? at.cause : undefined) {
-    parts.push(at instanceof Error ? at.message : String(at));
+    parts.push(at instanceof Error ? at.message : inspect(at));
   }
   return parts.join(": ");
 }
