@@ -11,7 +11,10 @@ use mountpoint_s3_fs::fs::TimeToLive;
 use mountpoint_s3_fs::s3::{Bucket, Prefix, S3Path, S3PathError};
 
 /// Printed by `--version`; the second part keeps a log from being taken for one of the official program.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (lab build on mountpoint-s3-fs 0.11.0)");
+pub const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (lab build on mountpoint-s3-fs 0.11.0)"
+);
 
 const MIB: u64 = 1024 * 1024;
 const DEFAULT_PART_SIZE: u64 = 8 * MIB;
@@ -269,7 +272,10 @@ impl CacheArgs {
         let Some(Source { path, .. }) = &self.cache_xz else {
             return Ok(None);
         };
-        ensure!(path.prefix.as_str().is_empty(), "--cache-xz takes a bucket without a prefix");
+        ensure!(
+            path.prefix.as_str().is_empty(),
+            "--cache-xz takes a bucket without a prefix"
+        );
         Ok(Some(&path.bucket))
     }
 }
@@ -305,7 +311,11 @@ mod tests {
     use super::*;
 
     fn parse(flags: &str) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(["mount-s3", "bucket", "/mnt"].into_iter().chain(flags.split_whitespace()))
+        Cli::try_parse_from(
+            ["mount-s3", "bucket", "/mnt"]
+                .into_iter()
+                .chain(flags.split_whitespace()),
+        )
     }
 
     #[test]
@@ -338,7 +348,8 @@ mod tests {
     fn joins_bucket_and_prefix() {
         let path = parse("--prefix a/b/").unwrap().s3_path().unwrap();
         assert_eq!(path.bucket_description(), "prefix a/b/ of bucket bucket");
-        let uri = Cli::try_parse_from(["mount-s3", "s3://bucket/a/", "/mnt", "--prefix", "b/"]).unwrap();
+        let uri =
+            Cli::try_parse_from(["mount-s3", "s3://bucket/a/", "/mnt", "--prefix", "b/"]).unwrap();
         assert!(uri.s3_path().is_err());
         assert!(Cli::try_parse_from(["mount-s3", "s3://bucket/a", "/mnt"]).is_err());
     }

@@ -9,8 +9,12 @@ use mountpoint_s3_client::config::{AddressingStyle, S3ClientAuthConfig, TlsConfi
 use mountpoint_s3_client::instance_info::InstanceInfo;
 use mountpoint_s3_client::user_agent::UserAgent;
 use mountpoint_s3_fs::autoconfigure;
-use mountpoint_s3_fs::memory::{CandidateSize, MINIMUM_MEM_LIMIT, PagedPool, effective_total_memory};
-use mountpoint_s3_fs::s3::config::{ClientConfig, MemoryLimitSetting, PartConfig, TargetThroughputSetting};
+use mountpoint_s3_fs::memory::{
+    CandidateSize, MINIMUM_MEM_LIMIT, PagedPool, effective_total_memory,
+};
+use mountpoint_s3_fs::s3::config::{
+    ClientConfig, MemoryLimitSetting, PartConfig, TargetThroughputSetting,
+};
 use mountpoint_s3_fs::s3::{S3Path, S3Personality};
 
 use crate::cli::{BucketType, Cli, ClientArgs, CredentialArgs};
@@ -53,7 +57,11 @@ pub fn connect(cli: &Cli, path: &S3Path) -> Result<Connection> {
         Some(BucketType::Directory) => S3Personality::ExpressOneZone,
         None => S3Personality::infer_from_bucket(&path.bucket, &client.endpoint_config()),
     };
-    Ok(Connection { client, pool, personality })
+    Ok(Connection {
+        client,
+        pool,
+        personality,
+    })
 }
 
 fn config(cli: &Cli, part_config: PartConfig) -> ClientConfig {
@@ -105,7 +113,9 @@ fn throughput(args: &ClientArgs, instance: &InstanceInfo) -> TargetThroughputSet
         None => match autoconfigure::network_throughput(instance) {
             Ok(gbps) => TargetThroughputSetting::Instance { gbps },
             Err(error) => {
-                tracing::warn!("network throughput is unknown, set --maximum-throughput-gbps: {error:#}");
+                tracing::warn!(
+                    "network throughput is unknown, set --maximum-throughput-gbps: {error:#}"
+                );
                 TargetThroughputSetting::Default
             }
         },
@@ -125,5 +135,7 @@ fn user_agent(args: &ClientArgs, instance: &InstanceInfo) -> UserAgent {
 
 fn ca_bundle(args: &ClientArgs) -> Option<PathBuf> {
     let from_environment = || env::var_os("AWS_CA_BUNDLE").filter(|value| !value.is_empty());
-    args.ca_bundle.clone().or_else(|| from_environment().map(PathBuf::from))
+    args.ca_bundle
+        .clone()
+        .or_else(|| from_environment().map(PathBuf::from))
 }

@@ -27,7 +27,11 @@ fn main() -> Result<()> {
     tracing::info!("mount-s3 {VERSION}");
     tracing::debug!("{cli:?}");
     let session = serve::start(&cli)?;
-    println!("{} is mounted at {}", cli.s3_path()?.bucket_description(), cli.mount_point.display());
+    println!(
+        "{} is mounted at {}",
+        cli.s3_path()?.bucket_description(),
+        cli.mount_point.display()
+    );
     session.join().context("failed to join session")
 }
 
@@ -36,10 +40,21 @@ fn log_filter(args: &LogArgs) -> String {
     if args.no_log {
         return "off".to_owned();
     }
-    let level = if args.debug { "debug" } else { "warn,mountpoint_s3=info,mount_s3=info" };
+    let level = if args.debug {
+        "debug"
+    } else {
+        "warn,mountpoint_s3=info,mount_s3=info"
+    };
     let crt = if args.debug_crt { "debug" } else { "off" };
-    let metrics = if args.log_metrics || args.debug { "info" } else { "off" };
-    format!("{level},{AWSCRT_LOG_TARGET}={crt},{}={metrics}", metrics::TARGET_NAME)
+    let metrics = if args.log_metrics || args.debug {
+        "info"
+    } else {
+        "off"
+    };
+    format!(
+        "{level},{AWSCRT_LOG_TARGET}={crt},{}={metrics}",
+        metrics::TARGET_NAME
+    )
 }
 
 fn otlp(args: &LogArgs) -> Option<MetricsConfig> {

@@ -13,7 +13,8 @@ use mountpoint_s3_fs::fuse::config::{FuseOptions, FuseSessionConfig, MountPoint}
 use mountpoint_s3_fs::fuse::session::FuseSession;
 use mountpoint_s3_fs::s3::S3Personality;
 use mountpoint_s3_fs::{
-    MountpointConfig, Runtime, S3FilesystemConfig, ServerSideEncryption, Superblock, SuperblockConfig,
+    MountpointConfig, Runtime, S3FilesystemConfig, ServerSideEncryption, Superblock,
+    SuperblockConfig,
 };
 
 use crate::cli::{BucketArgs, CacheArgs, Cli, UploadChecksums};
@@ -27,7 +28,11 @@ pub fn start(cli: &Cli) -> Result<FuseSession> {
     let sse = encryption(&cli.bucket)?;
     let mount_point = session_config.mount_point().to_string();
 
-    let Connection { client, pool, personality } = connect(cli, &path)?;
+    let Connection {
+        client,
+        pool,
+        personality,
+    } = connect(cli, &path)?;
     let fs_config = file_system_config(cli, sse.clone(), personality);
     let shared_cache = cli.cache.shared_bucket()?.map(|cache| {
         ExpressDataCacheConfig::new(cache, &path.bucket)
@@ -84,10 +89,17 @@ fn encryption(args: &BucketArgs) -> Result<ServerSideEncryption> {
         args.sse_kms_key_id.is_none() || args.sse.as_deref() != Some("AES256"),
         "--sse-kms-key-id cannot be combined with --sse AES256"
     );
-    Ok(ServerSideEncryption::new(args.sse.clone(), args.sse_kms_key_id.clone()))
+    Ok(ServerSideEncryption::new(
+        args.sse.clone(),
+        args.sse_kms_key_id.clone(),
+    ))
 }
 
-fn file_system_config(cli: &Cli, sse: ServerSideEncryption, personality: S3Personality) -> S3FilesystemConfig {
+fn file_system_config(
+    cli: &Cli,
+    sse: ServerSideEncryption,
+    personality: S3Personality,
+) -> S3FilesystemConfig {
     let (mount, bucket) = (&cli.mount, &cli.bucket);
     let defaults = S3FilesystemConfig::default();
     S3FilesystemConfig {

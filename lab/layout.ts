@@ -1,0 +1,56 @@
+/** Where a lab keeps its files and which addresses it uses; a pure function of its name. */
+import { join } from "node:path";
+
+export interface Layout {
+  readonly name: string;
+  /** Everything the lab writes; removed with it. */
+  readonly state: string;
+  /** Prefix of the names of its cgroups. */
+  readonly cgroups: string;
+  readonly logs: string;
+  readonly pki: string;
+  readonly kubeconfig: string;
+  readonly s3Socket: string;
+}
+
+const home = "/var/lib/s3-csi-lab";
+
+export const labsDirectory = home;
+
+export function layoutOf(name: string): Layout {
+  const state = join(home, name);
+  return {
+    name,
+    state,
+    cgroups: `s3-csi-lab-${name}.`,
+    logs: join(state, "logs"),
+    pki: join(state, "pki"),
+    kubeconfig: join(state, "kubeconfig"),
+    s3Socket: join(state, "s3.sock"),
+  };
+}
+
+/** Labs never meet on a wire, so all of them use the same addresses. */
+export const network = {
+  hub: "10.77.0.1",
+  apiPort: 6443,
+  s3Port: 7070,
+  services: "10.96.0.0/16",
+  pods: "10.244.0.0/16",
+} as const;
+
+export interface NodeAddress {
+  readonly name: string;
+  readonly index: number;
+  readonly address: string;
+  readonly podRange: string;
+}
+
+export function nodeAddress(index: number): NodeAddress {
+  return {
+    name: `worker-${index}`,
+    index,
+    address: `10.77.0.${10 + index}`,
+    podRange: `10.244.${index}.0/24`,
+  };
+}
