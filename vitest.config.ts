@@ -4,8 +4,20 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "unit", include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts"] } },
-      { test: { name: "wire", include: ["test/wire/**/*.test.ts"], testTimeout: 60_000 } },
+      {
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts", "test/chart/**/*.test.ts"],
+        },
+      },
+      {
+        test: {
+          name: "wire",
+          include: ["test/wire/**/*.test.ts"],
+          globalSetup: ["test/wire/native-setup.ts"],
+          testTimeout: 60_000,
+        },
+      },
       {
         test: {
           name: "cluster",

@@ -112,13 +112,14 @@ export class LabNode {
   }
 }
 
-/** NSpid lists a process's pid in every pid namespace it is in, outermost first; the node's own is one below the hub's. */
 function pidSeenFrom(hub: ProcessId, init: ProcessId): number {
-  const pids = (id: ProcessId) => {
-    const line = readFileSync(`/proc/${id.pid}/status`, "utf8").match(/^NSpid:\s+(.*)$/m)?.[1] ?? "";
-    return line.split(/\s+/).map(Number);
-  };
-  const seen = pids(init)[pids(hub).length - 1];
+  const seen = pidsOf(init)[pidsOf(hub).length - 1];
   if (seen === undefined) throw new Error("the node's init process is not below the hub's");
   return seen;
+}
+
+/** NSpid lists a process's pid in every pid namespace it is in, outermost first; the node's own is one below the hub's. */
+function pidsOf({ pid }: ProcessId): readonly number[] {
+  const line = readFileSync(`/proc/${pid}/status`, "utf8").match(/^NSpid:\s+(.*)$/m)?.[1] ?? "";
+  return line.split(/\s+/).map(Number);
 }

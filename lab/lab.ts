@@ -108,6 +108,10 @@ export class Lab {
     throw new Problem(`there is no component "${name}"`, `use one of: ${all.map((one) => one.name).join(", ")}`);
   }
 
+  componentNames(): readonly string[] {
+    return this.#all.map((component) => component.name);
+  }
+
   node(name: string): LabNode {
     const found = this.nodes.find((node) => node.name === name);
     if (found !== undefined) return found;

@@ -3,6 +3,17 @@ import { createHash } from "node:crypto";
 
 export const driverName = "s3.csi.scality.com";
 
+/** The custom resource; 2.x serves the same group, version and kind. */
+export const attachmentApi = {
+  group: driverName,
+  version: "v2",
+  kind: "MountpointS3PodAttachment",
+  plural: "mountpoints3podattachments",
+} as const;
+
+/** Where Mountpoint Pods live unless the chart says otherwise. */
+export const defaultMountpointNamespace = "mount-s3";
+
 export type PodUid = string & { readonly __brand: "PodUid" };
 export type PodName = string & { readonly __brand: "PodName" };
 export type NodeName = string & { readonly __brand: "NodeName" };
@@ -39,7 +50,16 @@ export const comm = {
   credentials: "credentials",
 } as const;
 
+/** Where a Mountpoint Pod with a cache volume has it. */
+export const cacheContainerPath = "/cache";
+
+/** The only other place in which a Mountpoint Pod can write, and its working directory. */
+export const scratch = { volume: "scratch", containerPath: "/tmp" } as const;
+
 export const mountpointContainer = "mountpoint";
+
+/** The program of the image that Mountpoint Pods run. */
+export const mounterCommand = "/bin/scality-s3-csi-mounter";
 
 /**
  * The same workload and volume always give the same name, so creation can be repeated after a crash.

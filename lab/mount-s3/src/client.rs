@@ -90,10 +90,12 @@ fn config(cli: &Cli, part_config: PartConfig) -> ClientConfig {
 }
 
 fn auth(args: &CredentialArgs) -> S3ClientAuthConfig {
-    match &args.profile {
-        _ if args.no_sign_request => S3ClientAuthConfig::NoSigning,
-        Some(profile) => S3ClientAuthConfig::Profile(profile.clone()),
-        None => S3ClientAuthConfig::Default,
+    if args.no_sign_request {
+        S3ClientAuthConfig::NoSigning
+    } else if let Some(profile) = &args.profile {
+        S3ClientAuthConfig::Profile(profile.clone())
+    } else {
+        S3ClientAuthConfig::Default
     }
 }
 

@@ -1,0 +1,60 @@
+{{/* The name of the driver: CSI driver, API group, and prefix of labels and annotations. */}}
+{{- define "s3-csi.driverName" -}}
+s3.csi.scality.com
+{{- end }}
+
+{{- define "s3-csi.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* What a Deployment or DaemonSet finds its Pods by, beside its own `app`. Immutable, and the same as in 2.x. */}}
+{{- define "s3-csi.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "s3-csi.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "s3-csi.labels" -}}
+{{ include "s3-csi.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: csi-driver
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.customLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Not empty if the tag is that of a release 1.x or 2.x, which `helm upgrade --reuse-values` brings along. */}}
+{{- define "s3-csi.staleTag" -}}
+{{- if regexMatch "^v?[12]\\.[0-9]+\\.[0-9]+$" (toString .Values.image.tag) }}{{ .Values.image.tag }}{{ end }}
+{{- end }}
+
+{{- define "s3-csi.image" -}}
+{{- $default := printf "v%s" .Chart.AppVersion -}}
+{{- $tag := ternary $default (default $default .Values.image.tag) (ne (include "s3-csi.staleTag" .) "") -}}
+{{- printf "%s%s:%v" (default "" .Values.image.containerRegistry) .Values.image.repository $tag }}
+{{- end }}
+
+{{/* The legacy values below `node` win: who still has them set means them. */}}
+{{- define "s3-csi.endpointUrl" -}}
+{{- default .Values.s3.endpointUrl .Values.node.s3EndpointUrl }}
+{{- end }}
+
+{{- define "s3-csi.region" -}}
+{{- default .Values.s3.region .Values.node.s3Region }}
+{{- end }}
+
+{{/* Directory of the driver on the host. */}}
+{{- define "s3-csi.pluginDir" -}}
+{{ trimSuffix "/" .Values.node.kubeletPath }}/plugins/{{ include "s3-csi.driverName" . }}
+{{- end }}
+
+{{/* Takes the map itself. Empty entries are left out: the platform then chooses. */}}
+{{- define "s3-csi.seLinuxOptions" -}}
+{{- $given := dict -}}
+{{- range $key, $value := . }}{{ if $value }}{{ $given = set $given $key $value }}{{ end }}{{ end -}}
+{{- with $given -}}
+seLinuxOptions:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

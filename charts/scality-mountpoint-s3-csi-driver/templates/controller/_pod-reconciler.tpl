@@ -1,0 +1,40 @@
+{{/* The Pod Reconciler: which Mountpoint Pods should exist. */}}
+{{- define "s3-csi.podReconciler" -}}
+- name: s3-pod-reconciler
+  image: {{ include "s3-csi.image" . }}
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  command: [/bin/scality-csi-controller]
+  args:
+    - --health-port=9809
+  env:
+    - name: MOUNTPOINT_NAMESPACE
+      value: {{ .Values.mountpointPod.namespace | quote }}
+    - name: MOUNTPOINT_IMAGE
+      value: {{ include "s3-csi.image" . | quote }}
+    - name: MOUNTPOINT_IMAGE_PULL_POLICY
+      value: {{ .Values.image.pullPolicy | quote }}
+    - name: MOUNTPOINT_PRIORITY_CLASS_NAME
+      value: {{ .Values.mountpointPod.priorityClassName | quote }}
+    {{- with .Values.node.mountpointVersion }}
+    - name: MOUNTPOINT_VERSION
+      value: {{ . | quote }}
+    {{- end }}
+  ports:
+    - name: healthz
+      containerPort: 9809
+  livenessProbe:
+    httpGet:
+      path: /healthz
+      port: healthz
+    initialDelaySeconds: 10
+    periodSeconds: 10
+    timeoutSeconds: 3
+    failureThreshold: 5
+  readinessProbe:
+    httpGet:
+      path: /healthz
+      port: healthz
+    periodSeconds: 5
+    timeoutSeconds: 3
+  {{- include "s3-csi.controllerContainer" . | nindent 2 }}
+{{- end }}

@@ -1,0 +1,17 @@
+{{- define "s3-csi.nodeTolerations" -}}
+{{- if .Values.node.tolerateAllTaints }}
+- operator: Exists
+{{- else if .Values.node.defaultTolerations }}
+- key: CriticalAddonsOnly
+  operator: Exists
+# The taint that keeps workloads away until the node plugin runs, whatever its effect.
+- key: {{ include "s3-csi.driverName" . }}/agent-not-ready
+  operator: Exists
+- operator: Exists
+  effect: NoExecute
+  tolerationSeconds: 300
+{{- end }}
+{{- with .Values.node.tolerations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,89 @@
+/** `./dev test`: the static checks and the four rings, each of which also runs alone. */
+import { join } from "node:path";
+import { checkout, driverImage, supportImages } from "../images.ts";
+import { installDriver, loadImages } from "../install-driver.ts";
+import { Lab } from "../lab.ts";
+import { checkMachine } from "../machine.ts";
+import { buildParts, type Parts } from "../parts.ts";
+import { Problem } from "../problem.ts";
+import { type Progress, progressOn } from "../progress.ts";
+import { runRing } from "../rings.ts";
+import { run } from "../run.ts";
+import { staticChecks } from "../static-checks.ts";
+import { type Counts, closingLine, sum } from "../test-counts.ts";
+
+interface Run {
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+  /** Arguments after the ring's name, for vitest. */
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+const rings: Readonly<Record<string, (run: Run) => Promise<Counts>>> = {
+  static: ({ signal, progress }) => staticChecks(signal, progress),
+  unit: (ring) => plainRing(ring, "unit"),
+  wire: (ring) => plainRing(ring, "wire"),
+  cluster: clusterRing,
+  node: nodeRing,
+};
+
+export async function test(signal: AbortSignal, args: readonly string[]): Promise<number> {
+  const [ring, ...rest] = args;
+  const given = rest[0] === "--" ? rest.slice(1) : rest;
+  const whole = ring === undefined || ring === "long";
+  // Long waits and large counts at full size; the plain run scales them down.
+  const env = ring === "long" ? { TEST_SCALE: "full" } : {};
+  const context = { signal, progress: progressOn(process.stderr), args: whole ? [] : given, env };
+  const chosen = whole ? Object.values(rings) : [rings[ring] ?? unknownRing(ring)];
+  const counts: Counts[] = [];
+  for (const one of chosen) counts.push(await one(context));
+  return closingLine(sum(counts));
+}
+
+async function plainRing({ signal, args, env }: Run, project: string): Promise<Counts> {
+  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
+  return runRing(signal, { project, args, env });
+}
+
+/** A real API server without nodes. */
+async function clusterRing(ring: Run): Promise<Counts> {
+  const { signal, progress, args } = ring;
+  await checkMachine();
+  const parts = await buildParts(signal, progress);
+  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
+  const lab = await Lab.start(signal, { name: "test-cluster", nodes: 0 }, parts, progress);
+  return ended(lab, () => runRing(signal, { project: "cluster", lab, args, env: environment(ring, parts) }));
+}
+
+/** Two real nodes with the driver installed. */
+async function nodeRing(ring: Run): Promise<Counts> {
+  const { signal, progress, args } = ring;
+  await checkMachine();
+  const parts = await buildParts(signal, progress);
+  const images = await supportImages(signal, parts, progress);
+  const driver = await driverImage(signal, parts, progress);
+  const lab = await Lab.start(signal, { name: "test-node", nodes: 2 }, parts, progress);
+  return ended(lab, async () => {
+    await loadImages(signal, lab, [...images, driver.archive], progress);
+    await installDriver(signal, lab, progress);
+    return runRing(signal, { project: "node", lab, args, env: environment(ring, parts) });
+  });
+}
+
+function environment({ env }: Run, parts: Parts): NodeJS.ProcessEnv {
+  return { ...env, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
+}
+
+/** The lab ends with the ring, however that ends; only an unfinished signal of ours must not stop the removal. */
+async function ended(lab: Lab, ring: () => Promise<Counts>): Promise<Counts> {
+  try {
+    return await ring();
+  } finally {
+    await lab.stop(new AbortController().signal);
+  }
+}
+
+function unknownRing(name: string): never {
+  throw new Problem(`there is no ring "${name}"`, `use one of: ${Object.keys(rings).join(", ")}, long`);
+}

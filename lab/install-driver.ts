@@ -1,0 +1,76 @@
+/** Puts images on the nodes and the driver into the cluster, as a user would: a Secret, and the chart with helm. */
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkout } from "./images.ts";
+import type { Lab } from "./lab.ts";
+import type { Progress } from "./progress.ts";
+import { type RunOptions, run } from "./run.ts";
+import { rootAccount, s3Endpoint, s3Region } from "./s3.ts";
+
+export const driverNamespace = "kube-system";
+const release = "s3-csi";
+const chart = join(checkout, "charts", "scality-mountpoint-s3-csi-driver");
+
+/** Imports archives that this lab does not have yet; gives whether anything was new. */
+export async function loadImages(
+  signal: AbortSignal,
+  lab: Lab,
+  archives: readonly string[],
+  progress: Progress,
+): Promise<boolean> {
+  const record = join(lab.layout.state, "images.json");
+  const loaded = existsSync(record) ? (JSON.parse(await readFile(record, "utf8")) as string[]) : [];
+  const missing = archives.filter((archive) => !loaded.includes(archive));
+  if (missing.length === 0) return false;
+  await progress.task("load images", async () => {
+    for (const archive of missing) await lab.load(signal, archive);
+  });
+  await writeFile(record, JSON.stringify([...loaded, ...missing]));
+  return true;
+}
+
+export async function installDriver(
+  signal: AbortSignal,
+  lab: Lab,
+  progress: Progress,
+  sets: readonly string[] = [],
+): Promise<void> {
+  await progress.task("install the driver with helm", async () => {
+    await applySecret(signal, lab);
+    const values = [`s3.endpointUrl=${s3Endpoint}`, `s3.region=${s3Region}`, ...sets];
+    const flags = values.flatMap((value) => ["--set", value]);
+    await helm(lab, ["upgrade", "--install", release, chart, "--namespace", driverNamespace, ...flags], { signal });
+    await untilRolledOut(signal, lab);
+  });
+}
+
+/** The image keeps its tag while it is worked on, so a new one needs new Pods. */
+export async function restartDriver(signal: AbortSignal, lab: Lab, progress: Progress): Promise<void> {
+  await progress.task("restart the driver with the new image", async () => {
+    const objects = ["daemonset/s3-csi-node", "deployment/s3-csi-controller"];
+    await lab.kubectl(["rollout", "restart", "-n", driverNamespace, ...objects], { signal });
+    await untilRolledOut(signal, lab);
+  });
+}
+
+export function helm(lab: Lab, args: readonly string[], options: RunOptions): Promise<string> {
+  const argv = [join(lab.programs.kubernetes, "helm"), `--kubeconfig=${lab.layout.kubeconfig}`, ...args];
+  return run(lab.inNetwork(argv), options);
+}
+
+async function applySecret(signal: AbortSignal, lab: Lab): Promise<void> {
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s3-secret", namespace: driverNamespace },
+    stringData: { access_key_id: rootAccount.accessKeyId, secret_access_key: rootAccount.secretAccessKey },
+  };
+  await lab.kubectl(["apply", "-f", "-"], { signal, input: JSON.stringify(secret) });
+}
+
+async function untilRolledOut(signal: AbortSignal, lab: Lab): Promise<void> {
+  const wait = (object: string) =>
+    lab.kubectl(["rollout", "status", "-n", driverNamespace, object, "--timeout=180s"], { signal });
+  await Promise.all([wait("daemonset/s3-csi-node"), wait("deployment/s3-csi-controller")]);
+}

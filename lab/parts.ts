@@ -1,0 +1,157 @@
+/** The programs a lab is made of, each built once from a package registry into the cache. */
+import { existsSync } from "node:fs";
+import { cp, readFile, rename } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { cached, keyOf } from "./cache.ts";
+import { Problem } from "./problem.ts";
+import type { Progress, Task } from "./progress.ts";
+import { attempt, CommandFailed, type RunOptions, run } from "./run.ts";
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+export interface Parts {
+  /** Directory with kube-apiserver and its family, etcd, helm and versitygw. */
+  readonly kubernetes: string;
+  readonly csiProvisioner: string;
+  readonly csiSanity: string;
+  readonly mountS3: string;
+}
+
+/** One after the other: each build alone uses every core. */
+export async function buildParts(signal: AbortSignal, progress: Progress): Promise<Parts> {
+  const kubernetes = await goPart(signal, progress, "kubernetes");
+  const csiProvisioner = await goPart(signal, progress, "csi-provisioner");
+  const csiSanity = await goPart(signal, progress, "csi-sanity");
+  const mountS3 = await mountS3Part(signal, progress);
+  return {
+    kubernetes,
+    csiProvisioner: join(csiProvisioner, "csi-provisioner"),
+    csiSanity: join(csiSanity, "csi-sanity"),
+    mountS3,
+  };
+}
+
+const kubernetesVersion = "1.36.3";
+const [major, minor] = kubernetesVersion.split(".");
+/** Without these, clients see v0.0.0 and refuse to talk. */
+const versionFlags = Object.entries({ gitVersion: `v${kubernetesVersion}`, gitMajor: major, gitMinor: minor })
+  .map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
+  .join(" ");
+
+async function goPart(signal: AbortSignal, progress: Progress, name: string): Promise<string> {
+  const module = join(here, "parts", name);
+  const linkFlags = name === "kubernetes" ? `-s -w ${versionFlags}` : "-s -w";
+  const key = await keyOf([join(module, "go.mod"), join(module, "go.sum")], [linkFlags]);
+  return cached(signal, {
+    name,
+    key,
+    build: (into) =>
+      progress.task(`build ${name}`, async (task) => {
+        const options = { signal, cwd: module, env: goEnvironment() };
+        await retried(signal, () => run(["go", "mod", "download"], withLines(options, downloads(task))));
+        const all = (await run(["go", "list", "-deps", "tool"], options)).split("\n").length;
+        const argv = ["go", "build", "-v", "-trimpath", "-ldflags", linkFlags, "-o", `${into}/`, "tool"];
+        await retried(signal, () => run(argv, withLines(options, counted(task, all, "packages"))));
+        // The main package of etcd lies in a module named after what it is.
+        if (existsSync(join(into, "server"))) await rename(join(into, "server"), join(into, "etcd"));
+      }),
+  });
+}
+
+function goEnvironment(): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    PATH: [process.env["PATH"], "/usr/local/go/bin"].join(delimiter),
+    CGO_ENABLED: "0",
+    GOTOOLCHAIN: "local",
+    GOFLAGS: "-mod=readonly -buildvcs=false",
+    // go.sum is committed; the checksum database does not know every module.
+    GONOSUMDB: "*",
+  };
+}
+
+/** A mount-s3 that is named or installed comes first; otherwise ours is built from the library's crate. */
+async function mountS3Part(signal: AbortSignal, progress: Progress): Promise<string> {
+  const named = process.env["MOUNT_S3"];
+  if (named !== undefined && named !== "") {
+    if (existsSync(named)) return named;
+    throw new Problem(
+      `MOUNT_S3 names ${named}, which does not exist`,
+      "give the path of a mount-s3 program, or unset it",
+    );
+  }
+  const installed = await attempt(["sh", "-c", "command -v mount-s3"], { signal });
+  if (installed.code === 0) return installed.stdout.trim();
+  const crate = join(here, "mount-s3");
+  const key = await keyOf([join(crate, "Cargo.toml"), join(crate, "Cargo.lock"), join(crate, "src")]);
+  const directory = await cached(signal, {
+    name: "mount-s3",
+    key,
+    build: (into) => progress.task("build mount-s3", (task) => buildMountS3(signal, crate, into, task)),
+  });
+  return join(directory, "mount-s3");
+}
+
+async function buildMountS3(signal: AbortSignal, crate: string, into: string, task: Task): Promise<void> {
+  const crates = (await readFile(join(crate, "Cargo.lock"), "utf8")).split("[[package]]").length - 1;
+  const target = join(into, "target");
+  const env = {
+    ...process.env,
+    PATH: [process.env["PATH"], join(homedir(), ".cargo", "bin")].join(delimiter),
+    CARGO_TARGET_DIR: target,
+  };
+  const options = { signal, cwd: crate, env };
+  await retried(signal, () => run(["cargo", "fetch", "--locked"], options));
+  const compiling = counted(task, crates, "crates", /^\s*Compiling /);
+  await run(["cargo", "build", "--release", "--locked"], withLines(options, compiling));
+  await cp(join(target, "release", "mount-s3"), join(into, "mount-s3"));
+  await run(["rm", "-rf", target], { signal });
+}
+
+/** Registries answer "too many requests" or nothing at all now and then. */
+const attempts = 5;
+const pauseMs = 10_000;
+const passing = /429|too many requests|timeout|timed out|connection reset|EOF|TLS handshake|502|503|504/i;
+const unreachable =
+  /no such host|connection refused|network is unreachable|dial tcp|could not resolve|failed to download/i;
+
+async function retried<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (let attemptsLeft = attempts - 1; ; attemptsLeft -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const text = error instanceof CommandFailed ? error.finished.stderr.slice(-4000) : "";
+      if (attemptsLeft > 0 && passing.test(text)) await delay(pauseMs, undefined, { signal });
+      else if (unreachable.test(text) || passing.test(text)) throw notAnswering(error);
+      else throw error;
+    }
+  }
+}
+
+function notAnswering(error: unknown): Problem {
+  return new Problem(
+    "a package registry does not answer",
+    "check the network and the proxy settings of go and cargo, then run the same command again; finished parts are kept",
+    { cause: error },
+  );
+}
+
+function withLines(options: RunOptions, onLine: (line: string) => void): RunOptions {
+  return { ...options, onLine };
+}
+
+function downloads(task: Task): (line: string) => void {
+  let seen = 0;
+  return () => task.at(`downloading module ${++seen}`);
+}
+
+/** One line per finished unit; cached ones print nothing, so the count may end below the total. */
+function counted(task: Task, total: number, unit: string, counts = /^\S+$/): (line: string) => void {
+  let seen = 0;
+  return (line) => {
+    if (counts.test(line)) task.at(`${++seen} of about ${total} ${unit}`);
+  };
+}

@@ -1,0 +1,43 @@
+/** The program of a Mountpoint Pod: waits for a mount request, then becomes mount-s3. */
+import { writeSync } from "node:fs";
+import { constants } from "node:os";
+import { comm } from "../core/names.ts";
+import { Directory } from "../linux/directory.ts";
+import { becomeMountS3 } from "../mounter/become-mount-s3.ts";
+import { type MounterConfig, mounterConfigFrom } from "../mounter/config.ts";
+import { untilExitFile } from "../mounter/exit-file.ts";
+import { receive } from "../mounter/receive.ts";
+import { type Call, deadline } from "../runtime/call.ts";
+import { jsonLogger } from "../runtime/log.ts";
+
+// Not through process.stderr, which writes to pipes later: what is still buffered is lost when we become mount-s3.
+const log = jsonLogger((line) => writeSync(2, line), 2);
+const stop = new AbortController();
+/** The Pod has restartPolicy OnFailure: only what nobody asked for may end with another code than 0. */
+let failureCode = 1;
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.once(signal, () => {
+    failureCode = 128 + constants.signals[signal];
+    stop.abort(new DOMException(`received ${signal}`, "AbortError"));
+  });
+}
+
+async function run(call: Call, config: MounterConfig): Promise<void> {
+  using directory = Directory.open(config.commDir);
+  try {
+    using needed = untilExitFile(call, directory, config.commDir);
+    using waiting = deadline(needed, config.receiveTimeoutMs, `a mount request on ${comm.socket}`);
+    const received = await receive(waiting, directory);
+    if (!directory.has(comm.exit)) becomeMountS3(call, config, received);
+  } catch (error) {
+    if (!directory.has(comm.exit)) throw error;
+  }
+  log.info("ending, because the node asked for it");
+}
+
+try {
+  await run({ signal: stop.signal, log }, mounterConfigFrom(process.argv.slice(2), process.env));
+} catch (error) {
+  log.info("mounter failed", { error });
+  process.exitCode = failureCode;
+}

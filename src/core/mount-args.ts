@@ -1,0 +1,185 @@
+/**
+ * The volume's mount options → the arguments of mount-s3. The result depends on what was given, never on the order:
+ * a class that lists its options differently mounts the same.
+ */
+import { resolve } from "node:path/posix";
+import { DriverError } from "./errors.ts";
+import { scratch } from "./names.ts";
+
+export interface MountWish {
+  /** As the PersistentVolume or StorageClass lists them. */
+  readonly options: readonly string[];
+  /** The request is read-only, or the access mode is ReadOnlyMany. */
+  readonly readOnly: boolean;
+  /** The group kubelet wants on the volume, decimal; empty where the workload sets none. */
+  readonly fsGroup: string;
+  /** Of the volume's attributes; a `region` option beats it. */
+  readonly region: string | undefined;
+  readonly userAgentPrefix: string;
+}
+
+export interface MountArguments {
+  /** Sorted bytewise, without `--foreground`, which the mounter adds. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Acts on the mount of the target: mount-s3 refuses the flag, because it does not mount itself. */
+  readonly readOnly: boolean;
+  /** What was left out, a sentence each, for the log and the workload's events. */
+  readonly warnings: readonly string[];
+}
+
+export function mountArguments(wish: MountWish): MountArguments {
+  const options = new Options(wish.options.flatMap(parseOption));
+
+  options.remove(ignored);
+  const readOnly = options.remove(["--read-only"]) || wish.readOnly;
+  options.refuse(refused);
+  options.refuse(["--log-directory", "-l"], (value = "") => !isInScratch(value));
+  const maxAttempts = options.take("--aws-max-attempts");
+  if (wish.region !== undefined) options.addIfAbsent("--region", wish.region);
+  addFsGroup(options, wish.fsGroup);
+  if (options.has("--allow-other")) options.remove(["--allow-root"]);
+  else options.addIfAbsent("--allow-root");
+  if (options.has(...loggingWishes)) options.refuse(["--no-log"]);
+  options.replace("--force-path-style");
+  options.replace("--user-agent-prefix", wish.userAgentPrefix);
+
+  const args = options.render();
+  const env = maxAttempts ? { AWS_MAX_ATTEMPTS: maxAttempts } : {};
+  return { args, env, readOnly, warnings: options.warnings };
+}
+
+/** How a mount shows itself in the log of the object store. */
+export function userAgentPrefix(mount: {
+  readonly driverVersion: string;
+  readonly credentialSource: "driver" | "secret";
+  readonly kubernetesVersion: string | undefined;
+}): string {
+  const kubernetes = mount.kubernetesVersion ? ` k8s/${mount.kubernetesVersion}` : "";
+  return `s3-csi-driver/${mount.driverVersion} credential-source#${mount.credentialSource}${kubernetes}`;
+}
+
+/** They would end mount-s3 before it mounts, or are added by the mounter. `-V` is how mount-s3 spells `-v`. */
+const ignored = ["--foreground", "-f", "--help", "-h", "--version", "-v", "-V"];
+
+/** The driver decides these, or the object store has no such thing, or (the last) mount-s3 does not mount itself. */
+const refused = [
+  "--profile",
+  "--endpoint-url",
+  "--cache-xz",
+  "--incremental-upload",
+  "--storage-class",
+  "-o",
+  "--auto-unmount",
+];
+
+/** mount-s3 refuses `--no-log` beside any of these; whoever asks for a log gets it. */
+const loggingWishes = ["--log-directory", "-l", "--debug", "-d", "--debug-crt", "--log-metrics"];
+
+/** mount-s3 knows two spellings of one option, and takes it once. */
+const longForm: Readonly<Record<string, string>> = { "-l": "--log-directory", "-d": "--debug" };
+
+/** The only option that mount-s3 takes more than once. */
+const repeatable = "--bind";
+
+interface Option {
+  readonly key: string;
+  /** undefined: a flag. */
+  readonly value: string | undefined;
+}
+
+/** `key value`, `key=value` or `key`, with or without the dashes. */
+function parseOption(item: string): readonly Option[] {
+  const text = item.trim();
+  if (text === "") return [];
+  const end = text.search(/[ =]/);
+  const name = end === -1 ? text : text.slice(0, end);
+  const key = name.startsWith("-") ? name : `--${name}`;
+  // mount-s3 reads `-df` as `-d -f` and `--` as the end of all options: a policy by name would not see through that.
+  if (!/^(-[^-]|--[^-].*)$/s.test(key)) {
+    throw new DriverError("invalid", `mount option ${JSON.stringify(text)} is not an option of mount-s3`, {
+      hint: "In mountOptions of the PersistentVolume or StorageClass: write one option per line, by its long name.",
+    });
+  }
+  return [{ key, value: end === -1 ? undefined : text.slice(end + 1).trim() }];
+}
+
+/** The root file system of a Mountpoint Pod is read-only: a log elsewhere would fail the mount. */
+function isInScratch(directory: string): boolean {
+  return `${resolve(scratch.containerPath, directory)}/`.startsWith(`${scratch.containerPath}/`);
+}
+
+/** With fsGroup the volume belongs to that group; whoever sets a gid by hand keeps the modes, too. */
+function addFsGroup(options: Options, fsGroup: string): void {
+  if (fsGroup === "" || options.has("--gid")) return;
+  // mount-s3 refuses gid 0, and without the option shows its own group: that is 0 in a Mountpoint Pod.
+  if (fsGroup !== "0") options.addIfAbsent("--gid", fsGroup);
+  options.addIfAbsent("--allow-other");
+  options.addIfAbsent("--dir-mode", "770");
+  options.addIfAbsent("--file-mode", "660");
+}
+
+/** A set of options among which none can hide: every operation acts on all values of a key. */
+class Options {
+  #options: readonly Option[];
+  readonly warnings: string[] = [];
+
+  constructor(options: readonly Option[]) {
+    this.#options = [...new Map(options.map((option) => [rendered(option), option])).values()];
+  }
+
+  has(...keys: readonly string[]): boolean {
+    return this.#options.some((option) => keys.includes(option.key));
+  }
+
+  /** Whether there was anything to remove. */
+  remove(keys: readonly string[], when: (value: string | undefined) => boolean = () => true): boolean {
+    const before = this.#options.length;
+    this.#options = this.#options.filter(({ key, value }) => !(keys.includes(key) && when(value)));
+    return this.#options.length < before;
+  }
+
+  /** Removes with a warning. */
+  refuse(keys: readonly string[], when?: (value: string | undefined) => boolean): void {
+    for (const key of keys) {
+      if (this.remove([key], when)) this.warnings.push(`mount option ${key} cannot be used here and was left out`);
+    }
+  }
+
+  /** Removes the option and gives its value. */
+  take(key: string): string | undefined {
+    const found = this.#options.toSorted(bytewise).find((option) => option.key === key);
+    this.remove([key]);
+    return found?.value;
+  }
+
+  addIfAbsent(key: string, value?: string): void {
+    if (!this.has(key)) this.#options = [...this.#options, { key, value }];
+  }
+
+  replace(key: string, value?: string): void {
+    this.remove([key]);
+    this.addIfAbsent(key, value);
+  }
+
+  /** mount-s3 refuses an option given twice; of several values the first in bytewise order counts. */
+  render(): readonly string[] {
+    const chosen = new Map<string, string>();
+    for (const option of this.#options.toSorted(bytewise)) {
+      const text = rendered(option);
+      const identity = option.key === repeatable ? text : (longForm[option.key] ?? option.key);
+      const first = chosen.get(identity);
+      if (first === undefined) chosen.set(identity, text);
+      else this.warnings.push(`mount option ${text} was left out, because ${first} was given, too`);
+    }
+    return [...chosen.values()];
+  }
+}
+
+function bytewise(a: Option, b: Option): number {
+  return Buffer.compare(Buffer.from(rendered(a)), Buffer.from(rendered(b)));
+}
+
+function rendered({ key, value }: Option): string {
+  return value === undefined ? key : `${key}=${value}`;
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { DriverError } from "./errors.ts";
+import { s3VolumeFrom } from "./persistent-volume.ts";
+
+const csi = { driver: "s3.csi.scality.com", volumeHandle: "handle", volumeAttributes: { bucketName: "data" } };
+const metadata = { name: "pv-1" };
+
+it("reads a volume of ours", () => {
+  expect(s3VolumeFrom({ metadata, spec: { csi, mountOptions: ["allow-delete"] } })).toMatchObject({
+    name: "pv-1",
+    volumeId: "handle",
+    mountOptions: ["allow-delete"],
+    attributes: { bucket: "data" },
+    identity: "driver",
+  });
+});
+
+it.for([
+  ["another driver", { csi: { ...csi, driver: "other.example.com", volumeAttributes: {} } }],
+  ["no CSI driver at all", {}],
+] as const)("passes over a volume of %s", ([, spec]) => {
+  expect(s3VolumeFrom({ metadata, spec })).toBeUndefined();
+});
+
+it("refuses a volume of ours without a bucket", () => {
+  expect(() => s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes: {} } } })).toThrow(DriverError);
+});
+
+describe("the identity", () => {
+  const nodePublishSecretRef = { namespace: "team-a", name: "keys" };
+  const identity = (authenticationSource: string, ref?: typeof nodePublishSecretRef) =>
+    s3VolumeFrom({
+      metadata,
+      spec: {
+        csi: {
+          ...csi,
+          volumeAttributes: { bucketName: "data", authenticationSource },
+          ...(ref && { nodePublishSecretRef: ref }),
+        },
+      },
+    })?.identity;
+
+  it.for([
+    ["secret", nodePublishSecretRef, "secret:team-a/keys"],
+    ["secret", undefined, "driver"], // classes of 2.x with a provisioner secret only
+    ["driver", nodePublishSecretRef, "driver"],
+    ["", undefined, "driver"],
+  ] as const)("of source %j with secret %j is %s", ([source, ref, expected]) => {
+    expect(identity(source, ref)).toBe(expected);
+  });
+});

@@ -1,0 +1,44 @@
+/** What we read from a PersistentVolume of this driver. */
+import { driverName, type PvName, type VolumeId } from "./names.ts";
+import { parseVolumeAttributes, type VolumeAttributes } from "./volume-attributes.ts";
+
+export interface S3Volume {
+  readonly name: PvName;
+  readonly volumeId: VolumeId;
+  readonly mountOptions: readonly string[];
+  readonly attributes: VolumeAttributes;
+  /** Whose keys a mount of this volume uses; workloads share a Mountpoint Pod only under the same identity (SE-6). */
+  readonly identity: string;
+}
+
+/** The fields of a PersistentVolume object that `s3VolumeFrom` looks at. */
+export interface PersistentVolume {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly mountOptions?: readonly string[];
+    readonly csi?: {
+      readonly driver: string;
+      readonly volumeHandle: string;
+      readonly volumeAttributes?: Readonly<Record<string, string>>;
+      readonly nodePublishSecretRef?: { readonly name?: string; readonly namespace?: string };
+    };
+  };
+}
+
+/** undefined for a volume of another driver; refused with a DriverError when it is ours and its attributes are wrong. */
+export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | undefined {
+  const { csi } = spec;
+  if (csi?.driver !== driverName) return undefined;
+  const attributes = parseVolumeAttributes(csi.volumeAttributes ?? {});
+  const secret = csi.nodePublishSecretRef;
+  // Without a Secret to publish with, "secret" falls back to the driver's keys: classes of 2.x that name a
+  // provisioner secret only rely on it.
+  const ownKeys = attributes.authenticationSource === "secret" && secret !== undefined;
+  return {
+    name: metadata.name as PvName,
+    volumeId: csi.volumeHandle as VolumeId,
+    mountOptions: spec.mountOptions ?? [],
+    attributes,
+    identity: ownKeys ? `secret:${secret.namespace}/${secret.name}` : "driver",
+  };
+}

@@ -1,0 +1,83 @@
+/** The only place that reads the volume's string map. Past this line a volume is typed or it is refused. */
+import { DriverError } from "./errors.ts";
+
+export interface VolumeAttributes {
+  readonly bucket: string;
+  readonly authenticationSource: AuthenticationSource;
+  /** Account of the Mountpoint Pod; undefined: the default of its namespace. */
+  readonly serviceAccountName: string | undefined;
+  /** undefined: the driver's own region. A `region` mount option beats both. */
+  readonly region: string | undefined;
+}
+
+/** Whose keys: those of the driver, or those of a Secret that the volume names. */
+export type AuthenticationSource = "driver" | "secret";
+
+/** Attributes that nobody knows are left alone: kubelet adds its own, and 2.x ignored the rest. */
+export function parseVolumeAttributes(raw: Readonly<Record<string, string>>): VolumeAttributes {
+  return {
+    bucket: parseBucket(raw["bucketName"]),
+    authenticationSource: parseAuthenticationSource(raw["authenticationSource"]),
+    serviceAccountName: parseServiceAccountName(raw["mountpointPodServiceAccountName"]),
+    region: parseRegion(raw["region"]),
+  };
+}
+
+function parseBucket(value: string | undefined): string {
+  if (!value) throw refusal("bucketName", "is required", "name the bucket of this volume");
+  // It stands before the options on mount-s3's command line: there it must not read as one of them.
+  if (!/^[A-Za-z0-9]\P{Cc}*$/u.test(value) || value !== value.trim()) {
+    throw refusal("bucketName", `${quoted(value)} is not the name of a bucket`, "name the bucket of this volume");
+  }
+  return value;
+}
+
+function parseAuthenticationSource(value: string | undefined): AuthenticationSource {
+  switch (value) {
+    case undefined:
+    case "":
+    case "driver":
+      return "driver";
+    case "secret":
+      return "secret";
+    case "pod":
+      throw refusal(
+        "authenticationSource",
+        '"pod" is not supported: S3 keys do not belong to service accounts here',
+        'use "secret" with a nodePublishSecretRef for keys of this volume, or "driver" for those of the driver',
+      );
+    default:
+      throw refusal(
+        "authenticationSource",
+        `${quoted(value)} is not known: only "driver" and "secret" are`,
+        'use "driver" (or leave it out) for the keys of the driver, or "secret" with a nodePublishSecretRef',
+      );
+  }
+}
+
+function parseServiceAccountName(value: string | undefined): string | undefined {
+  if (!value) return undefined;
+  if (value.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value)) return value;
+  throw refusal(
+    "mountpointPodServiceAccountName",
+    `${quoted(value)} is not the name of a service account`,
+    "use lower case letters, digits, '-' and '.'",
+  );
+}
+
+function parseRegion(value: string | undefined): string | undefined {
+  if (!value) return undefined;
+  if (/^[A-Za-z0-9][-_A-Za-z0-9]*$/.test(value)) return value;
+  throw refusal("region", `${quoted(value)} is not the name of a region`, "use a name such as us-east-1");
+}
+
+function refusal(attribute: string, problem: string, fix: string): DriverError {
+  return new DriverError("invalid", `volumeAttributes.${attribute} ${problem}`, {
+    hint: `In the PersistentVolume: ${fix}.`,
+  });
+}
+
+function quoted(value: string): string {
+  const shown = value.length > 64 ? `${value.slice(0, 64)}…` : value;
+  return JSON.stringify(shown);
+}

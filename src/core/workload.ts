@@ -1,0 +1,106 @@
+/** What we read from a workload Pod. The rest of the object is not kept: a large cluster has many Pods. */
+import type { NodeName, PodUid } from "./names.ts";
+
+export interface Workload {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly namespace: string;
+  /** undefined until the scheduler has chosen. */
+  readonly node: NodeName | undefined;
+  /** Decimal, or empty where the Pod sets none. */
+  readonly fsGroup: string;
+  /** Names of the claims it uses, in its own namespace, each once. */
+  readonly claims: readonly string[];
+  readonly phase: WorkloadPhase;
+  readonly terminating: boolean;
+}
+
+/**
+ * pending: no container has started, so nothing has used a volume yet. running: at least one container has started,
+ * init containers included, so the volumes are mounted; this is not the API's phase, which stays Pending during
+ * initialisation. finished: every container has stopped for good.
+ */
+export type WorkloadPhase = "pending" | "running" | "finished";
+
+/** The fields of a Pod object that `workloadFrom` looks at. */
+export interface WorkloadPod {
+  readonly metadata: {
+    readonly uid: string;
+    readonly name: string;
+    readonly namespace?: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly securityContext?: { readonly fsGroup?: number };
+    readonly volumes?: readonly PodVolume[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+interface PodVolume {
+  readonly name: string;
+  readonly persistentVolumeClaim?: { readonly claimName: string };
+  readonly ephemeral?: object;
+}
+
+interface ContainerStatus {
+  readonly state?: { readonly running?: object; readonly terminated?: object };
+  readonly lastState?: { readonly terminated?: object };
+}
+
+export function workloadFrom(pod: WorkloadPod): Workload {
+  const { metadata, spec } = pod;
+  return {
+    uid: metadata.uid as PodUid,
+    name: metadata.name,
+    namespace: metadata.namespace ?? "", // the API server always sets it on a Pod
+    node: spec.nodeName ? (spec.nodeName as NodeName) : undefined,
+    fsGroup: spec.securityContext?.fsGroup?.toString() ?? "",
+    claims: claimsOf(metadata.name, spec.volumes ?? []),
+    phase: phaseOf(pod.status ?? {}),
+    terminating: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+/**
+ * A terminating workload keeps its volumes while its containers may still write (DS-8). kubelet then reports a final
+ * phase or removes the object, so the end is always seen. One that never started has nothing to lose.
+ */
+export function needsVolumes(workload: Pick<Workload, "phase" | "terminating">): boolean {
+  switch (workload.phase) {
+    case "pending":
+      return !workload.terminating;
+    case "running":
+      return true;
+    case "finished":
+      return false;
+    default:
+      return workload.phase satisfies never;
+  }
+}
+
+function claimsOf(workload: string, volumes: readonly PodVolume[]): readonly string[] {
+  const claims = volumes.flatMap((volume) => {
+    if (volume.persistentVolumeClaim) return [volume.persistentVolumeClaim.claimName];
+    // Kubernetes makes the claim of a generic ephemeral volume under this name.
+    return volume.ephemeral ? [`${workload}-${volume.name}`] : [];
+  });
+  return [...new Set(claims)];
+}
+
+function phaseOf(status: NonNullable<WorkloadPod["status"]>): WorkloadPhase {
+  if (status.phase === "Succeeded" || status.phase === "Failed") return "finished";
+  const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  // Unknown is what a lost node leaves behind: its containers may still be writing.
+  const started = status.phase === "Running" || status.phase === "Unknown" || containers.some(hasStarted);
+  return started ? "running" : "pending";
+}
+
+function hasStarted({ state, lastState }: ContainerStatus): boolean {
+  return (state?.running ?? state?.terminated ?? lastState?.terminated) !== undefined;
+}

@@ -1,0 +1,17 @@
+import { DriverError } from "../core/errors.ts";
+
+/** Where a server listens. `target` is what grpc-js binds to. */
+export type Endpoint =
+  | { readonly kind: "unix"; readonly path: string; readonly target: string }
+  | { readonly kind: "tcp"; readonly target: string };
+
+/** `--endpoint` as 2.x accepts it: `unix:/path`, `unix:///path`, `unix://path` (made absolute), `tcp://host:port`. */
+export function parseEndpoint(endpoint: string): Endpoint {
+  const [, scheme, rest] = /^(unix|tcp):\/*([^/].*)$/i.exec(endpoint) ?? [];
+  if (scheme === undefined || rest === undefined) {
+    throw new DriverError("invalid", `endpoint "${endpoint}" is neither unix:/path nor tcp://host:port`);
+  }
+  if (scheme.toLowerCase() === "tcp") return { kind: "tcp", target: rest };
+  const path = `/${rest}`;
+  return { kind: "unix", path, target: `unix:${path}` };
+}

@@ -1,0 +1,33 @@
+/** `/healthz` over HTTP for kubelet's probes: what the liveness sidecar of 2.x did, without its 20 MB. */
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Call } from "../runtime/call.ts";
+import type { Readiness } from "./identity.ts";
+
+export async function serveHealth(call: Call, port: number, readiness: Readiness): Promise<AsyncDisposable> {
+  const server = createServer(answerFrom(readiness));
+  server.listen(port);
+  await once(server, "listening");
+  call.log.info("serving health", { port: (server.address() as AddressInfo).port });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections(); // a probe that keeps its connection must not hold up the end
+      await closed;
+    },
+  };
+}
+
+function answerFrom(readiness: Readiness): RequestListener {
+  return (request, response) => {
+    if (request.url !== "/healthz") {
+      response.writeHead(404).end();
+      return;
+    }
+    const state = readiness();
+    response.writeHead(state.ready ? 200 : 503, { "content-type": "text/plain" });
+    response.end(state.ready ? "ok" : state.because); // kubelet shows the text in the event of a failed probe
+  };
+}

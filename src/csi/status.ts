@@ -1,0 +1,76 @@
+/** The contract with kubelet: the gRPC code and the text that each failure becomes. Nobody else knows codes. */
+import { status } from "@grpc/grpc-js";
+import { DriverError, type ErrorKind } from "../core/errors.ts";
+import { describeError } from "../runtime/log.ts";
+
+export interface Failure {
+  readonly code: status;
+  readonly details: string;
+}
+
+export function toStatus(error: unknown): Failure {
+  const reason = reasonOf(error);
+  return { code: codeFor(reason), details: sendable(reason) };
+}
+
+/** The reason of a call that is aborted because its caller no longer waits for an answer. */
+export class CallerLeft extends Error {
+  override readonly name = "AbortError";
+  readonly code: status.DEADLINE_EXCEEDED | status.CANCELLED;
+
+  constructor(why: "deadline" | "cancelled") {
+    super(why === "deadline" ? "the caller's deadline passed" : "the caller cancelled the call");
+    this.code = why === "deadline" ? status.DEADLINE_EXCEEDED : status.CANCELLED;
+  }
+}
+
+/**
+ * kubelet reads these codes. Aborted, Unavailable, DeadlineExceeded, Canceled and ResourceExhausted
+ * mean "may still be in progress": kubelet keeps the volume on its books and will unpublish it.
+ * Any other code means "nothing is left behind", so we may only return one when that is true.
+ */
+const codeOf = {
+  invalid: status.INVALID_ARGUMENT,
+  missing: status.NOT_FOUND,
+  exists: status.ALREADY_EXISTS,
+  denied: status.PERMISSION_DENIED,
+  unauthenticated: status.UNAUTHENTICATED,
+  busy: status.ABORTED,
+  notReady: status.UNAVAILABLE,
+  unsupported: status.UNIMPLEMENTED,
+} as const satisfies Record<ErrorKind, status>;
+
+function codeFor(error: unknown): status {
+  if (error instanceof DriverError) return codeOf[error.kind];
+  if (error instanceof CallerLeft) return error.code;
+  const name = error instanceof Error ? error.name : undefined;
+  // A limit of our own ended before the caller's: it still listens, and is told to come back (MP-10).
+  if (name === "TimeoutError") return status.UNAVAILABLE;
+  if (name === "AbortError") return status.CANCELLED;
+  return status.INTERNAL;
+}
+
+/** Node's own functions reject with a bare AbortError and hide the reason of the signal in its cause. */
+function reasonOf(error: unknown): unknown {
+  const hidden = error instanceof Error && error.name === "AbortError" && error.cause !== undefined;
+  return hidden ? error.cause : error;
+}
+
+/**
+ * The text travels percent-encoded in a header, up to nine bytes a character. Clients refuse large header
+ * blocks as a whole, code included, and an event shows 1024 bytes at most.
+ */
+const maxLength = 2_048;
+const cut = " [cut]";
+
+function sendable(error: unknown): string {
+  const message = error instanceof DriverError ? error.message : describeError(error);
+  const hint = error instanceof DriverError && error.hint !== undefined ? error.hint : "";
+  const end = hint === "" ? "" : `${message.endsWith(".") ? "" : "."} ${shortened(hint, maxLength / 2)}`;
+  // encodeURI, which grpc-js uses, throws on half a surrogate pair; cutting may leave one, too.
+  return `${shortened(message, maxLength - end.length)}${end}`.toWellFormed();
+}
+
+function shortened(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit - cut.length)}${cut}`;
+}

@@ -1,0 +1,131 @@
+/** Events on objects: what a user sees in `kubectl describe`. */
+import { randomBytes } from "node:crypto";
+import { type Call, deadline } from "../runtime/call.ts";
+import { ApiError } from "./api-error.ts";
+import type { KubeClient } from "./client.ts";
+import { type Kind, kinds } from "./kinds.ts";
+import { TroubleLog } from "./trouble-log.ts";
+
+export interface Happening {
+  readonly type: "Normal" | "Warning";
+  /** One word in CamelCase, for machines. */
+  readonly reason: string;
+  /** Cause and remedy, for people. */
+  readonly message: string;
+}
+
+/** The object an event is about. */
+export interface About {
+  readonly kind: Kind<unknown>;
+  readonly metadata: { readonly name: string; readonly namespace?: string | undefined; readonly uid: string };
+}
+
+export interface EventSource {
+  /** Which program speaks. */
+  readonly component: string;
+  /** On which node, if that matters. */
+  readonly host?: string;
+}
+
+/** How long a record may hold up its caller. */
+const recordLimitMs = 5000;
+/** A key in its first, quick attempts repeats the same event many times; it is counted, and written this often. */
+const writeEveryMs = 10_000;
+/** Beyond this many, the longest unused is forgotten, and its next occurrence is a new Event. */
+const rememberedEvents = 500;
+/** Longer ones are refused by the newer Event API, and nobody reads them. */
+const messageLimit = 1024;
+
+interface Recorded {
+  readonly name: string;
+  count: number;
+  writtenAt: number;
+}
+
+export class EventRecorder {
+  readonly #client: Pick<KubeClient, "create" | "patch">;
+  readonly #source: EventSource;
+  /** In the order of last use. */
+  readonly #recorded = new Map<string, Recorded>();
+  readonly #troubles = new TroubleLog();
+
+  constructor(client: Pick<KubeClient, "create" | "patch">, source: EventSource) {
+    this.#client = client;
+    this.#source = source;
+  }
+
+  /** Never rejects: an event that cannot be written, for lack of rights or of a server, costs nothing but itself. */
+  async record(call: Call, about: About, happening: Happening): Promise<void> {
+    using limited = deadline(call, recordLimitMs, "an Event to be recorded");
+    try {
+      await this.#write(limited, about, { ...happening, message: happening.message.slice(0, messageLimit) });
+      this.#troubles.over("events");
+    } catch (error) {
+      this.#troubles.met(call.log, "events", "events cannot be recorded", { reason: happening.reason, error });
+    }
+  }
+
+  async #write(call: Call, about: About, happening: Happening): Promise<void> {
+    const id = [about.metadata.uid, happening.type, happening.reason, happening.message].join("\n");
+    const known = this.#recorded.get(id);
+    if (known === undefined) {
+      await this.#create(call, id, about, happening);
+    } else {
+      this.#remember(id, known);
+      await this.#repeat(call, id, about, { ...happening, known });
+    }
+  }
+
+  async #repeat(call: Call, id: string, about: About, { known, ...happening }: Happening & { known: Recorded }) {
+    known.count += 1;
+    if (performance.now() - known.writtenAt < writeEveryMs) return;
+    known.writtenAt = performance.now();
+    const ref = { namespace: namespaceOf(about), name: known.name };
+    try {
+      await this.#client.patch(call, kinds.events, ref, { count: known.count, lastTimestamp: now() });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.isNotFound)) throw error;
+      await this.#create(call, id, about, happening); // the server keeps Events for an hour
+    }
+  }
+
+  async #create(call: Call, id: string, about: About, happening: Happening): Promise<void> {
+    const name = `${about.metadata.name.slice(0, 230)}.${randomBytes(8).toString("hex")}`;
+    // Remembered first: several workers may say the same at the same time.
+    this.#remember(id, { name, count: 1, writtenAt: performance.now() });
+    const time = now();
+    const event = {
+      metadata: { name, namespace: namespaceOf(about) },
+      involvedObject: { apiVersion: about.kind.apiVersion, kind: about.kind.kind, ...about.metadata },
+      ...happening,
+      count: 1,
+      firstTimestamp: time,
+      lastTimestamp: time,
+      source: this.#source,
+      reportingComponent: this.#source.component,
+    };
+    try {
+      await this.#client.create(call, kinds.events, event);
+    } catch (error) {
+      this.#recorded.delete(id);
+      throw error;
+    }
+  }
+
+  #remember(id: string, recorded: Recorded): void {
+    this.#recorded.delete(id);
+    this.#recorded.set(id, recorded);
+    const { value: oldest } = this.#recorded.keys().next();
+    if (this.#recorded.size > rememberedEvents && oldest !== undefined) this.#recorded.delete(oldest);
+  }
+}
+
+/** Events about objects without a namespace live in `default`; the API server insists. */
+function namespaceOf(about: About): string {
+  return about.metadata.namespace ?? "default";
+}
+
+/** Events carry whole seconds. */
+function now(): string {
+  return new Date().toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,146 @@
+/**
+ * The kinds we use, as slices: only fields that some program reads or writes. The API server validates objects against
+ * their schema, so a slice is believed where an answer is decoded and checked nowhere else.
+ */
+import { driverName } from "../core/names.ts";
+
+export interface Kind<Shape> {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: "namespaced" | "cluster";
+  /** Never present: carries the type from a kind to the answers about it. */
+  readonly __shape?: Shape;
+}
+
+export const kinds = {
+  pods: core<Pod>("Pod", "pods", "namespaced"),
+  persistentVolumes: core<PersistentVolume>("PersistentVolume", "persistentvolumes", "cluster"),
+  persistentVolumeClaims: core<PersistentVolumeClaim>("PersistentVolumeClaim", "persistentvolumeclaims", "namespaced"),
+  nodes: core<Node>("Node", "nodes", "cluster"),
+  secrets: core<SecretObject>("Secret", "secrets", "namespaced"),
+  events: core<CoreEvent>("Event", "events", "namespaced"),
+  attachments: {
+    apiVersion: `${driverName}/v2`,
+    kind: "MountpointS3PodAttachment",
+    plural: "mountpoints3podattachments",
+    scope: "cluster",
+  } as Kind<MountpointS3PodAttachment>,
+};
+
+function core<Shape>(kind: string, plural: string, scope: Kind<Shape>["scope"]): Kind<Shape> {
+  return { apiVersion: "v1", kind, plural, scope };
+}
+
+export interface Metadata {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** What every object has. */
+export interface KubeObject {
+  readonly metadata: Metadata;
+}
+
+export interface Pod extends KubeObject {
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly volumes?: readonly PodVolume[];
+    readonly securityContext?: { readonly fsGroup?: number };
+  };
+  readonly status?: {
+    readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+    readonly reason?: string;
+    readonly message?: string;
+    readonly conditions?: readonly Condition[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export interface PodVolume {
+  readonly name: string;
+  readonly persistentVolumeClaim?: { readonly claimName: string };
+  /** A claim made for this Pod alone; its name is the Pod's name, a dash and the volume's name. */
+  readonly ephemeral?: object;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly restartCount: number;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
+}
+
+export interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly running?: { readonly startedAt?: string };
+  readonly terminated?: { readonly exitCode: number; readonly reason?: string; readonly message?: string };
+}
+
+export interface PersistentVolume extends KubeObject {
+  readonly spec: {
+    readonly csi?: {
+      readonly driver: string;
+      readonly volumeHandle: string;
+      readonly volumeAttributes?: Readonly<Record<string, string>>;
+      readonly nodePublishSecretRef?: { readonly name?: string; readonly namespace?: string };
+    };
+    readonly mountOptions?: readonly string[];
+    readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+  };
+}
+
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec: { readonly volumeName?: string };
+  readonly status?: { readonly phase?: "Pending" | "Bound" | "Lost" };
+}
+
+/** Which workloads use which Mountpoint Pod; `workloadFSGroup` is decimal or empty, `mountOptions` joined by commas. */
+export interface MountpointS3PodAttachment extends KubeObject {
+  readonly spec: {
+    readonly nodeName: string;
+    readonly persistentVolumeName: string;
+    readonly volumeID: string;
+    readonly mountOptions: string;
+    readonly workloadFSGroup: string;
+    readonly mountpointS3PodAttachments: Readonly<Record<string, readonly WorkloadAttachment[]>>;
+    /** Absent on objects made by 2.x. */
+    readonly authenticationSource?: string;
+  };
+}
+
+export interface WorkloadAttachment {
+  readonly workloadPodUID: string;
+  /** RFC 3339, UTC. */
+  readonly attachmentTime: string;
+}
+
+export interface Node extends KubeObject {
+  readonly spec: { readonly taints?: readonly { readonly key: string; readonly effect: string }[] };
+}
+
+export interface SecretObject extends KubeObject {
+  /** Values in base64. */
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface CoreEvent extends KubeObject {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  readonly count?: number;
+}

@@ -1,0 +1,14 @@
+import type { Call } from "../runtime/call.ts";
+
+/** The promise, or the reason for which the call was aborted; leaves no listener on the call's signal. */
+export async function orAborted<T>(call: Call, promise: Promise<T>): Promise<T> {
+  call.signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(call.signal.reason);
+  call.signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    call.signal.removeEventListener("abort", abort);
+  }
+}

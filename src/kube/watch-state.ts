@@ -1,0 +1,125 @@
+/**
+ * List-and-watch as a state machine. No sockets here, so every recovery path is a row of a table in the test.
+ *
+ *   list ──opened──▶ listing ──complete──▶ watch ──expired, silent──▶ list
+ *    ▲  ▲              │                   │   ▲
+ *    │  └─────lost─────┘                   └───┘ change, bookmark, lost
+ *    └─ refused: the same again with less demanded
+ */
+export type State = Habits &
+  (
+    | { readonly at: "list" | "listing" }
+    /** `from` is the last version seen: the server continues right after it. */
+    | { readonly at: "watch"; readonly from: string }
+  );
+
+interface Habits {
+  /** Attempts since something useful was last received; decides the pause before the next. */
+  readonly failures: number;
+  /** How the first picture is obtained. Streaming needs a server with the WatchList feature. */
+  readonly listBy: "stream" | "pages";
+  /** Who applies the field selector. Servers before 1.31 know none for custom resources. */
+  readonly fieldsBy: "server" | "client";
+}
+
+export type Input<Shape> =
+  | { readonly saw: "opened" }
+  | { readonly saw: "page"; readonly objects: readonly Shape[]; readonly version: string; readonly last: boolean }
+  | { readonly saw: "change"; readonly object: Shape; readonly version: string; readonly gone: boolean }
+  | { readonly saw: "bookmark"; readonly version: string; readonly endsList: boolean }
+  /** The stream ended, broke or was never granted; what was asked for still makes sense. */
+  | { readonly saw: "lost" }
+  /** 410: the server has forgotten our version. */
+  | { readonly saw: "expired" }
+  /** Connected, but not even a bookmark came. */
+  | { readonly saw: "silent" }
+  | { readonly saw: "refused"; readonly what: "stream" | "fields" };
+
+export type Emit<Shape> =
+  /** What follows, up to `complete`, is everything that exists: whatever is not in it is gone. */
+  | { readonly emit: "begin" }
+  | { readonly emit: "put"; readonly object: Shape }
+  | { readonly emit: "remove"; readonly object: Shape }
+  | { readonly emit: "complete" };
+
+export const initialState: State = { at: "list", failures: 0, listBy: "stream", fieldsBy: "server" };
+
+export function advance<Shape>(state: State, input: Input<Shape>): readonly [State, ...Emit<Shape>[]] {
+  switch (input.saw) {
+    case "opened":
+      return opened(state);
+    case "page":
+      return listed(state, input);
+    case "change":
+      return [seen(state, input.version), { emit: input.gone ? "remove" : "put", object: input.object }];
+    case "bookmark":
+      return bookmarked(state, input);
+    case "lost":
+      return [lost(state)];
+    case "expired":
+      return [expired(state)];
+    case "silent":
+      // Perhaps the server has never reached our version, as after a restore of etcd from a backup.
+      return [{ ...habits(state), at: "list", failures: state.failures + 1 }];
+    case "refused":
+      return [refused(state, input.what)];
+    default:
+      return input satisfies never;
+  }
+}
+
+/**
+ * The pause before the next attempt. Clients of a restarted API server come back spread over time, and one that is
+ * cut off again and again is never in a hot loop.
+ *
+ * `random` is in [0, 1).
+ */
+export function pauseMs(state: State, random: number): number {
+  if (state.failures === 0) return 0;
+  const full = Math.min(100 * 2 ** (state.failures - 1), 15_000);
+  return Math.round((full * (1 + random)) / 2);
+}
+
+function opened<Shape>(state: State): readonly [State, ...Emit<Shape>[]] {
+  return state.at === "list" ? [{ ...state, at: "listing" }, { emit: "begin" }] : [state];
+}
+
+function listed<Shape>(state: State, page: Input<Shape> & { saw: "page" }): readonly [State, ...Emit<Shape>[]] {
+  const puts = page.objects.map((object) => ({ emit: "put", object }) as const);
+  return page.last ? [watching(state, page.version), ...puts, { emit: "complete" }] : [state, ...puts];
+}
+
+function bookmarked<Shape>(state: State, mark: Input<Shape> & { saw: "bookmark" }): readonly [State, ...Emit<Shape>[]] {
+  const completes = state.at === "listing" && mark.endsList;
+  return completes ? [watching(state, mark.version), { emit: "complete" }] : [seen(state, mark.version)];
+}
+
+/** While listing, versions come in the order of names: none of them is a place to continue from. */
+function seen(state: State, version: string): State {
+  return state.at === "watch" ? watching(state, version) : state;
+}
+
+function watching(state: State, from: string): State {
+  return { ...habits(state), at: "watch", from, failures: 0 };
+}
+
+/** A first picture that broke off proves nothing about what is gone, so it starts again. */
+function lost(state: State): State {
+  const failures = state.failures + 1;
+  return state.at === "watch" ? { ...state, failures } : { ...state, at: "list", failures };
+}
+
+/** The server is well and has spoken, whatever came before. Usual after its restart: it remembers only what it saw. */
+function expired(state: State): State {
+  return { ...habits(state), at: "list", failures: state.at === "watch" ? 1 : state.failures + 1 };
+}
+
+/** Nothing went wrong: the server told what it cannot do, and will not be asked for it again. */
+function refused(state: State, what: "stream" | "fields"): State {
+  const list = { ...habits(state), at: "list" } as const;
+  return what === "stream" ? { ...list, listBy: "pages" } : { ...list, fieldsBy: "client" };
+}
+
+function habits({ failures, listBy, fieldsBy }: State): Habits {
+  return { failures, listBy, fieldsBy };
+}

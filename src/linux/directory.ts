@@ -1,0 +1,113 @@
+/**
+ * A directory that somebody else can write, used safely by root (SE-3): it is opened once, names are resolved below
+ * that descriptor, and a symbolic link is never followed. Meant for the memory volume of a Mountpoint Pod: the calls are
+ * synchronous, because tmpfs answers from memory and cannot hang.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { DriverError } from "../core/errors.ts";
+import { isErrno } from "../runtime/errno.ts";
+import { Descriptor } from "./descriptor.ts";
+
+export class Directory implements Disposable {
+  readonly #descriptor: Descriptor;
+
+  private constructor(path: string) {
+    this.#descriptor = new Descriptor(openSync(path, constants.O_DIRECTORY | constants.O_NOFOLLOW));
+  }
+
+  static open(path: string): Directory {
+    return new Directory(path);
+  }
+
+  /**
+   * A short path to an entry, valid in this process while the directory is open. The kernel resolves its first part to
+   * our descriptor, whatever became of the directory's name and however long that is.
+   */
+  pathOf(name: string): string {
+    if (name === "" || name === "." || name === ".." || name.includes("/")) throw new Error(`not a file name: ${name}`);
+    return `/proc/self/fd/${this.#descriptor.fd}/${name}`;
+  }
+
+  has(name: string): boolean {
+    return lstatSync(this.pathOf(name), { throwIfNoEntry: false }) !== undefined;
+  }
+
+  /** Opens a directory below this one, and makes it first if it is not there. */
+  subdirectory(name: string, mode: number): Directory {
+    const path = this.pathOf(name);
+    try {
+      mkdirSync(path);
+    } catch (error) {
+      if (!isErrno(error, "EEXIST")) throw error;
+    }
+    const directory = withoutLinks(name, () => new Directory(path));
+    this.#share(directory.#descriptor.fd, mode);
+    return directory;
+  }
+
+  /** Replaces a file as a whole: a reader sees the old content or the new one, never a part. */
+  write(name: string, content: string, mode: number): void {
+    const path = this.pathOf(name);
+    const unfinished = this.pathOf(`.${name}.${randomUUID()}`);
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL; // O_EXCL follows no link
+    using file = new Descriptor(openSync(unfinished, flags, 0o600));
+    using undo = new DisposableStack();
+    undo.defer(() => rmSync(unfinished, { force: true }));
+    this.#share(file.fd, mode);
+    writeFileSync(file.fd, content);
+    fsyncSync(file.fd);
+    renameSync(unfinished, path);
+    undo.move();
+  }
+
+  /** The end of a regular file, where an error message is, or undefined if there is no such file. */
+  readTail(name: string, limitBytes: number): string | undefined {
+    if (!this.has(name)) return undefined;
+    // O_NONBLOCK: opening a FIFO would wait for its writer.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    using file = new Descriptor(withoutLinks(name, () => openSync(this.pathOf(name), flags)));
+    const status = fstatSync(file.fd);
+    if (!status.isFile()) throw refusal(name);
+    const bytes = Buffer.alloc(Math.min(status.size, limitBytes));
+    const length = readSync(file.fd, bytes, 0, bytes.length, status.size - bytes.length);
+    return bytes.toString("utf8", 0, length);
+  }
+
+  [Symbol.dispose](): void {
+    this.#descriptor[Symbol.dispose]();
+  }
+
+  /** kubelet gives the volume to the Pod's fsGroup, and through that group the Pod's user reads what is ours. */
+  #share(fd: number, mode: number): void {
+    fchownSync(fd, process.geteuid?.() ?? 0, fstatSync(this.#descriptor.fd).gid);
+    fchmodSync(fd, mode);
+  }
+}
+
+function withoutLinks<Opened>(name: string, open: () => Opened): Opened {
+  try {
+    return open();
+  } catch (error) {
+    // O_DIRECTORY on a link says ENOTDIR, any other open says ELOOP.
+    if (isErrno(error, "ELOOP", "ENOTDIR")) throw refusal(name, error);
+    throw error;
+  }
+}
+
+function refusal(name: string, cause?: unknown): DriverError {
+  return new DriverError("denied", `${name} in the Mountpoint Pod's volume is not what it should be`, { cause });
+}

@@ -1,0 +1,106 @@
+/** The mounter's side of its socket: accept connections, read one message to its end with the descriptors in it. */
+import { renameSync, rmSync } from "node:fs";
+import { DriverError } from "../core/errors.ts";
+import type { Call } from "../runtime/call.ts";
+import { isErrno } from "../runtime/errno.ts";
+import { Descriptor } from "./descriptor.ts";
+import type { Directory } from "./directory.ts";
+import { detachedSyscall, receiveDescriptors, syscall } from "./native.ts";
+import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
+
+/**
+ * Listens on a socket below a directory, in place of a file left by a predecessor. The name appears when connections
+ * are accepted, not before: who waits for the file need not try twice.
+ */
+export function listen(directory: Directory, name: string): FdReceiver {
+  using undo = new DisposableStack();
+  const path = directory.pathOf(name);
+  const unfinished = directory.pathOf(`.${name}.new`);
+  for (const stale of [path, unfinished]) rmSync(stale, { force: true });
+  const socket = undo.use(unixSocket());
+  const address = unixAddress(unfinished);
+  syscall("bind", socket.fd, address, address.length);
+  undo.defer(() => rmSync(unfinished, { force: true }));
+  syscall("listen", socket.fd, 1);
+  renameSync(unfinished, path);
+  undo.move();
+  return new FdReceiver(socket, path);
+}
+
+const SHUT_RDWR = 2;
+
+export interface Message {
+  readonly bytes: Buffer;
+  readonly descriptors: readonly Descriptor[];
+}
+
+export class FdReceiver implements Disposable {
+  readonly #socket: Descriptor;
+  readonly #path: string;
+
+  constructor(socket: Descriptor, path: string) {
+    this.#socket = socket;
+    this.#path = path;
+  }
+
+  async accept(call: Call): Promise<Descriptor> {
+    for (;;) {
+      await readable(call, this.#socket);
+      const fd = unlessEmpty(() => syscall("accept4", this.#socket.fd, undefined, undefined, newSocketFlags));
+      if (fd !== undefined) return new Descriptor(fd);
+    }
+  }
+
+  /** Stops listening and takes the file away. The shutdown wakes a thread that still waits for a connection. */
+  [Symbol.dispose](): void {
+    syscall("shutdown", this.#socket.fd, SHUT_RDWR);
+    this.#socket[Symbol.dispose]();
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** Reads until the sender ends its direction. The caller owns the descriptors. */
+export async function readToEnd(call: Call, connection: Descriptor, limitBytes: number): Promise<Message> {
+  using undo = new DisposableStack();
+  const parts: Buffer[] = [];
+  const descriptors: Descriptor[] = [];
+  for (let total = 0; total <= limitBytes; ) {
+    await readable(call, connection);
+    const part = Buffer.alloc(limitBytes + 1 - total);
+    const fds: number[] = [];
+    const length = unlessEmpty(() => receiveDescriptors(connection.fd, part, fds));
+    for (const fd of fds) descriptors.push(undo.use(new Descriptor(fd)));
+    if (length === 0) {
+      undo.move();
+      return { bytes: Buffer.concat(parts), descriptors };
+    }
+    parts.push(part.subarray(0, length));
+    total += length ?? 0;
+  }
+  throw new DriverError("invalid", `the message is longer than ${limitBytes} bytes`);
+}
+
+const POLLIN = 0x1;
+
+/** Waits on a thread of its own: Node's event loop offers no way to watch a descriptor without reading from it. */
+async function readable(call: Call, { fd }: Descriptor): Promise<void> {
+  call.signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const stop = () => reject(call.signal.reason);
+  call.signal.addEventListener("abort", stop, { once: true });
+  const question = Buffer.alloc(8);
+  question.writeInt32LE(fd, 0);
+  question.writeInt16LE(POLLIN, 4);
+  detachedSyscall("ppoll", question, 1, undefined, undefined, 0).then(resolve, reject);
+  await promise.finally(() => call.signal.removeEventListener("abort", stop));
+}
+
+/** ECONNABORTED: the peer connected and left again before we accepted. */
+function unlessEmpty(operation: () => number): number | undefined {
+  try {
+    return operation();
+  } catch (error) {
+    if (isErrno(error, "EAGAIN", "ECONNABORTED")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import { mountAt, mountsOfMinor, parseMountinfo } from "./mountinfo.ts";
+
+const table = parseMountinfo(
+  [
+    "21 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
+    "90 21 0:45 / /plugin/mnt/mp-a rw,nosuid,nodev,noatime shared:7 - fuse mountpoint-s3 rw,user_id=0,group_id=0",
+    "91 21 0:45 / /pods/one/mount rw,nosuid,nodev,noatime shared:7 master:2 - fuse mountpoint-s3 rw,user_id=0",
+    "92 21 0:45 /sub /pods/two/mount ro,nosuid,nodev,noatime - fuse mountpoint-s3 rw,user_id=0",
+    String.raw`93 21 0:46 / /a\040b\134c\011\043 rw propagate_from:1 - tmpfs two\040words rw`,
+    "",
+  ].join("\n"),
+);
+
+it("reads a line without and with several optional fields", () => {
+  expect(mountAt(table, "/")).toEqual({
+    id: 21,
+    parentId: 1,
+    minor: 0,
+    mountPoint: "/",
+    readOnly: false,
+    fsType: "ext4",
+    device: "/dev/vda",
+  });
+  expect(mountAt(table, "/pods/one/mount")).toMatchObject({ fsType: "fuse", device: "mountpoint-s3" });
+});
+
+it("takes read-only from the mount, not from its file system", () => {
+  expect(mountAt(table, "/pods/two/mount")?.readOnly).toBe(true);
+  expect(mountAt(table, "/pods/one/mount")?.readOnly).toBe(false);
+});
+
+it("undoes the kernel's escapes in paths and device names", () => {
+  expect(mountAt(table, "/a b\\c\t#")?.device).toBe("two words");
+});
+
+it("finds a source and all its binds by their device", () => {
+  expect(mountsOfMinor(table, 45).map((mount) => mount.id)).toEqual([90, 91, 92]);
+});
+
+it("knows no mount at a path that only begins like one", () => {
+  expect(mountAt(table, "/pods/one")).toBeUndefined();
+  expect(mountAt(table, "/pods/one/mount/")).toBeUndefined();
+});
+
+it.for([
+  { stacked: "on top", lines: ["90 21 0:45 / /m rw - fuse old rw", "95 90 0:47 / /m rw - fuse new rw"], reached: 95 },
+  { stacked: "beneath", lines: ["90 95 0:45 / /m rw - fuse old rw", "95 21 0:47 / /m rw - fuse new rw"], reached: 90 },
+])("reaches the top of a stack when the newer mount went $stacked", ({ lines, reached }) => {
+  expect(mountAt(parseMountinfo(lines.join("\n")), "/m")?.id).toBe(reached);
+});
+
+it.for(["garbage", "90 21 0:45 / /m rw fuse old rw"])("refuses %o", (line) => {
+  expect(() => parseMountinfo(line)).toThrow("not a line of mountinfo");
+});

@@ -1,0 +1,66 @@
+/**
+ * What is mounted where, as this process sees it. Reading the table sends no request to any file system, so it is safe
+ * beside a hung mount.
+ */
+import { readFileSync } from "node:fs";
+
+export interface Mount {
+  readonly id: number;
+  readonly parentId: number;
+  /** Minor number of the device: the same for a source and all its binds, and the name of its directory in fusectl. */
+  readonly minor: number;
+  readonly mountPoint: string;
+  readonly readOnly: boolean;
+  readonly fsType: string;
+  /** What mount(2) was given as the device, such as `mountpoint-s3`. */
+  readonly device: string;
+}
+
+/** The table of this process's mount namespace. */
+export function readMounts(): readonly Mount[] {
+  return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
+}
+
+/** The mount that a path look-up of `mountPoint` reaches: the top one if several are stacked. */
+export function mountAt(mounts: readonly Mount[], mountPoint: string): Mount | undefined {
+  const stack = mounts.filter((mount) => mount.mountPoint === mountPoint);
+  // Order in the file is order of creation, which is not order in the stack after MOVE_MOUNT_BENEATH.
+  return stack.find((mount) => !stack.some((other) => other.parentId === mount.id));
+}
+
+/** Every mount of one file system: a source and its binds. */
+export function mountsOfMinor(mounts: readonly Mount[], minor: number): readonly Mount[] {
+  return mounts.filter((mount) => mount.minor === minor);
+}
+
+/** proc_pid_mountinfo(5): ids, device, root, mount point, options, optional fields up to "-", type, device, options. */
+export function parseMountinfo(text: string): readonly Mount[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map(parseLine);
+}
+
+function parseLine(line: string): Mount {
+  const fields = line.split(" ");
+  const separator = fields.indexOf("-", 6);
+  const [id, parentId, majorMinor, , mountPoint, options] = fields;
+  const [fsType, device] = fields.slice(separator + 1);
+  if (separator === -1 || majorMinor === undefined || mountPoint === undefined || options === undefined) {
+    throw new Error(`not a line of mountinfo: ${line}`);
+  }
+  return {
+    id: Number(id),
+    parentId: Number(parentId),
+    minor: Number(majorMinor.split(":")[1]),
+    mountPoint: unescaped(mountPoint),
+    readOnly: options.split(",").includes("ro"),
+    fsType: fsType ?? "",
+    device: unescaped(device ?? ""),
+  };
+}
+
+/** The kernel writes space, tab, newline, backslash and # as three octal digits. */
+function unescaped(field: string): string {
+  return field.replaceAll(/\\([0-7]{3})/g, (_match, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}

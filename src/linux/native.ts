@@ -1,0 +1,106 @@
+/** The one seam to the C addon in native/: kernel calls by name, errors as Node's own system errors. */
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { getSystemErrorMessage, getSystemErrorName } from "node:util";
+
+/** A string becomes a NUL-terminated copy, a Uint8Array its address, undefined a null pointer. */
+type Argument = number | string | Uint8Array | undefined;
+
+/** A kernel call that returns at once. Throws a system error such as ENOENT. */
+export function syscall(name: SyscallName, ...args: readonly Argument[]): number {
+  return checked(addon().syscall(numberOf(name), ...args), name, args);
+}
+
+/**
+ * The same for a call that may wait, or never return: it gets a thread of its own, outside libuv's pool. Nothing can
+ * interrupt it, and it does not keep the program alive.
+ */
+export async function detachedSyscall(name: SyscallName, ...args: readonly Argument[]): Promise<number> {
+  return checked(await addon().syscallDetached(numberOf(name), ...args), name, args);
+}
+
+/** Sends bytes and one descriptor without blocking; answers how many bytes the socket took. */
+export function sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number {
+  return checked(addon().sendDescriptor(socket, bytes, descriptor), "sendmsg");
+}
+
+/** Receives bytes without blocking (0 is the end) and adds the descriptors that came along, closed on exec. */
+export function receiveDescriptors(socket: number, into: Uint8Array, descriptors: number[]): number {
+  return checked(addon().receiveDescriptors(socket, into, descriptors), "recvmsg");
+}
+
+type SyscallName = keyof typeof syscallNumbers.x64;
+
+const syscallNumbers = {
+  x64: {
+    socket: 41,
+    connect: 42,
+    shutdown: 48,
+    bind: 49,
+    listen: 50,
+    fcntl: 72,
+    rt_sigaction: 13,
+    rt_sigprocmask: 14,
+    fstatfs: 138,
+    mount: 165,
+    umount2: 166,
+    ppoll: 271,
+    accept4: 288,
+    statx: 332,
+  },
+  arm64: {
+    socket: 198,
+    connect: 203,
+    shutdown: 210,
+    bind: 200,
+    listen: 201,
+    fcntl: 25,
+    rt_sigaction: 134,
+    rt_sigprocmask: 135,
+    fstatfs: 44,
+    mount: 40,
+    umount2: 39,
+    ppoll: 73,
+    accept4: 242,
+    statx: 291,
+  },
+} as const satisfies Record<string, Record<string, number>>;
+
+function numberOf(name: SyscallName): number {
+  if (process.arch !== "x64" && process.arch !== "arm64") throw new Error(`no syscall numbers for ${process.arch}`);
+  return syscallNumbers[process.arch][name];
+}
+
+/** Strings among the arguments are paths and mount options, never secrets: they make the message useful. */
+function checked(result: number, name: string, args: readonly Argument[] = []): number {
+  if (result >= 0) return result;
+  const words = args.filter((argument) => typeof argument === "string");
+  const message = `${[name, ...words].join(" ")}: ${getSystemErrorMessage(result)}`;
+  throw Object.assign(new Error(message), { code: getSystemErrorName(result), errno: result, syscall: name });
+}
+
+interface Addon {
+  syscall(number: number, ...args: readonly Argument[]): number;
+  syscallDetached(number: number, ...args: readonly Argument[]): Promise<number>;
+  sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number;
+  receiveDescriptors(socket: number, into: Uint8Array, descriptors: number[]): number;
+}
+
+let loaded: Addon | undefined;
+
+/** Loaded at the first call, so that what only imports us (unit tests, types) needs no compiler. */
+function addon(): Addon {
+  loaded ??= createRequire(import.meta.url)(addonPath()) as Addon;
+  return loaded;
+}
+
+/** In the image the addon lies beside the bundle that contains this code; in a checkout in native/. */
+function addonPath(): string {
+  const places = ["./syscall.node", "../../native/syscall.node"].map((place) =>
+    fileURLToPath(new URL(place, import.meta.url)),
+  );
+  const found = places.find((place) => existsSync(place));
+  if (found === undefined) throw new Error(`the addon is at none of ${places.join(", ")}: run "npm run native"`);
+  return found;
+}

@@ -1,0 +1,32 @@
+import { existsSync, mkdtempSync } from "node:fs";
+import { join } from "node:path/posix";
+import { scratch } from "../core/names.ts";
+import { become } from "../linux/exec.ts";
+import type { Call } from "../runtime/call.ts";
+import type { MounterConfig } from "./config.ts";
+import { mountS3Args } from "./mount-s3-args.ts";
+import type { Received } from "./receive.ts";
+
+/**
+ * Ends this program and starts mount-s3 in its place: nothing of ours stays in the Mountpoint Pod. The connection goes
+ * along, unused; when mount-s3 dies, the kernel closes it and the node knows.
+ * Keeps ignoring SIGTERM from here on (DS-9): on a drain kubelet signals every Pod at once, and workloads still write
+ * through us. The end comes from the unmount. Signals are blocked rather than ignored, because mount-s3 sets handlers.
+ */
+export function becomeMountS3(call: Call, config: MounterConfig, { request, device, connection }: Received): never {
+  const file = join(config.binDir, "mount-s3");
+  const args = mountS3Args(request, device.fd, () => cacheDirectory(config));
+  call.log.info("starting mount-s3", { bucket: request.bucketName, args });
+  return become({
+    file,
+    args,
+    env: request.env,
+    inherits: [device, connection],
+    blockedSignals: ["SIGTERM", "SIGINT", "SIGHUP"],
+  });
+}
+
+/** mount-s3 empties its cache directory at the start, so without a volume of its own it gets a fresh one. */
+function cacheDirectory({ cacheDir }: MounterConfig): string {
+  return existsSync(cacheDir) ? cacheDir : mkdtempSync(join(scratch.containerPath, "mount-s3-cache-"));
+}

@@ -1,0 +1,38 @@
+import { DriverError } from "../core/errors.ts";
+import { decodeMountRequest, type MountRequest, mountRequestLimitBytes } from "../core/mount-request.ts";
+import { comm } from "../core/names.ts";
+import type { Descriptor } from "../linux/descriptor.ts";
+import type { Directory } from "../linux/directory.ts";
+import { listen, readToEnd } from "../linux/fd-receiver.ts";
+import type { Call } from "../runtime/call.ts";
+
+export interface Received {
+  readonly request: MountRequest;
+  /** The FUSE device, already mounted by the node. */
+  readonly device: Descriptor;
+  /** Kept open, so that its end tells the node of ours. */
+  readonly connection: Descriptor;
+}
+
+/** Waits for one mount request on the socket. A failure leaves no descriptor behind. */
+export async function receive(call: Call, directory: Directory): Promise<Received> {
+  using listener = listen(directory, comm.socket);
+  for (;;) {
+    using undo = new DisposableStack();
+    const connection = undo.use(await listener.accept(call));
+    const { bytes, descriptors } = await readToEnd(call, connection, mountRequestLimitBytes);
+    for (const descriptor of descriptors) undo.use(descriptor);
+    if (bytes.length === 0 && descriptors.length === 0) {
+      // The node connects, mounts, then sends: one that fails or ends in between hangs up, and will be back.
+      call.log.info("connection closed without a mount request");
+      continue;
+    }
+    const [device, ...more] = descriptors;
+    if (device === undefined || more.length > 0) {
+      throw new DriverError("invalid", `the mount request came with ${descriptors.length} descriptors instead of one`);
+    }
+    const request = decodeMountRequest(bytes);
+    undo.move();
+    return { request, device, connection };
+  }
+}

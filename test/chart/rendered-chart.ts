@@ -1,0 +1,103 @@
+/** The chart as Helm renders it. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+
+export const repository = join(import.meta.dirname, "../..");
+export const chartDirectory = join(repository, "charts/scality-mountpoint-s3-csi-driver");
+
+/** The one version that everything carries. */
+export const { version } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as { version: string };
+
+/** The namespace of the release in every rendering. */
+export const releaseNamespace = "storage";
+
+/** The program: HELM, else the one on the path; undefined where there is none. */
+export const helm = findHelm();
+
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+  // oxlint-disable-next-line typescript/no-explicit-any -- any field of any kind
+  readonly [field: string]: any;
+}
+
+/** Objects of the chart, custom resource definition included. `values` are what `--set` takes. */
+export function render(values: Readonly<Record<string, string>> = {}, chart = chartDirectory): readonly Manifest[] {
+  const set = Object.entries(values).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
+  return manifestsIn(run(["template", "release", chart, "--namespace", releaseNamespace, "--include-crds", ...set]));
+}
+
+/** What Helm prints after an installation. */
+export function notes(values: Readonly<Record<string, string>> = {}): string {
+  const set = Object.entries(values).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
+  const namespace = ["--namespace", releaseNamespace];
+  const text = run(["install", "release", chartDirectory, "--dry-run=client", ...namespace, ...set]);
+  return text.slice(text.indexOf("\nNOTES:\n"));
+}
+
+export function manifestsIn(text: string): readonly Manifest[] {
+  return parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((manifest) => manifest !== null);
+}
+
+export function only(manifests: readonly Manifest[], kind: string, name?: string): Manifest {
+  const found = manifests.filter((one) => one.kind === kind && (name === undefined || one.metadata.name === name));
+  const [manifest] = found;
+  if (manifest === undefined || found.length > 1) throw new Error(`${found.length} of ${kind} ${name ?? ""}`);
+  return manifest;
+}
+
+export interface EnvVar {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: object;
+}
+
+export interface VolumeMount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly mountPropagation?: string;
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly env: readonly EnvVar[];
+  readonly envFrom?: unknown;
+  readonly ports: readonly [{ readonly containerPort: number }];
+  readonly livenessProbe?: object;
+  readonly readinessProbe?: object;
+}
+
+/** Every container of every Pod template. */
+export function containersOf(chart: readonly Manifest[]): readonly Container[] {
+  return chart
+    .filter(({ kind }) => kind === "DaemonSet" || kind === "Deployment")
+    .flatMap((one) => one["spec"].template.spec.containers as Container[]);
+}
+
+export function containerOf(chart: readonly Manifest[], name: string): Container {
+  const found = containersOf(chart).find((container) => container.name === name);
+  if (found === undefined) throw new Error(`no container ${name}`);
+  return found;
+}
+
+function run(args: readonly string[]): string {
+  if (helm === undefined) throw new Error("no helm: set HELM to its path");
+  return execFileSync(helm, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function findHelm(): string | undefined {
+  const given = process.env["HELM"];
+  if (given) return given;
+  return spawnSync("helm", ["version"]).status === 0 ? "helm" : undefined;
+}

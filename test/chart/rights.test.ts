@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { attachmentApi } from "../../src/core/names.ts";
+import { helm, only, releaseNamespace, render } from "./rendered-chart.ts";
+
+describe.skipIf(helm === undefined)("rights", () => {
+  const chart = helm === undefined ? [] : render();
+  const rules = (kind: string, name: string) => only(chart, kind, name)["rules"];
+  const attachments = { apiGroups: [attachmentApi.group], resources: [attachmentApi.plural] };
+  const pods = { apiGroups: [""], resources: ["pods"] };
+
+  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing", () => {
+    const verbs = ["get", "list", "watch"];
+    expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([{ ...attachments, verbs }]);
+    expect(rules("Role", "s3-csi-driver-node-mountpoint-pod-namespace-role")).toEqual([{ ...pods, verbs }]);
+    expect(rules("Role", "s3-csi-driver-node-credentials-role")).toEqual([
+      { apiGroups: [""], resources: ["secrets"], resourceNames: ["s3-secret"], verbs },
+    ]);
+  });
+
+  it("let the controller write Pods in the namespace of Mountpoint Pods only", () => {
+    expect(rules("ClusterRole", "s3-csi-driver-controller-cluster-role")).toEqual([
+      {
+        apiGroups: [""],
+        resources: ["pods", "persistentvolumes", "persistentvolumeclaims"],
+        verbs: ["get", "list", "watch"],
+      },
+      { ...attachments, verbs: ["get", "list", "watch", "create", "update", "patch", "delete"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
+    ]);
+    expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([
+      { ...pods, verbs: ["create", "patch", "delete"] },
+    ]);
+  });
+
+  it("are bound to the account of the same component, where the role is", () => {
+    const bindings = chart.filter(({ kind }) => kind.endsWith("RoleBinding"));
+    expect(bindings).toHaveLength(5);
+    for (const binding of bindings) {
+      const { kind, name } = binding["roleRef"];
+      expect(only(chart, kind, name).metadata.namespace).toBe(binding.metadata.namespace);
+      const account = name.includes("controller") ? "s3-csi-driver-controller-sa" : "s3-csi-driver-sa";
+      expect(binding["subjects"]).toEqual([{ kind: "ServiceAccount", name: account, namespace: releaseNamespace }]);
+      expect(only(chart, "ServiceAccount", account).metadata.namespace).toBe(releaseNamespace);
+    }
+  });
+
+  it.for(["node", "controller"] as const)("of the %s are left out when its account is not the chart's", (without) => {
+    const others = render({
+      [`${without}.serviceAccount.create`]: "false",
+      [`${without}.serviceAccount.name`]: "mine",
+    });
+    const ofOther = without === "node" ? /controller/ : /^(?!.*controller)/;
+    const access = others.filter(({ kind }) => /Role|ServiceAccount/.test(kind));
+    expect(access.length).toBeGreaterThan(0);
+    for (const { metadata } of access) expect(metadata.name).toMatch(ofOther);
+    const owner = only(others, without === "node" ? "DaemonSet" : "Deployment");
+    expect(owner["spec"].template.spec.serviceAccountName).toBe("mine");
+  });
+});

@@ -1,0 +1,245 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { status } from "@grpc/grpc-js";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { DriverError } from "../../src/core/errors.ts";
+import { NodeService, type NodeUnpublishVolumeRequest } from "../../src/csi/gen/csi.ts";
+import { type StopLimits, serve } from "../../src/csi/server.ts";
+import { service } from "../../src/csi/service.ts";
+import { type Call, deadline } from "../../src/runtime/call.ts";
+import { jsonLogger } from "../../src/runtime/log.ts";
+import { csiClient } from "../support/csi-client.ts";
+
+type Unpublish = (call: Call, request: NodeUnpublishVolumeRequest) => Promise<object>;
+
+let dir: string;
+let socket: string;
+let lines: Record<string, unknown>[];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "csi-"));
+  socket = join(dir, "csi.sock");
+  lines = [];
+});
+
+afterEach(() => rm(dir, { recursive: true }));
+
+const request = { volumeId: "v", targetPath: "/t" };
+const node = () => csiClient(NodeService, `unix:${socket}`);
+const logged = (message: string) => lines.filter((line) => line["message"] === message);
+
+function serving(nodeUnpublishVolume: Unpublish, limits?: StopLimits) {
+  const log = jsonLogger((line) => lines.push(JSON.parse(line)), 4);
+  const call = { signal: new AbortController().signal, log };
+  return serve(call, `unix:${socket}`, [service(NodeService, { nodeUnpublishVolume })], limits);
+}
+
+/** A method that runs until its call is aborted, and says when it started and why it ended. */
+function untilAborted() {
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<unknown>();
+  const method: Unpublish = ({ signal }) => {
+    const { promise, reject } = Promise.withResolvers<object>();
+    signal.addEventListener("abort", () => {
+      ended.resolve(signal.reason);
+      reject(signal.reason);
+    });
+    started.resolve();
+    return promise;
+  };
+  return { method, started: started.promise, ended: ended.promise };
+}
+
+it("replaces the socket of a process that was killed, keeps others out, and removes it at the end", async () => {
+  await writeFile(socket, "");
+  {
+    await using _server = await serving(async () => ({}));
+    expect((await stat(socket)).mode & 0o777).toBe(0o700);
+    using client = node();
+    await expect(client.nodeUnpublishVolume(request)).resolves.toEqual({});
+  }
+  expect(existsSync(socket)).toBe(false);
+});
+
+it("says why it cannot listen and leaves no server behind", async () => {
+  await rm(dir, { recursive: true });
+  await expect(serving(async () => ({}))).rejects.toThrow(/EACCES|ENOENT/);
+  await mkdtemp(join(tmpdir(), "csi-")).then((other) => (dir = other));
+});
+
+it("serves TCP, too", async () => {
+  const log = jsonLogger((line) => lines.push(JSON.parse(line)), 1);
+  const call = { signal: new AbortController().signal, log };
+  const methods = service(NodeService, { nodeUnpublishVolume: async () => ({}) });
+  await using _server = await serve(call, "tcp://127.0.0.1:0", [methods]);
+  using client = csiClient(NodeService, `127.0.0.1:${logged("serving")[0]?.["port"]}`);
+  await expect(client.nodeUnpublishVolume(request)).resolves.toEqual({});
+});
+
+it("answers Unimplemented for methods that are left out", async () => {
+  await using _server = await serving(async () => ({}));
+  using client = node();
+  await expect(client.nodeGetInfo({})).rejects.toMatchObject({ code: status.UNIMPLEMENTED });
+});
+
+it("tells the caller code, text and hint of a failure, and logs it once", async () => {
+  await using _server = await serving(async () => {
+    const cause = new Error("errno 111");
+    throw new DriverError("notReady", "no Mountpoint Pod yet — “ü”", { cause, hint: "kubectl get pods" });
+  });
+  using client = node();
+  await expect(client.nodeUnpublishVolume(request)).rejects.toMatchObject({
+    code: status.UNAVAILABLE,
+    details: "no Mountpoint Pod yet — “ü”. kubectl get pods",
+  });
+  expect(logged("call failed")).toMatchObject([
+    {
+      level: "info",
+      method: "csi.v1.Node/NodeUnpublishVolume",
+      code: "UNAVAILABLE",
+      request,
+      error: "no Mountpoint Pod yet — “ü”: errno 111",
+    },
+  ]);
+});
+
+it("survives an error whose text cannot be sent as it is", async () => {
+  await using _server = await serving(() => Promise.reject(new Error(`\ud800\n\0${"ü".repeat(100_000)}`)));
+  using client = node();
+  await expect(client.nodeUnpublishVolume(request)).rejects.toMatchObject({ code: status.INTERNAL });
+  await expect(client.nodeUnpublishVolume(request)).rejects.toMatchObject({ code: status.INTERNAL });
+});
+
+it("logs a call without its secrets", async () => {
+  const log = jsonLogger((line) => lines.push(JSON.parse(line)), 4);
+  const call = { signal: new AbortController().signal, log };
+  const received: unknown[] = [];
+  const methods = service(NodeService, {
+    nodePublishVolume: async (_call, { secrets }) => {
+      received.push(secrets);
+      return {};
+    },
+  });
+  await using _server = await serve(call, `unix:${socket}`, [methods]);
+  using client = node();
+  const secrets = { access_key_id: "AKIA-1", secret_access_key: "hunter2" };
+  await client.nodePublishVolume({
+    volumeId: "v",
+    publishContext: {},
+    stagingTargetPath: "",
+    targetPath: "/t",
+    readonly: true,
+    secrets,
+    volumeContext: { bucketName: "b" },
+  });
+  expect(received).toEqual([secrets]);
+  expect(logged("call answered")).toMatchObject([
+    { level: "debug", code: "OK", request: { volumeId: "v", volumeContext: { bucketName: "b" } } },
+  ]);
+  expect(JSON.stringify(lines)).not.toMatch(/AKIA-1|hunter2/);
+});
+
+it("aborts the call when its caller cancels", async () => {
+  const { method, started, ended } = untilAborted();
+  await using _server = await serving(method);
+  using client = node();
+  const cancel = new AbortController();
+  const answer = client.nodeUnpublishVolume(request, { signal: cancel.signal, deadlineMs: 60_000 });
+  await Promise.all([started.then(() => cancel.abort()), expect(answer).rejects.toThrow(/CANCELLED/)]);
+  await expect(ended).resolves.toMatchObject({ code: status.CANCELLED });
+  await expect.poll(() => logged("call failed")).toMatchObject([{ code: "CANCELLED" }]);
+});
+
+it("aborts the call when its caller's deadline passes", async () => {
+  const { method, ended } = untilAborted();
+  await using _server = await serving(method);
+  using client = node();
+  await expect(client.nodeUnpublishVolume(request, { deadlineMs: 100 })).rejects.toThrow(/DEADLINE_EXCEEDED/);
+  await expect(ended).resolves.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+  await expect.poll(() => logged("call failed")).toMatchObject([{ code: "DEADLINE_EXCEEDED" }]);
+});
+
+it("answers before the caller's deadline when a limit of our own ends", async () => {
+  const { method } = untilAborted();
+  await using _server = await serving((call, message) => {
+    using limited = deadline(call, 1, "mount-s3 to serve");
+    // The limit must outlive this function's frame, so it is awaited inside.
+    return (async () => await method(limited, message))();
+  });
+  using client = node();
+  const answer = client.nodeUnpublishVolume(request, { deadlineMs: 60_000 });
+  await expect(answer).rejects.toMatchObject({
+    code: status.UNAVAILABLE,
+    details: "gave up after 1 ms waiting for mount-s3 to serve",
+  });
+});
+
+it("lets calls finish at the end and takes no new ones", async () => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<object>();
+  const started = Promise.withResolvers<void>();
+  const server = await serving(() => {
+    started.resolve();
+    return gate;
+  });
+  using client = node();
+  const answer = client.nodeUnpublishVolume(request);
+  await started.promise;
+  const stopped = server[Symbol.asyncDispose]();
+  await expect.poll(() => existsSync(socket)).toBe(false);
+  open({});
+  await expect(answer).resolves.toEqual({});
+  await stopped;
+});
+
+it("cancels calls that do not finish in time, with a code that makes kubelet repeat them", async () => {
+  const { method, started } = untilAborted();
+  const server = await serving(method, { finishMs: 1, cancelMs: 60_000 });
+  using client = node();
+  const answer = client.nodeUnpublishVolume(request);
+  await started;
+  const stopped = server[Symbol.asyncDispose]();
+  await expect(answer).rejects.toMatchObject({ code: status.UNAVAILABLE, details: /the driver is stopping/ });
+  await stopped;
+});
+
+it("ends even if a call ignores everything", async () => {
+  const started = Promise.withResolvers<void>();
+  const server = await serving(
+    () => {
+      started.resolve();
+      return new Promise<object>(() => undefined);
+    },
+    { finishMs: 1, cancelMs: 1 },
+  );
+  using client = node();
+  const answer = client.nodeUnpublishVolume(request);
+  await started.promise;
+  await Promise.all([server[Symbol.asyncDispose](), expect(answer).rejects.toThrow()]);
+});
+
+it("leaves no listener on anything after many calls at once", async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on("warning", onWarning);
+  const { promise: gate, resolve: open } = Promise.withResolvers<object>();
+  let running = 0;
+  await using _server = await serving(() => {
+    if (++running === 100) open({});
+    return gate;
+  });
+  using client = node();
+  await Promise.all(Array.from({ length: 100 }, () => client.nodeUnpublishVolume(request)));
+  process.off("warning", onWarning);
+  expect(warnings).toEqual([]);
+});
+
+it("keeps a foreign file's path free for nobody else: a second server takes the path over", async () => {
+  const other = createServer().listen(socket);
+  await using _server = await serving(async () => ({}));
+  using client = node();
+  await expect(client.nodeUnpublishVolume(request)).resolves.toEqual({});
+  other.close();
+});

@@ -1,0 +1,125 @@
+import { spawn } from "node:child_process";
+import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path/posix";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { Directory } from "../../src/linux/directory.ts";
+import { listen, readToEnd } from "../../src/linux/fd-receiver.ts";
+import { connect } from "../../src/linux/fd-sender.ts";
+import { openFuse } from "../../src/linux/fuse.ts";
+import { silentLogger } from "../../src/runtime/log.ts";
+import { compileFixture } from "./fixture-programs.ts";
+
+const call = { signal: new AbortController().signal, log: silentLogger };
+const message = new TextEncoder().encode('{"bucketName":"photos"}');
+
+let root: string;
+let peer: string;
+let path: string;
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "fd-sender-"));
+  peer = compileFixture("peer", root);
+});
+
+beforeEach(() => {
+  path = mkdtempSync(join(root, "comm-"));
+});
+
+afterAll(() => rmSync(root, { recursive: true }));
+
+it("drives a mounter of 2.x, which reads to the end and closes at once", async () => {
+  const mounter = spawn(peer, ["receive", join(path, "mount.sock")], { stdio: ["ignore", "pipe", "inherit"] });
+  const lines = createInterface(mounter.stdout)[Symbol.asyncIterator]();
+  expect((await lines.next()).value).toBe("listening");
+
+  using directory = Directory.open(path);
+  using fuse = openFuse();
+  using connection = connect(directory, "mount.sock");
+  connection.send(message, fuse);
+
+  expect((await lines.next()).value).toBe('1 descriptors with {"bucketName":"photos"}');
+  await expect(connection.closed).resolves.toBe("byPeer");
+});
+
+it("reaches a socket whose path is longer than the kernel's 107 bytes", async () => {
+  const long = join(path, "x".repeat(120));
+  mkdirSync(long);
+  using directory = Directory.open(long);
+  using fuse = openFuse();
+  using listener = listen(directory, "mount.sock");
+  using connection = connect(directory, "mount.sock");
+  connection.send(message, fuse);
+
+  using accepted = await listener.accept(call);
+  const received = await readToEnd(call, accepted, 1000);
+  using _device = received.descriptors[0];
+  expect(received.bytes.toString()).toBe('{"bucketName":"photos"}');
+});
+
+it("still sees the end of the connection after ending its own direction", async () => {
+  using directory = Directory.open(path);
+  using fuse = openFuse();
+  using listener = listen(directory, "mount.sock");
+  using connection = connect(directory, "mount.sock");
+  connection.send(message, fuse);
+  {
+    using accepted = await listener.accept(call);
+    for (const descriptor of (await readToEnd(call, accepted, 1000)).descriptors) descriptor[Symbol.dispose]();
+    const tooEarly = Symbol("still open");
+    expect(await Promise.race([connection.closed, new Promise((resolve) => setImmediate(resolve, tooEarly))])).toBe(
+      tooEarly,
+    );
+  }
+  await expect(connection.closed).resolves.toBe("byPeer");
+});
+
+it("tells its own end from the peer's", async () => {
+  using directory = Directory.open(path);
+  using _listener = listen(directory, "mount.sock");
+  const connection = connect(directory, "mount.sock");
+  connection[Symbol.dispose]();
+  await expect(connection.closed).resolves.toBe("byUs");
+});
+
+it("refuses to send on a connection that has ended, instead of using a number that may be another file's", async () => {
+  using directory = Directory.open(path);
+  using fuse = openFuse();
+  using connection = (() => {
+    using _listener = listen(directory, "mount.sock");
+    return connect(directory, "mount.sock");
+  })();
+  await connection.closed;
+  expect(() => connection.send(message, fuse)).toThrow("the Mountpoint Pod closed its socket");
+});
+
+it("does not follow a link to a socket, wherever that is", () => {
+  const elsewhere = mkdtempSync(join(root, "elsewhere-"));
+  using other = Directory.open(elsewhere);
+  using _listener = listen(other, "host.sock");
+  symlinkSync(join(elsewhere, "host.sock"), join(path, "mount.sock"));
+  using directory = Directory.open(path);
+  expect(() => connect(directory, "mount.sock")).toThrow("mount.sock is not a socket");
+});
+
+it("does not connect to a file that is no socket", () => {
+  writeFileSync(join(path, "mount.sock"), "");
+  using directory = Directory.open(path);
+  expect(() => connect(directory, "mount.sock")).toThrow("mount.sock is not a socket");
+});
+
+it.for([
+  { when: "there is no socket", leftover: false, code: "ENOENT" },
+  { when: "nobody listens on it any more", leftover: true, code: "ECONNREFUSED" },
+])("says $code when $when", ({ leftover, code }) => {
+  using directory = Directory.open(path);
+  if (leftover) leaveSocketBehind(directory);
+  expect(() => connect(directory, "mount.sock")).toThrow(expect.objectContaining({ code }));
+});
+
+/** As after kill -9: the file stays, the listener is gone. */
+function leaveSocketBehind(directory: Directory): void {
+  using _listener = listen(directory, "other.sock");
+  linkSync(directory.pathOf("other.sock"), directory.pathOf("mount.sock"));
+}

@@ -1,0 +1,10 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+/** Compiles a program of test/fixtures into a directory and answers its path. */
+export function compileFixture(name: "mount-s3" | "peer", directory: string): string {
+  const program = `${directory}/${name}`;
+  const source = fileURLToPath(new URL(`../fixtures/${name}.c`, import.meta.url));
+  execFileSync("gcc", ["-O1", "-Wall", "-Wextra", "-Werror", "-o", program, source], { stdio: "inherit" });
+  return program;
+}

@@ -1,0 +1,302 @@
+import { execFile } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path/posix";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { encodeMountRequest, type MountRequest } from "../../src/core/mount-request.ts";
+import { Directory } from "../../src/linux/directory.ts";
+import { connect, type FdSender } from "../../src/linux/fd-sender.ts";
+import { openFuse } from "../../src/linux/fuse.ts";
+import { compileFixture } from "./fixture-programs.ts";
+import { MounterProcess } from "./mounter-process.ts";
+
+const run = promisify(execFile);
+
+let root: string;
+let peer: string;
+let commDir: string;
+let socket: string;
+let descriptorsBefore: readonly string[];
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "mounter-"));
+  mkdirSync(join(root, "bin"));
+  compileFixture("mount-s3", join(root, "bin"));
+  peer = compileFixture("peer", root);
+});
+
+beforeEach(() => {
+  commDir = mkdtempSync(join(root, "comm-"));
+  socket = join(commDir, "mount.sock");
+  descriptorsBefore = openDescriptors();
+});
+
+/** Sockets close in the next turn of the event loop, so this is a poll. */
+afterEach(async () => {
+  await expect.poll(openDescriptors).toEqual(descriptorsBefore);
+});
+
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** What this process has open of the kinds that the code under test opens. */
+function openDescriptors(): readonly string[] {
+  const links = readdirSync("/proc/self/fd").map((fd) => linkOf(`/proc/self/fd/${fd}`));
+  return links.filter((link) => link.startsWith("socket:") || link === "/dev/fuse" || link.startsWith(root)).toSorted();
+}
+
+/** The descriptor that lists the directory is gone when we look at it. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+function startMounter(...flags: string[]): MounterProcess {
+  return new MounterProcess([`--comm-dir=${commDir}`, `--mountpoint-bin-dir=${join(root, "bin")}`, ...flags]);
+}
+
+const listening = () => expect.poll(() => existsSync(socket), { timeout: 20_000 }).toBe(true);
+
+const request: MountRequest = {
+  bucketName: "photos",
+  args: ["--allow-root", "--prefix=a b/"],
+  env: { FIXTURE: "wait", AWS_REGION: "eu-west-1", EMPTY: "" },
+};
+
+/** As our node does it: connect, send with the device, keep the connection. */
+function sendTo(directoryPath: string, message: MountRequest = request): FdSender {
+  using directory = Directory.open(directoryPath);
+  using fuse = openFuse();
+  const connection = connect(directory, "mount.sock");
+  connection.send(encodeMountRequest(message), fuse);
+  return connection;
+}
+
+const procFile = (pid: number, name: string) => readFileSync(`/proc/${pid}/${name}`, "utf8");
+
+/** The set of signals in a line of /proc/PID/status. */
+function signalsIn(pid: number, line: string): (signal: number) => boolean {
+  const mask = BigInt(`0x${new RegExp(`^${line}:\\s+(\\w+)$`, "m").exec(procFile(pid, "status"))?.[1]}`);
+  return (signal) => ((mask >> BigInt(signal - 1)) & 1n) === 1n;
+}
+
+const [SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ] = [1, 2, 13, 15, 25];
+const O_NONBLOCK = 0o4000;
+
+it("becomes mount-s3 with exactly the arguments, environment and descriptors that were sent", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using _connection = sendTo(commDir);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toBe(`begun as ${mounter.pid}\n`);
+
+  const fds = readdirSync(`/proc/${mounter.pid}/fd`);
+  const links = new Map(fds.map((fd) => [fd, readlinkSync(`/proc/${mounter.pid}/fd/${fd}`)]));
+  const device = [...links].find(([, link]) => link === "/dev/fuse")?.[0];
+  // What the test runner itself was started with is inherited by everybody.
+  const inherited = new Set(readdirSync("/proc/self/fd").map((fd) => linkOf(`/proc/self/fd/${fd}`)));
+  const added = [...links].filter(([fd, link]) => Number(fd) > 2 && !inherited.has(link));
+  const program = join(root, "bin", "mount-s3");
+
+  expect(added.map(([, link]) => link.replace(/\d+/, "N")).toSorted()).toEqual(["/dev/fuse", "socket:[N]"]);
+  expect(procFile(mounter.pid, "cmdline").split("\0").slice(0, -1)).toEqual([
+    program,
+    "photos",
+    `/dev/fd/${device}`,
+    "--allow-root",
+    "--prefix=a b/",
+    "--foreground",
+  ]);
+  expect(procFile(mounter.pid, "environ")).toBe("FIXTURE=wait\0AWS_REGION=eu-west-1\0EMPTY=\0");
+});
+
+it("gives mount-s3 the signals and standard streams of a program started afresh, but blocks those that end it", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using _connection = sendTo(commDir);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+
+  const blocked = signalsIn(mounter.pid, "SigBlk");
+  const ignored = signalsIn(mounter.pid, "SigIgn");
+  expect([SIGTERM, SIGINT, SIGHUP].map(blocked)).toEqual([true, true, true]);
+  expect([SIGPIPE, SIGXFSZ].map(ignored)).toEqual([false, false]);
+  for (const fd of [0, 1, 2]) {
+    const flags = /^flags:\s+(\d+)$/m.exec(procFile(mounter.pid, `fdinfo/${fd}`))?.[1] ?? "";
+    expect(Number.parseInt(flags, 8) & O_NONBLOCK).toBe(0);
+  }
+});
+
+it("keeps serving on SIGTERM once it is mount-s3", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using _connection = sendTo(commDir);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  mounter.kill("SIGTERM");
+  expect(signalsIn(mounter.pid, "ShdPnd")(SIGTERM)).toBe(true);
+});
+
+it("tells the node of the death of mount-s3 by the end of the connection", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using connection = sendTo(commDir);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  mounter.kill("SIGKILL");
+  await expect(connection.closed).resolves.toBe("byPeer");
+});
+
+it("ends with the code of mount-s3 and leaves its error in the log", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using connection = sendTo(commDir, { ...request, env: { FIXTURE: "exit=3" } });
+  await expect(mounter.end()).resolves.toBe(3);
+  await expect(connection.closed).resolves.toBe("byPeer");
+  expect(mounter.stderr).toContain("Error: Failed to create mount process");
+});
+
+it("is driven by a node of 2.x, which sends and closes completely", async () => {
+  await using mounter = startMounter();
+  await listening();
+  const message = '{"bucketName":"b","args":null,"env":["FIXTURE=wait"],"later":1}';
+  await run(peer, ["send", socket, message, "1"]);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+});
+
+it("replaces the value of --cache by the cache volume, or else by a fresh directory", async () => {
+  const cacheDir = mkdtempSync(join(root, "cache-"));
+  const cacheOf = async (flags: string[]) => {
+    await using mounter = startMounter(...flags);
+    await listening();
+    using _connection = sendTo(commDir, { ...request, args: ["--cache=/home/me"] });
+    await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+    return /--cache=([^\0]+)/.exec(procFile(mounter.pid, "cmdline"))?.[1] ?? "";
+  };
+  expect(await cacheOf([`--cache-dir=${cacheDir}`])).toBe(cacheDir);
+  const fresh = await cacheOf([`--cache-dir=${root}/none`]);
+  expect(readdirSync(fresh)).toEqual([]);
+  rmSync(fresh, { recursive: true });
+});
+
+it.for([
+  { what: "text that is not JSON", message: "hello", count: 1, says: "the mount request is not JSON" },
+  { what: "a message without bucket", message: "{}", count: 1, says: "no valid bucketName" },
+  { what: "no descriptor", message: '{"bucketName":"b"}', count: 0, says: "0 descriptors instead of one" },
+  { what: "two descriptors", message: '{"bucketName":"b"}', count: 2, says: "2 descriptors instead of one" },
+  { what: "too much", message: "x".repeat(70_000), count: 1, says: "longer than 65536 bytes" },
+])("refuses $what, says so and fails", async ({ message, count, says }) => {
+  await using mounter = startMounter();
+  await listening();
+  await run(peer, ["send", socket, message, String(count)]);
+  await expect(mounter.end()).resolves.toBe(1);
+  expect(mounter.stderr).toContain(says);
+  expect(readdirSync(commDir)).toEqual([]);
+});
+
+it("says which program is missing, and fails without a core dump", async () => {
+  await using mounter = startMounter(`--mountpoint-bin-dir=${commDir}`);
+  await listening();
+  using _connection = sendTo(commDir);
+  await expect(mounter.end()).resolves.toBe(1);
+  expect(mounter.stderr).toContain(`${commDir}/mount-s3 cannot be run`);
+});
+
+it("listens on when a node hangs up without a request", async () => {
+  await using mounter = startMounter();
+  await listening();
+  await run(peer, ["send", socket, "", "0"]);
+  await expect.poll(() => mounter.stderr, { timeout: 20_000 }).toContain("closed without a mount request");
+  using _connection = sendTo(commDir);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+});
+
+it("listens although a predecessor was killed and left its socket", async () => {
+  {
+    await using _killed = startMounter();
+    await listening();
+  }
+  expect(() => sendTo(commDir)).toThrow("connection refused");
+  await using mounter = startMounter();
+  await expect.poll(() => tryToSend(), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+});
+
+function tryToSend(): boolean {
+  try {
+    sendTo(commDir)[Symbol.dispose]();
+    return true;
+  } catch {
+    return false; // nobody listens yet
+  }
+}
+
+it("ends with 0 when mount.exit is there before it starts", async () => {
+  writeFileSync(join(commDir, "mount.exit"), "");
+  await using mounter = startMounter();
+  await expect(mounter.end()).resolves.toBe(0);
+  expect(readdirSync(commDir)).toEqual(["mount.exit"]);
+});
+
+it("ends with 0 when mount.exit appears while it waits", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using directory = Directory.open(commDir);
+  directory.write("mount.exit", "", 0o640);
+  await expect(mounter.end()).resolves.toBe(0);
+  expect(readdirSync(commDir)).toEqual(["mount.exit"]);
+});
+
+it("ends with 0 when mount.exit appears while a node is connected but silent", async () => {
+  await using mounter = startMounter();
+  await listening();
+  using directory = Directory.open(commDir);
+  using connection = connect(directory, "mount.sock");
+  directory.write("mount.exit", "", 0o640);
+  await expect(mounter.end()).resolves.toBe(0);
+  await expect(connection.closed).resolves.toBe("byPeer");
+});
+
+it("notices mount.exit without inotify, of which a user has few", async () => {
+  const withoutInotify = 'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"';
+  const flags = [`--comm-dir=${commDir}`, `--mountpoint-bin-dir=${join(root, "bin")}`];
+  await using mounter = new MounterProcess(flags, [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "sh",
+    "-c",
+    withoutInotify,
+    "sh",
+  ]);
+  await listening();
+  expect(mounter.stderr).toContain("looking every second");
+  writeFileSync(join(commDir, "mount.exit"), "");
+  await expect(mounter.end()).resolves.toBe(0);
+});
+
+it.for([
+  { signal: "SIGTERM", code: 143 },
+  { signal: "SIGINT", code: 130 },
+] as const)("ends at once on $signal while it waits, as a failure", async ({ signal, code }) => {
+  await using mounter = startMounter();
+  await listening();
+  mounter.kill(signal);
+  await expect(mounter.end()).resolves.toBe(code);
+  expect(mounter.stderr).toContain(`received ${signal}`);
+  expect(readdirSync(commDir)).toEqual([]);
+});
+
+it("gives up when no request comes in time", async () => {
+  await using mounter = startMounter("--mount-sock-recv-timeout=50ms");
+  await expect(mounter.end()).resolves.toBe(1);
+  expect(mounter.stderr).toContain("gave up after 50 ms waiting for a mount request on mount.sock");
+});
