@@ -13,6 +13,7 @@ import {
   releaseWorkload,
   type SharingKey,
   sharingKey,
+  specPatch,
 } from "./attachment.ts";
 import type { NodeName, PodName, PodUid, PvName, VolumeId } from "./names.ts";
 
@@ -171,6 +172,12 @@ describe("releasing", () => {
     const before = spec({ [mpA]: [w1] });
     expect(dropMountpointPod(before, mpA)).toBe(before);
   });
+});
+
+it("patches a dropped Mountpoint Pod away by name, because a merge patch keeps what it does not mention", () => {
+  const before = spec({ [mpA]: [], [mpB]: [w1] });
+  const after = dropMountpointPod(releaseWorkload(before, w1), mpA);
+  expect(specPatch(before, after)).toEqual({ mountpointS3PodAttachments: { [mpA]: null, [mpB]: [] } });
 });
 
 /** A uid leaves, an assignment comes. */

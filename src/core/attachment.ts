@@ -151,6 +151,19 @@ export function dropMountpointPod(spec: AttachmentSpec, mountpointPod: PodName):
   return { ...spec, mountpointS3PodAttachments: Object.fromEntries(lists) };
 }
 
+/**
+ * What turns one spec into the other as a JSON merge patch. Such a patch merges maps: a Mountpoint Pod that is merely
+ * absent from it would stay, so every dropped one is named with null.
+ */
+export function specPatch(before: AttachmentSpec, after: AttachmentSpec) {
+  const dropped = Object.keys(before.mountpointS3PodAttachments).map((name) => [name, null] as const);
+  const lists: Readonly<Record<string, readonly WorkloadAttachment[] | null>> = {
+    ...Object.fromEntries(dropped),
+    ...after.mountpointS3PodAttachments,
+  };
+  return { mountpointS3PodAttachments: lists };
+}
+
 function hasKey(spec: AttachmentSpec, key: SharingKey): boolean {
   return (
     spec.nodeName === key.node &&
@@ -176,5 +189,5 @@ function entries(spec: AttachmentSpec): readonly (readonly [PodName, readonly Wo
 
 function workloadAttachment({ workload, at }: Assignment): WorkloadAttachment {
   // Whole seconds, as Kubernetes writes times.
-  return { workloadPodUID: workload, attachmentTime: `${at.toISOString().slice(0, 19)}Z` };
+  return { workloadPodUID: workload, attachmentTime: `${at.toISOString()}` };
 }

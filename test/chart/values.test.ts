@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { driverName } from "../../src/core/names.ts";
 import { pluginDir, sourcesDir } from "../../src/core/target-path.ts";
@@ -19,15 +19,13 @@ import {
 } from "./rendered-chart.ts";
 
 describe.skipIf(helm === undefined)("an upgrade that reuses the values of 2.2.0", () => {
-  const scratch = mkdtempSync(join(tmpdir(), "chart-"));
-  afterAll(() => rmSync(scratch, { recursive: true }));
-
-  it("makes the objects that a new installation makes", () => {
+  it("makes the objects that a new installation makes", ({ onTestFinished }) => {
+    const scratch = mkdtempSync(join(tmpdir(), "chart-"));
+    onTestFinished(() => rmSync(scratch, { recursive: true }));
     // Helm then takes the old release's values in place of the new chart's defaults.
-    const chart = join(scratch, "chart");
-    cpSync(chartDirectory, chart, { recursive: true });
-    cpSync(join(import.meta.dirname, "values-2.2.0.yaml"), join(chart, "values.yaml"));
-    expect(render({}, chart)).toEqual(render());
+    cpSync(chartDirectory, scratch, { recursive: true });
+    cpSync(join(import.meta.dirname, "values-2.2.0.yaml"), join(scratch, "values.yaml"));
+    expect(render({}, scratch)).toEqual(render());
   });
 
   it("is told which values have no effect and which image runs", () => {

@@ -31,10 +31,17 @@ function caller(client: Client, method: MethodDefinition<unknown, unknown>) {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const { path, requestSerialize, responseDeserialize } = method;
     const options = deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
-    const rpc = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, options, (error, response) => {
-      if (error === null) resolve(response);
-      else reject(error);
-    });
+    const rpc = client.makeUnaryRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      options,
+      (error, response) => {
+        if (error === null) resolve(response);
+        else reject(error);
+      },
+    );
     signal?.addEventListener("abort", () => rpc.cancel());
     return promise;
   };

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
@@ -64,10 +63,9 @@ it("replaces the socket of a process that was killed, keeps others out, and remo
   expect(existsSync(socket)).toBe(false);
 });
 
-it("says why it cannot listen and leaves no server behind", async () => {
-  await rm(dir, { recursive: true });
-  await expect(serving(async () => ({}))).rejects.toThrow(/EACCES|ENOENT/);
-  await mkdtemp(join(tmpdir(), "csi-")).then((other) => (dir = other));
+it("says why it cannot listen", async () => {
+  socket = join(dir, "missing", "csi.sock");
+  await expect(serving(async () => ({}))).rejects.toThrow(/EACCES/);
 });
 
 it("serves TCP, too", async () => {
@@ -75,7 +73,7 @@ it("serves TCP, too", async () => {
   const call = { signal: new AbortController().signal, log };
   const methods = service(NodeService, { nodeUnpublishVolume: async () => ({}) });
   await using _server = await serve(call, "tcp://127.0.0.1:0", [methods]);
-  using client = csiClient(NodeService, `127.0.0.1:${logged("serving")[0]?.["port"]}`);
+  using client = csiClient(NodeService, `127.0.0.1:${Number(logged("serving")[0]?.["port"])}`);
   await expect(client.nodeUnpublishVolume(request)).resolves.toEqual({});
 });
 
@@ -164,10 +162,9 @@ it("aborts the call when its caller's deadline passes", async () => {
 
 it("answers before the caller's deadline when a limit of our own ends", async () => {
   const { method } = untilAborted();
-  await using _server = await serving((call, message) => {
+  await using _server = await serving(async (call, message) => {
     using limited = deadline(call, 1, "mount-s3 to serve");
-    // The limit must outlive this function's frame, so it is awaited inside.
-    return (async () => await method(limited, message))();
+    return await method(limited, message);
   });
   using client = node();
   const answer = client.nodeUnpublishVolume(request, { deadlineMs: 60_000 });
@@ -217,7 +214,7 @@ it("ends even if a call ignores everything", async () => {
   using client = node();
   const answer = client.nodeUnpublishVolume(request);
   await started.promise;
-  await Promise.all([server[Symbol.asyncDispose](), expect(answer).rejects.toThrow()]);
+  await Promise.all([server[Symbol.asyncDispose](), expect(answer).rejects.toThrow(/UNAVAILABLE|CANCELLED/)]);
 });
 
 it("leaves no listener on anything after many calls at once", async () => {
@@ -234,12 +231,4 @@ it("leaves no listener on anything after many calls at once", async () => {
   await Promise.all(Array.from({ length: 100 }, () => client.nodeUnpublishVolume(request)));
   process.off("warning", onWarning);
   expect(warnings).toEqual([]);
-});
-
-it("keeps a foreign file's path free for nobody else: a second server takes the path over", async () => {
-  const other = createServer().listen(socket);
-  await using _server = await serving(async () => ({}));
-  using client = node();
-  await expect(client.nodeUnpublishVolume(request)).resolves.toEqual({});
-  other.close();
 });

@@ -1,0 +1,117 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { get } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { IdentityService } from "../../src/csi/gen/csi.ts";
+import { RegistrationService } from "../../src/csi/gen/pluginregistration.ts";
+import { serveHealth } from "../../src/csi/health.ts";
+import { identityService, type Readiness } from "../../src/csi/identity.ts";
+import { serveRegistration } from "../../src/csi/registration.ts";
+import { serve } from "../../src/csi/server.ts";
+import type { Call } from "../../src/runtime/call.ts";
+import { jsonLogger } from "../../src/runtime/log.ts";
+import { csiClient } from "../support/csi-client.ts";
+
+const csiSocket = "/var/lib/kubelet/plugins/s3.csi.scality.com/csi.sock";
+
+let dir: string;
+let lines: Record<string, unknown>[];
+let call: Call;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "csi-"));
+  lines = [];
+  call = { signal: new AbortController().signal, log: jsonLogger((line) => lines.push(JSON.parse(line)), 1) };
+});
+
+afterEach(() => rm(dir, { recursive: true }));
+
+it("tells kubelet where the CSI socket is on the host", async () => {
+  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  // kubelet's dial sends the percent-encoded path of the socket as authority.
+  const socket = join(dir, "s3.csi.scality.com-reg.sock");
+  using kubelet = csiClient(RegistrationService, `unix:${socket}`, {
+    "grpc.default_authority": encodeURIComponent(socket),
+  });
+  await expect(kubelet.getInfo({})).resolves.toEqual({
+    type: "CSIPlugin",
+    name: "s3.csi.scality.com",
+    endpoint: csiSocket,
+    supportedVersions: ["1.0.0"],
+  });
+});
+
+it.for([
+  { answer: { pluginRegistered: true, error: "" }, message: "registered with kubelet" },
+  {
+    answer: { pluginRegistered: false, error: "no such node" },
+    message: "kubelet refused the registration and will ask again",
+  },
+])("logs kubelet's answer: $message", async ({ answer, message }) => {
+  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  using kubelet = csiClient(RegistrationService, `unix:${join(dir, "s3.csi.scality.com-reg.sock")}`);
+  await kubelet.notifyRegistrationStatus(answer);
+  const told = lines.filter((line) => line["message"] === message);
+  expect(told).toHaveLength(1);
+  expect(told[0]?.["error"] ?? "").toBe(answer.error);
+});
+
+it("takes its socket away at the end, so that kubelet forgets the driver at once", async () => {
+  const registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  await registration[Symbol.asyncDispose]();
+  expect(existsSync(join(dir, "s3.csi.scality.com-reg.sock"))).toBe(false);
+});
+
+it.for([
+  { servesController: true, capabilities: [{ type: { $case: "service", value: { type: 1 } } }] },
+  { servesController: false, capabilities: [] },
+])("says who it is and what it serves, with controller service: $servesController", async (row) => {
+  const identity = identityService({ version: "3.1.4", readiness: () => ({ ready: true }), ...row });
+  await using _server = await serve(call, `unix:${dir}/csi.sock`, [identity]);
+  using kubelet = csiClient(IdentityService, `unix:${dir}/csi.sock`);
+  await expect(kubelet.getPluginInfo({})).resolves.toEqual({
+    name: "s3.csi.scality.com",
+    vendorVersion: "3.1.4",
+    manifest: {},
+  });
+  await expect(kubelet.getPluginCapabilities({})).resolves.toEqual({ capabilities: row.capabilities });
+});
+
+it("answers both kinds of probe from the same readiness", async () => {
+  let state: ReturnType<Readiness> = { ready: true };
+  const readiness = () => state;
+  const identity = identityService({ version: "1", readiness, servesController: false });
+  await using _server = await serve(call, `unix:${dir}/csi.sock`, [identity]);
+  await using _health = await serveHealth(call, 0, readiness);
+  using kubelet = csiClient(IdentityService, `unix:${dir}/csi.sock`);
+
+  await expect(kubelet.probe({})).resolves.toEqual({ ready: true });
+  await expect(fetched("/healthz")).resolves.toEqual({ code: 200, body: "ok" });
+
+  state = { ready: false, because: "the API server has not answered for 60 s" };
+  await expect(kubelet.probe({})).resolves.toEqual({ ready: false });
+  await expect(fetched("/healthz")).resolves.toEqual({ code: 503, body: "the API server has not answered for 60 s" });
+  await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
+});
+
+it("says why the health port cannot be served", async () => {
+  await using _health = await serveHealth(call, 0, () => ({ ready: true }));
+  await expect(serveHealth(call, healthPort(), () => ({ ready: true }))).rejects.toThrow(/EADDRINUSE/);
+});
+
+function healthPort(): number {
+  return Number(lines.find((line) => line["message"] === "serving health")?.["port"]);
+}
+
+/** Keeps its connection open, as kubelet's probes do, so that the end has something to hold it up. */
+async function fetched(path: string): Promise<{ code: number | undefined; body: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ code: number | undefined; body: string }>();
+  const request = get({ port: healthPort(), path, headers: { connection: "keep-alive" } }, (response) => {
+    text(response).then((body) => resolve({ code: response.statusCode, body }), reject);
+  });
+  request.on("error", reject);
+  return promise;
+}
