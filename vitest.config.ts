@@ -7,22 +7,20 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts", "test/chart/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts"],
         },
       },
       {
         test: {
           name: "wire",
           include: ["test/wire/**/*.test.ts"],
-          globalSetup: ["test/wire/native-setup.ts"],
           testTimeout: 60_000,
         },
       },
       {
         test: {
           name: "cluster",
-          include: ["test/cluster/**/*.test.ts"],
-          globalSetup: ["test/support/cluster-lab.ts"],
+          include: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           fileParallelism: false,
@@ -32,7 +30,6 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/node/**/*.test.ts"],
-          globalSetup: ["test/support/node-lab.ts"],
           testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bench } from "./commands/bench.ts";
 import { build } from "./commands/build.ts";
 import { check } from "./commands/check.ts";
 import { down } from "./commands/down.ts";
@@ -19,6 +20,7 @@ const commands: Readonly<Record<string, Command>> = {
   test,
   check,
   build,
+  bench,
   kubectl,
   helm,
   logs,

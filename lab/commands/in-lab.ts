@@ -75,16 +75,19 @@ export const load: Command = async (signal, args) => {
   return 0;
 };
 
-function openLab(name: string): Lab {
+export function openLab(name: string): Lab {
   const lab = Lab.open(name);
   if (lab !== undefined) return lab;
   throw new Problem(`no lab "${name}" is running`, `start it: ./dev up${name === "dev" ? "" : ` --name ${name}`}`);
 }
 
 /** The program gets our terminal, and its exit code becomes ours. */
-function takeOver(argv: readonly string[], lab: Lab): Promise<number> {
+export function takeOver(argv: readonly string[], lab: Lab): Promise<number> {
   const [program = "", ...args] = argv;
-  const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, KUBECONFIG: lab.layout.kubeconfig } });
+  const child = spawn(program, args, {
+    stdio: "inherit",
+    env: { ...process.env, LAB_NAME: lab.spec.name, KUBECONFIG: lab.layout.kubeconfig },
+  });
   return new Promise((done, fail) => {
     child.once("error", fail);
     child.once("close", (code) => done(code ?? 1));

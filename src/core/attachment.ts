@@ -189,5 +189,5 @@ function entries(spec: AttachmentSpec): readonly (readonly [PodName, readonly Wo
 
 function workloadAttachment({ workload, at }: Assignment): WorkloadAttachment {
   // Whole seconds, as Kubernetes writes times.
-  return { workloadPodUID: workload, attachmentTime: `${at.toISOString()}` };
+  return { workloadPodUID: workload, attachmentTime: `${at.toISOString().slice(0, 19)}Z` };
 }

@@ -1,0 +1,99 @@
+/**
+ * Makes dist/<arch>/, our part of the image's file system: one bundle per program of src/bin, the addon, Node itself,
+ * and a launcher for every command that manifests call. `COPY dist/<arch>/ /` installs it.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { buildNative } from "./native.ts";
+
+/**
+ * For a small, steady process: a CSI server stays at 68 MB after thousands of calls; with the defaults of V8 it takes
+ * 117 MB after one thousand. Several of these are refused in NODE_OPTIONS. Not for a program that must start fast or
+ * grow: the cached code of Node's own modules is made for the default settings, and without it a start takes 20 ms more.
+ */
+export const smallProcess = [
+  "--max-semi-space-size=1",
+  "--max-old-space-size=48",
+  "--single-threaded",
+  "--v8-pool-size=0",
+  "--optimize-for-size",
+  "--no-opt",
+  "--no-maglev",
+] as const;
+
+/** Bundles programs to `<outdir>/<name>.mjs`, readable, because operators see its stack traces. */
+export async function bundle(programs: readonly string[], outdir: string): Promise<void> {
+  await build({
+    entryPoints: [...programs],
+    outdir,
+    outExtension: { ".js": ".mjs" }, // with .js and no package.json, Node parses twice to find out what it is
+    bundle: true,
+    platform: "node",
+    target: "node24",
+    format: "esm",
+    legalComments: "none",
+    logLevel: "warning",
+    // grpc-js wants it only in admin services that we do not offer; it would be a third of the bundle.
+    external: ["@grpc/proto-loader"],
+    // CommonJS packages look for Node's own modules with require, which an ES module does not have.
+    banner: {
+      js: [
+        'import { createRequire as createRequireOfBundle } from "node:module";',
+        "const require = createRequireOfBundle(import.meta.url);",
+      ].join("\n"),
+    },
+  });
+}
+
+const root = join(import.meta.dirname, "..");
+const home = "/opt/s3-csi";
+/** As in TARGETARCH of a Dockerfile. */
+const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
+
+const programs = ["node", "controller", "reconciler", "mounter"] as const;
+type Program = (typeof programs)[number];
+
+/** The commands that manifests and Mountpoint Pods call, each with the program that must exist for it. */
+const launchers: readonly { readonly command: string; readonly program: Program; readonly script: string }[] = [
+  {
+    command: "scality-s3-csi-driver",
+    program: "node",
+    script: [
+      "export MALLOC_ARENA_MAX=1", // glibc otherwise keeps freed memory once per thread
+      `[ "$CSI_CONTROLLER_ONLY" != true ] || ${become("controller")}`,
+      become("node", smallProcess),
+    ].join("\n"),
+  },
+  { command: "scality-csi-controller", program: "reconciler", script: become("reconciler") },
+  { command: "scality-s3-csi-mounter", program: "mounter", script: become("mounter") },
+];
+
+/** No shell stays behind, so signals reach the program. */
+function become(program: Program, flags: readonly string[] = []): string {
+  return ["exec", `${home}/node`, ...flags, `${home}/${program}.mjs`, '"$@"'].join(" ");
+}
+
+async function makeDist(): Promise<void> {
+  const present = programs.filter((program) => existsSync(sourceOf(program)));
+  rmSync(dist, { recursive: true, force: true });
+  await bundle(present.map(sourceOf), join(dist, home));
+  buildNative();
+  copyFileSync(join(root, "native/syscall.node"), join(dist, home, "syscall.node"));
+  // Its symbols for debuggers are 18 MB; those that the addon needs are kept.
+  const node = join(root, `node_modules/node-linux-${process.arch}/bin/node`);
+  execFileSync("strip", ["-o", join(dist, home, "node"), node]);
+  // Not bin/: that is a link to usr/bin in the base image, and a directory cannot be copied over a link.
+  mkdirSync(join(dist, "usr/bin"), { recursive: true });
+  for (const { command, program, script } of launchers) {
+    if (!present.includes(program)) continue;
+    writeFileSync(join(dist, "usr/bin", command), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+}
+
+function sourceOf(program: Program): string {
+  return join(root, `src/bin/${program}.ts`);
+}
+
+if (import.meta.main) await makeDist();

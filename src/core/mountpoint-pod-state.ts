@@ -1,0 +1,121 @@
+/** What we read from a Mountpoint Pod, whichever driver made it. */
+import {
+  annotations,
+  labels,
+  type NodeName,
+  type PodName,
+  type PodUid,
+  type PvName,
+  type VolumeId,
+} from "./names.ts";
+import type { S3Volume } from "./persistent-volume.ts";
+
+export interface MountpointPod {
+  readonly name: PodName;
+  readonly uid: PodUid;
+  readonly resourceVersion: string;
+  /** Where it may run; it need not be scheduled yet. */
+  readonly node: NodeName;
+  readonly persistentVolume: PvName;
+  /** Absent on Pods of 2.x, and so is the identity. */
+  readonly volumeId: VolumeId | undefined;
+  readonly identity: string | undefined;
+  /** The workload that made us need it; others may share it. */
+  readonly createdFor: PodUid;
+  readonly createdAt: Date;
+  readonly driverVersion: string;
+  /** pending: no container has started, so it has never mounted anything. */
+  readonly phase: "pending" | "running" | "succeeded" | "failed";
+  readonly terminating: boolean;
+  readonly needsUnmount: boolean;
+  readonly noNewWorkload: boolean;
+}
+
+/** The fields of a Pod object that `mountpointPodFrom` looks at. */
+export interface MountpointPodObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp: string;
+    readonly deletionTimestamp?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly affinity?: {
+      readonly nodeAffinity?: {
+        readonly requiredDuringSchedulingIgnoredDuringExecution?: { readonly nodeSelectorTerms?: readonly NodeTerm[] };
+      };
+    };
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+interface NodeTerm {
+  readonly matchFields?: readonly { readonly key: string; readonly values?: readonly string[] }[];
+}
+
+/** undefined for a Pod that no driver made, although it lives in the namespace of Mountpoint Pods (SE-1). */
+export function mountpointPodFrom({ metadata, spec, status }: MountpointPodObject): MountpointPod | undefined {
+  const { labels: marks = {}, annotations: notes = {} } = metadata;
+  const driverVersion = marks[labels.driverVersion];
+  const createdFor = marks[labels.podUid];
+  const persistentVolume = notes[annotations.volumeName] ?? marks[labels.volumeName];
+  const node = spec.nodeName ?? chosenNode(spec);
+  if (!isName(metadata.name) || !driverVersion || !createdFor || !persistentVolume || !node) return undefined;
+  return {
+    name: metadata.name,
+    uid: metadata.uid as PodUid,
+    resourceVersion: metadata.resourceVersion,
+    node: node as NodeName,
+    persistentVolume: persistentVolume as PvName,
+    volumeId: notes[annotations.volumeId] as VolumeId | undefined,
+    identity: notes[annotations.identity],
+    createdFor: createdFor as PodUid,
+    createdAt: new Date(metadata.creationTimestamp),
+    driverVersion,
+    phase: phaseOf(status?.phase),
+    terminating: metadata.deletionTimestamp !== undefined,
+    needsUnmount: notes[annotations.needsUnmount] === "true",
+    noNewWorkload: notes[annotations.noNewWorkload] === "true",
+  };
+}
+
+/** A Mountpoint Pod starts its container again when it fails, so only a final phase is the end, whatever its code (LC-13). */
+export function isAlive({ phase }: Pick<MountpointPod, "phase">): boolean {
+  return phase === "pending" || phase === "running";
+}
+
+/** Whether a workload that comes now may be served by it (contract 1.5). */
+export function isOpen(pod: MountpointPod, volume: S3Volume, driverVersion: string): boolean {
+  const staying = isAlive(pod) && !pod.terminating && !pod.needsUnmount;
+  const fitting = pod.volumeId === volume.volumeId && pod.identity === volume.identity;
+  return staying && fitting && !pod.noNewWorkload && pod.driverVersion === driverVersion;
+}
+
+function isName(name: string): name is PodName {
+  return /^mp-[0-9a-f]{56}$/.test(name);
+}
+
+/** Known from the beginning, where `nodeName` waits for the scheduler. */
+function chosenNode({ affinity }: MountpointPodObject["spec"]): string | undefined {
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const fields = terms.flatMap(({ matchFields = [] }) => matchFields);
+  return fields.find(({ key }) => key === "metadata.name")?.values?.[0];
+}
+
+function phaseOf(phase: string | undefined): MountpointPod["phase"] {
+  switch (phase) {
+    case "Succeeded":
+      return "succeeded";
+    case "Failed":
+      return "failed";
+    case "Running":
+    case "Unknown": // a lost node: it may well be serving
+      return "running";
+    default:
+      return "pending";
+  }
+}

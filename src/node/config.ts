@@ -1,0 +1,153 @@
+import { parseArgs } from "node:util";
+import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
+import { pluginDir } from "../core/target-path.ts";
+import { keysFrom, type KeyFields, type Keys } from "./credentials/keys.ts";
+
+export interface NodeConfig {
+  /** Where the CSI service listens. */
+  readonly endpoint: string;
+  /** Who we are to kubelet. */
+  readonly nodeId: string;
+  /** Who we are in attachments and Pods. */
+  readonly nodeName: NodeName;
+  readonly verbosity: number;
+  readonly mountpointVersion: string;
+  readonly mountpointNamespace: string;
+  readonly kubeletDir: string;
+  /** The directory of the CSI socket as kubelet sees it on the host. */
+  readonly hostPluginDir: string;
+  readonly s3: { readonly endpointUrl: string; readonly region: string };
+  readonly driverKeys: DriverKeysConfig;
+  /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
+  readonly registryDir: string | undefined;
+  /** undefined where a sidecar answers kubelet's probes. */
+  readonly healthPort: number | undefined;
+  readonly api: { readonly kubeconfig: string } | { readonly host: string; readonly port: string };
+}
+
+/** Our chart names a Secret; manifests of 2.x put its content into our environment. */
+export type DriverKeysConfig =
+  | { readonly from: "secret"; readonly namespace: string; readonly name: string; readonly fields: KeyFields }
+  | { readonly from: "environment"; readonly keys: Keys | undefined };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads flags and environment once and reports every problem at once. */
+export function nodeConfigFrom(args: readonly string[], env: Environment): NodeConfig {
+  const flags = flagsIn(args, env);
+  const problems = new Problems();
+  if (env["CSI_CONTROLLER_ONLY"] === "true") {
+    problems.add("CSI_CONTROLLER_ONLY is true, but this version has no CSI controller service: volumes are static");
+  }
+  const endpointUrl = problems.required(
+    env["AWS_ENDPOINT_URL"],
+    "AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service",
+  );
+  const nodeId = problems.required(flags["node-id"], "the node has no name: set CSI_NODE_NAME or --node-id");
+  const kubeletDir = env["KUBELET_PATH"] || "/var/lib/kubelet";
+  const config: NodeConfig = {
+    endpoint: flags.endpoint,
+    nodeId,
+    nodeName: (env["NODE_NAME"] || nodeId) as NodeName,
+    verbosity: problems.number("--v", flags.v, 10),
+    mountpointVersion: flags["mp-version"],
+    mountpointNamespace: env["MOUNTPOINT_NAMESPACE"] || defaultMountpointNamespace,
+    kubeletDir,
+    hostPluginDir: env["HOST_PLUGIN_DIR"] || pluginDir(kubeletDir),
+    s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
+    driverKeys: driverKeysIn(flags, env, problems),
+    registryDir: flags.register ? flags["registration-dir"] : undefined,
+    healthPort: flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
+    api: apiIn(flags.kubeconfig, env, problems),
+  };
+  problems.throwIfAny();
+  return Object.freeze(config);
+}
+
+/** The flags of 2.x, and those that our chart and our tests pass. */
+function flagsIn(args: readonly string[], env: Environment) {
+  return parseArgs({
+    args: [...args],
+    options: {
+      endpoint: { type: "string", default: "unix:///tmp/csi.sock" },
+      "node-id": { type: "string", default: env["CSI_NODE_NAME"] ?? "" },
+      v: { type: "string", default: "2" },
+      "mp-version": { type: "string", default: env["MOUNTPOINT_VERSION"] ?? "" },
+      register: { type: "boolean", default: false },
+      "registration-dir": { type: "string", default: "/registration" },
+      "health-port": { type: "string", default: "" },
+      kubeconfig: { type: "string", default: "" },
+      "credentials-secret": { type: "string", default: "" },
+      "access-key-id-field": { type: "string", default: "access_key_id" },
+      "secret-access-key-field": { type: "string", default: "secret_access_key" },
+      "session-token-field": { type: "string", default: "session_token" },
+    },
+  }).values;
+}
+
+type Flags = ReturnType<typeof flagsIn>;
+
+function driverKeysIn(flags: Flags, env: Environment, problems: Problems): DriverKeysConfig {
+  const reference = flags["credentials-secret"];
+  if (reference === "") return { from: "environment", keys: problems.unless(() => environmentKeys(env)) };
+  const [, namespace = "", name = ""] = /^([^/]+)\/([^/]+)$/.exec(reference) ?? [];
+  if (name === "") problems.add(`--credentials-secret is not NAMESPACE/NAME: ${reference}`);
+  const fields = {
+    accessKeyId: flags["access-key-id-field"],
+    secretAccessKey: flags["secret-access-key-field"],
+    sessionToken: flags["session-token-field"],
+  };
+  return { from: "secret", namespace, name, fields };
+}
+
+const variables: KeyFields = {
+  accessKeyId: "AWS_ACCESS_KEY_ID",
+  secretAccessKey: "AWS_SECRET_ACCESS_KEY",
+  sessionToken: "AWS_SESSION_TOKEN",
+};
+
+/** Without any key the driver still serves volumes that bring their own. */
+function environmentKeys(env: Environment): Keys | undefined {
+  if (!env[variables.accessKeyId] && !env[variables.secretAccessKey]) return undefined;
+  return keysFrom("the environment", env, variables);
+}
+
+function apiIn(kubeconfig: string, env: Environment, problems: Problems): NodeConfig["api"] {
+  if (kubeconfig !== "") return { kubeconfig };
+  const missing = "KUBERNETES_SERVICE_HOST is not set: this program runs in a Pod, or with --kubeconfig";
+  const host = problems.required(env["KUBERNETES_SERVICE_HOST"], missing);
+  return { host, port: env["KUBERNETES_SERVICE_PORT"] || "443" };
+}
+
+class Problems {
+  readonly #found: string[] = [];
+
+  add(problem: string): void {
+    this.#found.push(problem);
+  }
+
+  required(value: string | undefined, problem: string): string {
+    const text = value?.trim() ?? "";
+    if (text === "") this.add(problem);
+    return text;
+  }
+
+  number(name: string, text: string, max: number): number {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value > max) this.add(`${name} is not a number from 0 to ${max}: ${text}`);
+    return value;
+  }
+
+  unless<Value>(read: () => Value): Value | undefined {
+    try {
+      return read();
+    } catch (error) {
+      this.add(error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
+
+  throwIfAny(): void {
+    if (this.#found.length > 0) throw new Error(this.#found.join("; "));
+  }
+}

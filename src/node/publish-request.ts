@@ -1,0 +1,98 @@
+import { DriverError } from "../core/errors.ts";
+import type { PodUid, PvName, VolumeId } from "../core/names.ts";
+import { parseTargetPath } from "../core/target-path.ts";
+import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-attributes.ts";
+import { type NodePublishVolumeRequest, VolumeCapability_AccessMode_Mode as Mode } from "../csi/gen/csi.ts";
+import { type Keys, keysFrom, volumeKeyFields } from "./credentials/keys.ts";
+
+/** What kubelet wants, understood: a volume, at a path, for one workload. */
+export interface PublishIntent {
+  readonly volumeId: VolumeId;
+  readonly target: string;
+  readonly workload: PodUid;
+  readonly persistentVolume: PvName;
+  readonly attributes: VolumeAttributes;
+  readonly mountOptions: readonly string[];
+  /** The request or the access mode says so; an option may say so, too. */
+  readonly readOnly: boolean;
+  /** The group that the volume should belong to, decimal; empty where the workload sets none. */
+  readonly fsGroup: string;
+  /** The volume's own keys; undefined: those of the driver. */
+  readonly keys: Keys | undefined;
+  /** Of the volume's attributes, else of its Secret; undefined: the driver's. */
+  readonly region: string | undefined;
+}
+
+/** Past this line a request is typed, or it is refused with the name of the field. */
+export function publishIntentFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishIntent {
+  const volumeId = required("volume_id", request.volumeId);
+  const target = required("target_path", request.targetPath);
+  const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
+  const { workload, persistentVolume } = parseTargetPath(kubeletDir, target);
+  checkWorkload(workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
+  const attributes = parseVolumeAttributes(request.volumeContext);
+  const { keys, region } = parseSecrets(attributes, request.secrets);
+  return {
+    volumeId: volumeId as VolumeId,
+    target: withoutEndSlash(target),
+    workload,
+    persistentVolume,
+    attributes,
+    mountOptions: mountFlags,
+    readOnly: request.readonly || reader,
+    fsGroup,
+    keys,
+    region: attributes.region ?? region,
+  };
+}
+
+interface Capability {
+  readonly mountFlags: readonly string[];
+  readonly fsGroup: string;
+  readonly reader: boolean;
+}
+
+function parseCapability(capability: NodePublishVolumeRequest["volumeCapability"]): Capability {
+  const mode = capability?.accessMode?.mode ?? Mode.UNKNOWN;
+  const access = capability?.accessType;
+  if (access === undefined) throw new DriverError("invalid", "volume_capability with an access type is required");
+  if (access.$case === "block") {
+    throw new DriverError("invalid", "volume_capability asks for a block device, and a bucket cannot be one", {
+      hint: "In the PersistentVolume and its claim: use volumeMode Filesystem.",
+    });
+  }
+  if (mode === Mode.UNKNOWN) throw new DriverError("invalid", "volume_capability.access_mode is required");
+  const { mountFlags, volumeMountGroup } = access.value;
+  if (!/^\d*$/.test(volumeMountGroup)) {
+    throw new DriverError("invalid", `volume_mount_group ${JSON.stringify(volumeMountGroup)} is not the id of a group`);
+  }
+  const reader = mode === Mode.MULTI_NODE_READER_ONLY || mode === Mode.SINGLE_NODE_READER_ONLY;
+  return { mountFlags, fsGroup: volumeMountGroup, reader };
+}
+
+/** kubelet tells who the workload is only if it is asked to (podInfoOnMount); the path always does. */
+function checkWorkload(workload: PodUid, told: string | undefined): void {
+  if (told === undefined || told === workload) return;
+  throw new DriverError("invalid", `target_path belongs to Pod ${workload}, but volume_context names Pod ${told}`);
+}
+
+/** "secret" without a Secret to publish with means the driver's keys: classes of 2.x rely on it. */
+function parseSecrets(
+  { authenticationSource }: VolumeAttributes,
+  secrets: Readonly<Record<string, string>>,
+): { readonly keys: Keys | undefined; readonly region: string | undefined } {
+  if (authenticationSource === "driver" || Object.keys(secrets).length === 0) {
+    return { keys: undefined, region: undefined };
+  }
+  const keys = keysFrom("the Secret named by nodePublishSecretRef", secrets, volumeKeyFields);
+  return { keys, region: secrets["region"]?.trim() || undefined };
+}
+
+function required(field: string, value: string): string {
+  if (value === "") throw new DriverError("invalid", `${field} is required`);
+  return value;
+}
+
+function withoutEndSlash(path: string): string {
+  return path.replace(/(.)\/+$/, "$1");
+}

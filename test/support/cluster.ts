@@ -1,0 +1,187 @@
+/** A test's view of its lab: kubectl, S3, and objects that vanish with the test. */
+import { randomBytes } from "node:crypto";
+import {
+  CreateBucketCommand,
+  DeleteBucketCommand,
+  DeleteObjectCommand,
+  ListObjectsV2Command,
+  type S3Client,
+} from "@aws-sdk/client-s3";
+import { Lab } from "../../lab/lab.ts";
+import { s3Client } from "../../lab/s3.ts";
+import type { KubeObject } from "../../src/kube/kinds.ts";
+
+/** The lab that `./dev test` or `./dev bench` opened for us. */
+export function openCluster(): Cluster {
+  const lab = Lab.open(process.env["LAB_NAME"] ?? "none");
+  if (lab === undefined)
+    throw new Error("this needs a lab: run it with ./dev test cluster, ./dev test node or ./dev bench");
+  return new Cluster(lab);
+}
+
+export interface PodRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Far above anything seen: machines are shared. */
+const patienceMs = 300_000;
+
+export class Cluster {
+  readonly lab: Lab;
+  readonly s3: S3Client;
+
+  constructor(lab: Lab) {
+    this.lab = lab;
+    this.s3 = s3Client(lab.layout.s3Socket);
+  }
+
+  kubectl(...args: readonly string[]): Promise<string> {
+    return this.lab.kubectl(args, { signal: AbortSignal.timeout(patienceMs) });
+  }
+
+  /** The object, or undefined if there is none. */
+  async get<Shape extends object = KubeObject>(...args: readonly string[]): Promise<Shape | undefined> {
+    const text = await this.kubectl("get", ...args, "-o", "json", "--ignore-not-found");
+    return text.trim() === "" ? undefined : (JSON.parse(text) as Shape);
+  }
+
+  async list<Shape extends object = KubeObject>(...args: readonly string[]): Promise<readonly Shape[]> {
+    const text = await this.kubectl("get", ...args, "-o", "json");
+    return (JSON.parse(text) as { items: Shape[] }).items;
+  }
+
+  async apply(...objects: readonly object[]): Promise<void> {
+    const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
+    await this.lab.kubectl(["apply", "-f", "-"], { signal: AbortSignal.timeout(patienceMs), input });
+  }
+
+  exec(pod: PodRef, script: string): Promise<string> {
+    return this.kubectl("exec", "-n", pod.namespace, pod.name, "--", "sh", "-c", script);
+  }
+
+  async untilReady(pod: PodRef): Promise<void> {
+    const wait = ["wait", "--for=condition=Ready", `pod/${pod.name}`, "-n", pod.namespace, "--timeout=240s"];
+    await this.kubectl(...wait);
+  }
+
+  async deletePod(pod: PodRef): Promise<void> {
+    await this.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--ignore-not-found", "--wait=true");
+  }
+
+  /** A namespace and a bucket of the test's own; both go with everything in them. */
+  async sandbox(): Promise<Sandbox> {
+    const name = `t-${randomBytes(4).toString("hex")}`;
+    await this.kubectl("create", "namespace", name);
+    await this.s3.send(new CreateBucketCommand({ Bucket: name }));
+    return new Sandbox(this, name);
+  }
+}
+
+export interface VolumeWish {
+  readonly name?: string;
+  readonly mountOptions?: readonly string[];
+  readonly accessMode?: string;
+  readonly attributes?: Readonly<Record<string, string>>;
+  /** Further fields of the PersistentVolume's `csi` section. */
+  readonly csi?: object;
+}
+
+export interface PodWish {
+  readonly node?: string;
+  readonly claim?: string;
+  readonly readOnly?: boolean;
+  readonly securityContext?: object;
+  readonly command?: readonly string[];
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+export class Sandbox implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly name: string;
+  readonly #volumes: string[] = [];
+
+  constructor(cluster: Cluster, name: string) {
+    this.cluster = cluster;
+    this.name = name;
+  }
+
+  get bucket(): string {
+    return this.name;
+  }
+
+  /** A PersistentVolume on the sandbox's bucket and a claim of the same name bound to it. */
+  async volume(wish: VolumeWish = {}): Promise<string> {
+    const name = wish.name ?? `${this.name}-${this.#volumes.length}`;
+    this.#volumes.push(name);
+    const accessModes = [wish.accessMode ?? "ReadWriteMany"];
+    const capacity = { storage: "1Gi" };
+    const csi = {
+      driver: "s3.csi.scality.com",
+      volumeHandle: name,
+      volumeAttributes: { bucketName: this.bucket, ...wish.attributes },
+      ...wish.csi,
+    };
+    await this.cluster.apply(
+      {
+        apiVersion: "v1",
+        kind: "PersistentVolume",
+        metadata: { name },
+        spec: {
+          capacity,
+          accessModes,
+          storageClassName: "",
+          persistentVolumeReclaimPolicy: "Retain",
+          mountOptions: wish.mountOptions ?? [],
+          claimRef: { namespace: this.name, name },
+          csi,
+        },
+      },
+      {
+        apiVersion: "v1",
+        kind: "PersistentVolumeClaim",
+        metadata: { name, namespace: this.name },
+        spec: { accessModes, storageClassName: "", volumeName: name, resources: { requests: capacity } },
+      },
+    );
+    return name;
+  }
+
+  /** Creates a Pod that sleeps, with the claim at /data if one is named; does not wait for it. */
+  async pod(name: string, wish: PodWish = {}): Promise<PodRef> {
+    await this.cluster.apply(podManifest({ namespace: this.name, name }, wish));
+    return { namespace: this.name, name };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { cluster, name } = this;
+    await cluster.kubectl("delete", "namespace", name, "--wait=true");
+    if (this.#volumes.length > 0) await cluster.kubectl("delete", "pv", "--ignore-not-found", ...this.#volumes);
+    const { Contents = [] } = await cluster.s3.send(new ListObjectsV2Command({ Bucket: name }));
+    for (const { Key } of Contents) await cluster.s3.send(new DeleteObjectCommand({ Bucket: name, Key }));
+    await cluster.s3.send(new DeleteBucketCommand({ Bucket: name }));
+  }
+}
+
+export function podManifest({ namespace, name }: PodRef, wish: PodWish): object {
+  const volume = { name: "data", persistentVolumeClaim: { claimName: wish.claim, readOnly: wish.readOnly ?? false } };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace },
+    spec: {
+      nodeSelector: wish.node === undefined ? undefined : { "kubernetes.io/hostname": wish.node },
+      terminationGracePeriodSeconds: wish.terminationGracePeriodSeconds ?? 0,
+      securityContext: wish.securityContext,
+      containers: [
+        {
+          name: "app",
+          image: "docker.io/library/busybox:1.37",
+          command: wish.command ?? ["sleep", "2147483647"],
+          volumeMounts: wish.claim === undefined ? [] : [{ name: "data", mountPath: "/data" }],
+        },
+      ],
+      volumes: wish.claim === undefined ? [] : [volume],
+    },
+  };
+}
