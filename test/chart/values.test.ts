@@ -9,7 +9,6 @@ import {
   chartDirectory,
   containerOf,
   containersOf,
-  helm,
   notes,
   only,
   releaseNamespace,
@@ -18,7 +17,7 @@ import {
   version,
 } from "./rendered-chart.ts";
 
-describe.skipIf(helm === undefined)("an upgrade that reuses the values of 2.2.0", () => {
+describe("an upgrade that reuses the values of 2.2.0", () => {
   it("makes the objects that a new installation makes", ({ onTestFinished }) => {
     const scratch = mkdtempSync(join(tmpdir(), "chart-"));
     onTestFinished(() => rmSync(scratch, { recursive: true }));
@@ -36,7 +35,7 @@ describe.skipIf(helm === undefined)("an upgrade that reuses the values of 2.2.0"
   });
 });
 
-describe.skipIf(helm === undefined)("values", () => {
+describe("values", () => {
   it.for(["/var/lib/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet/"])(
     "node.kubeletPath=%s: every host path follows, and no source is kept by a private copy",
     (kubeletPath) => {

@@ -1,0 +1,90 @@
+/** The attachments of one volume on one node as they are becoming, change after change, each with its reason. */
+import {
+  type Assignment,
+  type Attachment,
+  type AttachmentSpec,
+  assignWorkload,
+  dropMountpointPod,
+  findAttachments,
+  holderOf,
+  idleMountpointPods,
+  releaseWorkload,
+  type SharingKey,
+} from "./attachment.ts";
+import type { PodName, PodUid } from "./names.ts";
+
+export interface RosterEntry<Existing extends Attachment, New extends Attachment> {
+  /** What there is now; undefined for one that is to be created. */
+  readonly before: Existing | undefined;
+  readonly after: Existing | New;
+  /** Why it changes; empty while it does not. */
+  readonly reasons: readonly string[];
+}
+
+export class Roster<Existing extends Attachment, New extends Attachment> {
+  /** By name; those that exist, then those to be created. */
+  readonly #entries: Map<string, RosterEntry<Existing, New>>;
+
+  constructor(attachments: readonly Existing[]) {
+    this.#entries = new Map(
+      attachments.map((attachment) => [
+        attachment.metadata.name,
+        { before: attachment, after: attachment, reasons: [] },
+      ]),
+    );
+  }
+
+  entries(): readonly RosterEntry<Existing, New>[] {
+    return [...this.#entries.values()];
+  }
+
+  /** Where workloads with this key meet. */
+  find(key: SharingKey): RosterEntry<Existing, New> | undefined {
+    const all = this.entries().map(({ after }) => after);
+    const [oldest] = findAttachments<Attachment>(all, key);
+    return oldest && this.#entries.get(oldest.metadata.name);
+  }
+
+  /** Where this workload is listed, whatever its volume says now. */
+  holding(workload: PodUid): RosterEntry<Existing, New> | undefined {
+    return this.entries().find(({ after }) => holderOf(after.spec, workload) !== undefined);
+  }
+
+  /** Whether any attachment refers to the Mountpoint Pod, now or after the changes. */
+  lists(mountpointPod: PodName): boolean {
+    const specs = this.entries().flatMap(({ before, after }) => [before?.spec, after.spec]);
+    return specs.some((spec) => spec !== undefined && Object.hasOwn(spec.mountpointS3PodAttachments, mountpointPod));
+  }
+
+  releaseAllBut(needing: ReadonlySet<PodUid>, reason: string): void {
+    for (const entry of this.entries()) {
+      const listed = Object.values(entry.after.spec.mountpointS3PodAttachments).flat();
+      const ended = listed.map(({ workloadPodUID }) => workloadPodUID).filter((uid) => !needing.has(uid));
+      this.#change(entry, ended.reduce(releaseWorkload, entry.after.spec), reason);
+    }
+  }
+
+  assign(entry: RosterEntry<Existing, New>, assignment: Assignment, reason: string): void {
+    this.#change(entry, assignWorkload(entry.after.spec, assignment), reason);
+  }
+
+  add(attachment: New, reason: string): void {
+    this.#entries.set(attachment.metadata.name, { before: undefined, after: attachment, reasons: [reason] });
+  }
+
+  /** Forgets the Mountpoint Pods that serve nobody, and names them: they are to be marked before this is written (DS-7). */
+  dropIdle(reason: string): readonly PodName[] {
+    return this.entries().flatMap((entry) => {
+      const idle = idleMountpointPods(entry.after.spec);
+      this.#change(entry, idle.reduce(dropMountpointPod, entry.after.spec), reason);
+      return idle;
+    });
+  }
+
+  #change(entry: RosterEntry<Existing, New>, spec: AttachmentSpec, reason: string): void {
+    const { after } = entry;
+    if (spec === after.spec) return;
+    const reasons = [...new Set([...entry.reasons, reason])];
+    this.#entries.set(after.metadata.name, { ...entry, after: { ...after, spec }, reasons });
+  }
+}
