@@ -129,15 +129,14 @@ class Draft {
   decision(): Decision {
     const strays = this.#strays();
     const idle = this.roster.dropIdle("a Mountpoint Pod serves nobody").flatMap((name) => this.#pods.get(name) ?? []);
-    const writes = this.roster.entries().map((entry) => [...this.#spawnsInto(entry), ...writeOf(entry)]);
-    const needsRoom = (steps: readonly Step[]) => steps.some((step) => step.do === "createMountpointPod");
+    const entries = Map.groupBy(this.roster.entries(), (entry) => this.#spawnsInto(entry).length > 0);
     const steps = [
       ...this.#reports,
       ...idle.flatMap((pod) => marking(pod, "it serves nobody")),
-      ...writes.filter((write) => !needsRoom(write)).flat(),
+      ...(entries.get(false) ?? []).flatMap(writing),
       ...strays.flatMap((pod) => this.#tidying(pod)),
       // Last, because a quota or a policy may refuse it, and that must not hold up the rest.
-      ...writes.filter(needsRoom).flat(),
+      ...(entries.get(true) ?? []).flatMap((entry) => this.#spawnsInto(entry).concat(writing(entry))),
     ];
     return { steps, again: this.#again };
   }
@@ -160,7 +159,7 @@ class Draft {
     const lost = this.#strays().filter((pod) => isAlive(pod) && !pod.needsUnmount);
     const own = lost.find(({ createdFor }) => createdFor === workload.uid)?.name;
     const shared = meeting.entry && listedIn(meeting.entry).find((name) => this.#restored.has(name));
-    const mountpointPod = own ?? shared ?? lost[0]?.name;
+    const mountpointPod = own ?? shared ?? lost.find(({ phase }) => phase === "running")?.name;
     if (mountpointPod === undefined) return;
     this.#restored.add(mountpointPod);
     this.#assign(workload, mountpointPod, meeting, "the attachment of a running workload was lost");
@@ -258,9 +257,9 @@ function marking(mountpointPod: MountpointPod, because: string): readonly Step[]
   return mountpointPod.needsUnmount ? [] : [{ do: "markForUnmount", mountpointPod, because }];
 }
 
-function writeOf(entry: Entry): readonly Step[] {
+function writing(entry: Entry): readonly Step[] {
   const { before, after } = entry;
-  const because = entry.reasons.join("; ");
+  const because = entry.reasons.join("; ") || "it lists nothing";
   if (before === undefined) return [{ do: "createAttachment", attachment: after as NewAttachment, because }];
   if (listedIn(entry).length === 0) return [{ do: "deleteAttachment", attachment: before, because }];
   if (after.spec === before.spec) return [];

@@ -58,25 +58,20 @@ interface NodeTerm {
 }
 
 /** undefined for a Pod that no driver made, although it lives in the namespace of Mountpoint Pods (SE-1). */
-export function mountpointPodFrom({ metadata, spec, status }: MountpointPodObject): MountpointPod | undefined {
-  const { labels: marks = {}, annotations: notes = {} } = metadata;
-  const driverVersion = marks[labels.driverVersion];
-  const createdFor = marks[labels.podUid];
-  const persistentVolume = notes[annotations.volumeName] ?? marks[labels.volumeName];
-  const node = spec.nodeName ?? chosenNode(spec);
-  if (!isName(metadata.name) || !driverVersion || !createdFor || !persistentVolume || !node) return undefined;
+export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | undefined {
+  const { metadata, status } = pod;
+  const purpose = purposeOf(pod);
+  if (!isName(metadata.name) || purpose === undefined) return undefined;
+  const notes = metadata.annotations ?? {};
   return {
+    ...purpose,
     name: metadata.name,
     uid: metadata.uid as PodUid,
     resourceVersion: metadata.resourceVersion,
-    node: node as NodeName,
-    persistentVolume: persistentVolume as PvName,
     volumeId: notes[annotations.volumeId] as VolumeId | undefined,
     identity: notes[annotations.identity],
-    createdFor: createdFor as PodUid,
     createdAt: new Date(metadata.creationTimestamp),
-    driverVersion,
-    phase: phaseOf(status?.phase),
+    phase: phaseOf(status?.phase ?? "Pending"),
     terminating: metadata.deletionTimestamp !== undefined,
     needsUnmount: notes[annotations.needsUnmount] === "true",
     noNewWorkload: notes[annotations.noNewWorkload] === "true",
@@ -99,6 +94,18 @@ function isName(name: string): name is PodName {
   return /^mp-[0-9a-f]{56}$/.test(name);
 }
 
+type Purpose = Pick<MountpointPod, "node" | "persistentVolume" | "createdFor" | "driverVersion">;
+
+function purposeOf({ metadata, spec }: MountpointPodObject): Purpose | undefined {
+  const { labels: marks = {}, annotations: notes = {} } = metadata;
+  const driverVersion = marks[labels.driverVersion];
+  const createdFor = marks[labels.podUid] as PodUid | undefined;
+  const persistentVolume = (notes[annotations.volumeName] ?? marks[labels.volumeName]) as PvName | undefined;
+  const node = (spec.nodeName ?? chosenNode(spec)) as NodeName | undefined;
+  if (!driverVersion || !createdFor || !persistentVolume || !node) return undefined;
+  return { node, persistentVolume, createdFor, driverVersion };
+}
+
 /** Known from the beginning, where `nodeName` waits for the scheduler. */
 function chosenNode({ affinity }: MountpointPodObject["spec"]): string | undefined {
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
@@ -106,7 +113,7 @@ function chosenNode({ affinity }: MountpointPodObject["spec"]): string | undefin
   return fields.find(({ key }) => key === "metadata.name")?.values?.[0];
 }
 
-function phaseOf(phase: string | undefined): MountpointPod["phase"] {
+function phaseOf(phase: string): MountpointPod["phase"] {
   switch (phase) {
     case "Succeeded":
       return "succeeded";

@@ -52,8 +52,9 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
 
   /** Whether any attachment refers to the Mountpoint Pod, now or after the changes. */
   lists(mountpointPod: PodName): boolean {
-    const specs = this.entries().flatMap(({ before, after }) => [before?.spec, after.spec]);
-    return specs.some((spec) => spec !== undefined && Object.hasOwn(spec.mountpointS3PodAttachments, mountpointPod));
+    return this.entries().some(
+      ({ before, after }) => hasList(after, mountpointPod) || (before !== undefined && hasList(before, mountpointPod)),
+    );
   }
 
   releaseAllBut(needing: ReadonlySet<PodUid>, reason: string): void {
@@ -72,13 +73,17 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
     this.#entries.set(attachment.metadata.name, { before: undefined, after: attachment, reasons: [reason] });
   }
 
-  /** Forgets the Mountpoint Pods that serve nobody, and names them: they are to be marked before this is written (DS-7). */
+  /**
+   * Drops the lists without workloads, and names the Mountpoint Pods that no attachment lists any more: they are to be
+   * marked before this is written (DS-7).
+   */
   dropIdle(reason: string): readonly PodName[] {
-    return this.entries().flatMap((entry) => {
+    const dropped = this.entries().flatMap((entry) => {
       const idle = idleMountpointPods(entry.after.spec);
       this.#change(entry, idle.reduce(dropMountpointPod, entry.after.spec), reason);
       return idle;
     });
+    return [...new Set(dropped)].filter((name) => !this.entries().some(({ after }) => hasList(after, name)));
   }
 
   #change(entry: RosterEntry<Existing, New>, spec: AttachmentSpec, reason: string): void {
@@ -87,4 +92,8 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
     const reasons = [...new Set([...entry.reasons, reason])];
     this.#entries.set(after.metadata.name, { ...entry, after: { ...after, spec }, reasons });
   }
+}
+
+function hasList({ spec }: Attachment, mountpointPod: PodName): boolean {
+  return Object.hasOwn(spec.mountpointS3PodAttachments, mountpointPod);
 }

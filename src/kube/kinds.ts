@@ -88,7 +88,13 @@ export interface ContainerStatus {
 export interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly running?: { readonly startedAt?: string };
-  readonly terminated?: { readonly exitCode: number; readonly reason?: string; readonly message?: string };
+  readonly terminated?: {
+    readonly exitCode: number;
+    readonly reason?: string;
+    readonly message?: string;
+    /** RFC 3339, whole seconds. */
+    readonly finishedAt?: string;
+  };
 }
 
 export interface PersistentVolume extends KubeObject {

@@ -16,11 +16,14 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from "node:fs";
 import { DriverError } from "../core/errors.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { Descriptor } from "./descriptor.ts";
+
+const TMPFS_MAGIC = 0x01021994;
 
 export class Directory implements Disposable {
   readonly #descriptor: Descriptor;
@@ -40,6 +43,11 @@ export class Directory implements Disposable {
   pathOf(name: string): string {
     if (name === "" || name === "." || name === ".." || name.includes("/")) throw new Error(`not a file name: ${name}`);
     return `/proc/self/fd/${this.#descriptor.fd}/${name}`;
+  }
+
+  /** Whether it is in memory (tmpfs): what must never be on a disk may be written here. */
+  get isInMemory(): boolean {
+    return statfsSync(`/proc/self/fd/${this.#descriptor.fd}`).type === TMPFS_MAGIC;
   }
 
   has(name: string): boolean {

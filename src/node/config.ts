@@ -1,3 +1,4 @@
+import { normalize } from "node:path/posix";
 import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import { pluginDir } from "../core/target-path.ts";
@@ -44,7 +45,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     "AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service",
   );
   const nodeId = problems.required(flags["node-id"], "the node has no name: set CSI_NODE_NAME or --node-id");
-  const kubeletDir = env["KUBELET_PATH"] || "/var/lib/kubelet";
+  const kubeletDir = withoutEndSlash(env["KUBELET_PATH"] || "/var/lib/kubelet");
   const config: NodeConfig = {
     endpoint: flags.endpoint,
     nodeId,
@@ -62,6 +63,11 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
   };
   problems.throwIfAny();
   return Object.freeze(config);
+}
+
+/** Paths are compared with those in mountinfo, so there must be one spelling. */
+function withoutEndSlash(path: string): string {
+  return normalize(path).replace(/(.)\/$/, "$1");
 }
 
 /** The flags of 2.x, and those that our chart and our tests pass. */

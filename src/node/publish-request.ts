@@ -1,6 +1,6 @@
 import { DriverError } from "../core/errors.ts";
 import type { PodUid, PvName, VolumeId } from "../core/names.ts";
-import { parseTargetPath } from "../core/target-path.ts";
+import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-attributes.ts";
 import { type NodePublishVolumeRequest, VolumeCapability_AccessMode_Mode as Mode } from "../csi/gen/csi.ts";
 import { type Keys, keysFrom, volumeKeyFields } from "./credentials/keys.ts";
@@ -8,6 +8,7 @@ import { type Keys, keysFrom, volumeKeyFields } from "./credentials/keys.ts";
 /** What kubelet wants, understood: a volume, at a path, for one workload. */
 export interface PublishIntent {
   readonly volumeId: VolumeId;
+  /** In the one spelling that mountinfo has, too. */
   readonly target: string;
   readonly workload: PodUid;
   readonly persistentVolume: PvName;
@@ -26,15 +27,15 @@ export interface PublishIntent {
 /** Past this line a request is typed, or it is refused with the name of the field. */
 export function publishIntentFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishIntent {
   const volumeId = required("volume_id", request.volumeId);
-  const target = required("target_path", request.targetPath);
+  const path = required("target_path", request.targetPath);
   const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
-  const { workload, persistentVolume } = parseTargetPath(kubeletDir, target);
+  const { workload, persistentVolume } = parseTargetPath(kubeletDir, path);
   checkWorkload(workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
   const attributes = parseVolumeAttributes(request.volumeContext);
   const { keys, region } = parseSecrets(attributes, request.secrets);
   return {
     volumeId: volumeId as VolumeId,
-    target: withoutEndSlash(target),
+    target: targetPath(kubeletDir, { workload, persistentVolume }),
     workload,
     persistentVolume,
     attributes,
@@ -91,8 +92,4 @@ function parseSecrets(
 function required(field: string, value: string): string {
   if (value === "") throw new DriverError("invalid", `${field} is required`);
   return value;
-}
-
-function withoutEndSlash(path: string): string {
-  return path.replace(/(.)\/+$/, "$1");
 }

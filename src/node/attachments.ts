@@ -1,0 +1,52 @@
+import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
+import { DriverError } from "../core/errors.ts";
+import type { NodeName, PodName } from "../core/names.ts";
+import { kinds, type MountpointS3PodAttachment } from "../kube/kinds.ts";
+import { Store } from "../kube/store.ts";
+import type { Watched } from "../kube/watch.ts";
+import type { Call } from "../runtime/call.ts";
+import type { PublishIntent } from "./publish-request.ts";
+import { orMissing } from "./waiting.ts";
+
+/** Only this node's, filtered by the server; servers before 1.31 cannot, so it is done here again. */
+export function watchedAttachments(node: NodeName): Watched<MountpointS3PodAttachment, AttachmentSpec> {
+  return {
+    kind: kinds.attachments,
+    fieldSelector: `spec.nodeName=${node}`,
+    keep: ({ spec }) => spec.nodeName === node,
+    trim: ({ spec }) => spec as AttachmentSpec,
+  };
+}
+
+/** The attachments of this node: which Mountpoint Pod the controller chose for a workload. */
+export class Attachments {
+  readonly store = new Store<AttachmentSpec, "workload">({
+    workload: ({ mountpointS3PodAttachments }) =>
+      Object.values(mountpointS3PodAttachments).flatMap((served) => served.map((entry) => entry.workloadPodUID)),
+  });
+  /** Where an operator finds the reason for a missing attachment. */
+  readonly #hint: string;
+
+  constructor(hint: string) {
+    this.#hint = hint;
+  }
+
+  /** The Mountpoint Pod for this workload and volume, as soon as there is one. */
+  async assigned(call: Call, intent: PublishIntent): Promise<PodName> {
+    const { workload, persistentVolume, volumeId } = intent;
+    const listed = () => new DriverError("notReady", "Failed to list MountpointS3PodAttachments", { hint: this.#hint });
+    await orMissing(call, listed, this.store.synced(call));
+
+    // Both spellings are searched for: the first by users of 2.x, the second in its documentation.
+    const text = "failed to wait for MountpointS3PodAttachment: Timed out waiting for MountpointS3PodAttachment";
+    const missing = () =>
+      new DriverError("notReady", `${text} of Pod ${workload} and volume ${persistentVolume}`, { hint: this.#hint });
+    const found = this.store.waitFor(call, { index: "workload", value: workload }, (specs) =>
+      specs
+        .filter((spec) => spec.persistentVolumeName === persistentVolume && spec.volumeID === volumeId)
+        .map((spec) => holderOf(spec, workload))
+        .find((holder) => holder !== undefined),
+    );
+    return await orMissing(call, missing, found);
+  }
+}

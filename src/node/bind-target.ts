@@ -1,0 +1,35 @@
+import { DriverError } from "../core/errors.ts";
+import { mountAt } from "../linux/mountinfo.ts";
+import type { Kernel } from "./kernel.ts";
+import { isOurs } from "./mount-table.ts";
+
+export interface Bind {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/**
+ * Shows the source at the target and proves it, or leaves the target as it was (DS-6): what kubelet gives to a container
+ * is this device and nothing else. Synchronous, so that nothing of ours happens in between.
+ */
+export function bindTarget(kernel: Kernel, { source, target, readOnly }: Bind): void {
+  using undo = new DisposableStack();
+  const mounts = kernel.mounts();
+  const served = mountAt(mounts, source);
+  if (served === undefined || !isOurs(served)) throw vanished(source);
+  if (mountAt(mounts, target) === undefined) kernel.makeDirectory(target);
+
+  kernel.bind(source, target);
+  undo.defer(() => kernel.unmount(target));
+  if (readOnly) kernel.remountReadOnly(target);
+
+  const bound = mountAt(kernel.mounts(), target);
+  if (bound === undefined || !isOurs(bound) || bound.minor !== served.minor) throw vanished(source);
+  if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} did not become read-only`);
+  undo.move();
+}
+
+function vanished(source: string): DriverError {
+  return new DriverError("notReady", `the mount at ${source} vanished while it was being published`);
+}

@@ -1,0 +1,90 @@
+/** The driver's own keys, for volumes that bring none. */
+import { DriverError } from "../../core/errors.ts";
+import { kinds, type SecretObject } from "../../kube/kinds.ts";
+import { keyOf, Store } from "../../kube/store.ts";
+import type { Watched } from "../../kube/watch.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { DriverKeysConfig } from "../config.ts";
+import { orMissing } from "../waiting.ts";
+import { type Keys, keysFrom } from "./keys.ts";
+
+export interface DriverKeys {
+  /** What is known now, without waiting. */
+  known(): Keys | undefined;
+  /** Waits only for the first look; refuses with the reason if there are no usable keys. */
+  get(call: Call): Promise<Keys>;
+  onChange(listener: () => void): Disposable;
+}
+
+/** Keys that cannot change: a new one needs a new Pod. */
+export function fixedKeys(keys: Keys | undefined): DriverKeys {
+  return {
+    known: () => keys,
+    get: async () => {
+      if (keys !== undefined) return keys;
+      throw new DriverError("notReady", "the driver has no keys of its own: AWS_ACCESS_KEY_ID is not set", {
+        hint: "Give the volume keys (authenticationSource: secret), or the driver a Secret.",
+      });
+    },
+    onChange: () => ({ [Symbol.dispose]: () => undefined }),
+  };
+}
+
+type SecretReference = DriverKeysConfig & { readonly from: "secret" };
+
+/** A Secret that is there but of no use keeps its reason. */
+type SecretSeen = { readonly keys: Keys } | { readonly refusal: Error };
+
+/** One Secret, by its name: all that the node may read. */
+export function watchedSecret({ namespace, name, fields }: SecretReference): Watched<SecretObject, SecretSeen> {
+  return {
+    kind: kinds.secrets,
+    namespace,
+    fieldSelector: `metadata.name=${name}`,
+    trim: ({ data = {} }) => {
+      const decoded = Object.entries(data).map(([field, value]) => [field, Buffer.from(value, "base64").toString()]);
+      try {
+        return { keys: keysFrom(`Secret ${namespace}/${name}`, Object.fromEntries(decoded), fields) };
+      } catch (error) {
+        return { refusal: error instanceof Error ? error : new Error(String(error)) };
+      }
+    },
+  };
+}
+
+export class SecretKeys implements DriverKeys {
+  readonly store = new Store<SecretSeen>({});
+  readonly #reference: SecretReference;
+
+  constructor(reference: SecretReference) {
+    this.#reference = reference;
+  }
+
+  known(): Keys | undefined {
+    const seen = this.#seen();
+    return seen !== undefined && "keys" in seen ? seen.keys : undefined;
+  }
+
+  async get(call: Call): Promise<Keys> {
+    const { namespace, name } = this.#reference;
+    const secret = `Secret ${namespace}/${name}`;
+    const unread = () => new DriverError("notReady", `Timed out waiting for ${secret} with the keys of the driver`);
+    await orMissing(call, unread, this.store.synced(call));
+    const seen = this.#seen();
+    if (seen === undefined) {
+      throw new DriverError("notReady", `${secret} with the keys of the driver does not exist`, {
+        hint: `Create it, or give the volume keys of its own (authenticationSource: secret).`,
+      });
+    }
+    if ("refusal" in seen) throw seen.refusal;
+    return seen.keys;
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.store.subscribe(listener);
+  }
+
+  #seen(): SecretSeen | undefined {
+    return this.store.get(keyOf(this.#reference));
+  }
+}

@@ -1,0 +1,51 @@
+/** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang. */
+import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import type { Descriptor } from "../linux/descriptor.ts";
+import { bind, mountFuse, openFuse, remountReadOnly, unmount } from "../linux/fuse.ts";
+import { type Mount, readMounts } from "../linux/mountinfo.ts";
+import { type Health, Prober } from "../linux/probe.ts";
+import type { Call } from "../runtime/call.ts";
+import { isErrno } from "../runtime/errno.ts";
+
+export interface Kernel {
+  mounts(): readonly Mount[];
+  /** One question to the server of a mount; ends with "hung" at the limit. */
+  probe(call: Call, mountPoint: string, limitMs: number): Promise<Health>;
+  openFuse(): Descriptor;
+  mountFuse(device: Descriptor, source: string): void;
+  bind(source: string, target: string): void;
+  remountReadOnly(target: string): void;
+  /** Takes off the top mount; false if there is none. */
+  unmount(path: string): boolean;
+  /** With all its parents. Not for a place that is a mount: that would ask its server. */
+  makeDirectory(path: string): void;
+  /** Only an empty one: what is in it may be a user's file. False if there is none. */
+  removeDirectory(path: string): boolean;
+  /** Names in a directory, without a look at any of them; none if it is not there. */
+  namesIn(directory: string): readonly string[];
+}
+
+export function thisKernel(): Kernel {
+  const prober = new Prober();
+  return {
+    mounts: readMounts,
+    probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
+    openFuse,
+    mountFuse,
+    bind,
+    remountReadOnly,
+    unmount,
+    makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),
+    removeDirectory: (path) => unlessMissing(() => (rmdirSync(path), true)) ?? false,
+    namesIn: (directory) => unlessMissing(() => readdirSync(directory)) ?? [],
+  };
+}
+
+function unlessMissing<Answer>(ask: () => Answer): Answer | undefined {
+  try {
+    return ask();
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+/** Our mounts in the kernel's table. */
+import { mountDevice, type PodName } from "../core/names.ts";
+import { sourcesDir } from "../core/target-path.ts";
+import { type Mount, mountsOfMinor } from "../linux/mountinfo.ts";
+
+/** A mount that mount-s3 serves, by whoever it was made. */
+export function isOurs(mount: Mount): boolean {
+  return mount.fsType === "fuse" && mount.device === mountDevice;
+}
+
+/** The Mountpoint Pod behind a mount: the one whose source is on the same device. */
+export function mountpointPodBehind(mounts: readonly Mount[], kubeletDir: string, mount: Mount): PodName | undefined {
+  const prefix = `${sourcesDir(kubeletDir)}/`;
+  const source = mountsOfMinor(mounts, mount.minor).find(({ mountPoint }) => mountPoint.startsWith(prefix));
+  return source?.mountPoint.slice(prefix.length) as PodName | undefined;
+}
+
+/**
+ * Mounts through which workloads use a source. Only directories of Pods count: in our container the source itself
+ * shows twice, because the plugin's directory is mounted a second time for the CSI socket.
+ */
+export function bindsOf(mounts: readonly Mount[], kubeletDir: string, source: Mount): readonly Mount[] {
+  const prefix = `${kubeletDir}/pods/`;
+  return mountsOfMinor(mounts, source.minor).filter(({ mountPoint }) => mountPoint.startsWith(prefix));
+}

@@ -1,0 +1,85 @@
+/**
+ * What to do about what is mounted. Pure: everything a decision may look at is in its argument, and each says why in one
+ * clause, for the log, the error and the test.
+ */
+
+/** A mount of ours, after one question to its server. */
+export type Served = "serving" | "dead" | "hung";
+
+export interface TargetSeen {
+  /** What a look-up of the target reaches. */
+  readonly target: "nothing" | "foreign" | Served;
+  readonly isReadOnly: boolean;
+  readonly wantsReadOnly: boolean;
+}
+
+export interface TargetPlan {
+  readonly do: "keep" | "makeReadOnly" | "bind" | "giveUp";
+  readonly because: string;
+}
+
+export function planTarget({ target, isReadOnly, wantsReadOnly }: TargetSeen): TargetPlan {
+  switch (target) {
+    case "nothing":
+      return { do: "bind", because: "nothing is mounted at the target" };
+    case "foreign":
+      // Whoever put it there, the workload must see the bucket; unpublishing takes off the whole stack.
+      return { do: "bind", because: "something else is mounted at the target" };
+    case "dead":
+      // On top, never in place of it: only what is mounted on the dead mount reaches containers that hold a slave copy.
+      return { do: "bind", because: "the mount at the target is dead" };
+    case "hung":
+      return { do: "giveUp", because: "mount-s3 does not answer" };
+    case "serving":
+      // A predecessor may have died between the bind and its remount.
+      return wantsReadOnly && !isReadOnly
+        ? { do: "makeReadOnly", because: "the target is writable and must not be" }
+        : { do: "keep", because: "the target is published" };
+    default:
+      return target satisfies never;
+  }
+}
+
+export interface SourcePlan {
+  readonly do: "keep" | "mount" | "remount" | "giveUp";
+  readonly because: string;
+}
+
+export function planSource(source: "nothing" | "foreign" | Served): SourcePlan {
+  switch (source) {
+    case "nothing":
+      return { do: "mount", because: "the source is not mounted yet" };
+    case "foreign":
+      return { do: "remount", because: "something else is mounted at the source" };
+    case "dead":
+      return { do: "remount", because: "the mount at the source is dead" };
+    case "serving":
+      return { do: "keep", because: "the source is served already" };
+    case "hung":
+      return { do: "giveUp", because: "mount-s3 does not answer" };
+    default:
+      return source satisfies never;
+  }
+}
+
+export interface SourceUse {
+  /** As far as the API knows it; "gone" counts only once everything was listed. */
+  readonly mountpointPod: "needed" | "needsUnmount" | "gone";
+  /** Mounts of the source's device in directories of Pods: targets, and the bind mounts of sub-paths. */
+  readonly binds: number;
+  /** A publish is under way and will bind next. */
+  readonly publishing: boolean;
+}
+
+export interface UnmountPlan {
+  readonly do: "leave" | "later" | "unmount";
+  readonly because: string;
+}
+
+export function planUnmount({ mountpointPod, binds, publishing }: SourceUse): UnmountPlan {
+  if (mountpointPod === "needed") return { do: "leave", because: "the Mountpoint Pod is needed" };
+  if (publishing) return { do: "later", because: "a workload is being connected" };
+  if (binds > 0) return { do: "later", because: "workloads still use the source" };
+  const because = mountpointPod === "gone" ? "the Mountpoint Pod is gone" : "the Mountpoint Pod is to be unmounted";
+  return { do: "unmount", because };
+}

@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path/posix";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { compileFixture } from "./fixture-programs.ts";
+
+const run = promisify(execFile);
+const scenarios = fileURLToPath(new URL("../fixtures/mount-scenarios.ts", import.meta.url));
+
+let root: string;
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "fuse-"));
+  compileFixture("mount-s3", root);
+});
+
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** In a mount namespace of its own, which takes every mount along when it ends. */
+async function observe(scenario: string): Promise<unknown> {
+  const { stdout } = await run("unshare", [
+    "--mount",
+    "--propagation=private",
+    process.execPath,
+    scenarios,
+    scenario,
+    root,
+  ]);
+  return JSON.parse(stdout);
+}
+
+it("mounts as 2.x does, waits while nobody serves, and finds the mount dead when the device is gone", async () => {
+  await expect(observe("unserved")).resolves.toEqual({
+    line: "rw,nosuid,nodev,noatime - fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other",
+    whileWaiting: "hung",
+    withoutDevice: "dead",
+    unmounted: [true, true, false, false],
+    afterwards: "absent",
+  });
+});
+
+it("asks each of many hung mounts once, and neither event loop, file operations nor the program's end suffer", async () => {
+  await expect(observe("manyHung")).resolves.toEqual({
+    threadsAdded: 6,
+    eventLoopTurned: true,
+    read: true,
+    answers: Array.from({ length: 12 }, () => "hung"),
+  });
+});
+
+it("makes one target read-only while the others of the same source stay writable", async () => {
+  await expect(observe("served")).resolves.toEqual({
+    first: "serving",
+    shown: [
+      [true, false],
+      [false, false],
+      [false, true],
+    ],
+    lineOfReadOnly:
+      "ro,nosuid,nodev,noatime - fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other",
+    errors: ["ENOSYS", "EROFS"], // the server of the fixture has no mkdir; the kernel does not ask it when read-only
+    code: 0,
+  });
+});
+
+it("finds a mount dead whose server was killed", async () => {
+  await expect(observe("killed")).resolves.toEqual({ first: "serving", then: "dead" });
+});
+
+it("can bind and unmount although the server never answers, and does not confuse the next mount with it", async () => {
+  await expect(observe("mute")).resolves.toEqual({ asked: "hung", unmounted: [true, true], ofNextMount: "hung" });
+});
+
+it("answers everybody who still waits when the server dies over the question", async () => {
+  await expect(observe("diesWhileAsked")).resolves.toEqual({ stopped: "Error: no longer interested", answer: "dead" });
+});
+
+it("takes a directory without a mount, and no directory at all, for absent", async () => {
+  await expect(observe("notMounted")).resolves.toEqual(["absent", "absent"]);
+});
+
+it("serves a volume from the request to the clean end", async () => {
+  await expect(observe("published")).resolves.toEqual({ health: "serving", names: [], closed: "byPeer", code: 0 });
+});
