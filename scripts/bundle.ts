@@ -3,9 +3,10 @@
  * and a launcher for every command that manifests call. `COPY dist/<arch>/ /` installs it.
  */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { printCredentials } from "../src/node/credentials/profile.ts";
 import { buildNative } from "./native.ts";
 
 /**
@@ -81,10 +82,12 @@ async function makeDist(): Promise<void> {
   await bundle(present.map(sourceOf), join(dist, home));
   buildNative();
   copyFileSync(join(root, "native/syscall.node"), join(dist, home, "syscall.node"));
+  copyFileSync(join(root, "scripts/print-credentials.sh"), join(dist, printCredentials));
+  chmodSync(join(dist, printCredentials), 0o755);
   // Its symbols for debuggers are 18 MB; those that the addon needs are kept.
   const node = join(root, `node_modules/node-linux-${process.arch}/bin/node`);
   execFileSync("strip", ["-o", join(dist, home, "node"), node]);
-  // Not bin/: that is a link to usr/bin in the base image, and a directory cannot be copied over a link.
+  // Not bin/: in the base image that is a link to usr/bin, and builders differ in how they copy a directory over a link.
   mkdirSync(join(dist, "usr/bin"), { recursive: true });
   for (const { command, program, script } of launchers) {
     if (!present.includes(program)) continue;

@@ -1,4 +1,4 @@
-/** The one version of image, chart, labels, user agent and GetPluginInfo (OP-1): that of package.json. */
 import manifest from "../../package.json" with { type: "json" };
 
+/** The one version of image, labels, user agent and plugin info (OP-1). */
 export const version: string = manifest.version;

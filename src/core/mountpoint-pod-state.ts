@@ -1,13 +1,5 @@
 /** What we read from a Mountpoint Pod, whichever driver made it. */
-import {
-  annotations,
-  labels,
-  type NodeName,
-  type PodName,
-  type PodUid,
-  type PvName,
-  type VolumeId,
-} from "./names.ts";
+import { annotations, labels, type NodeName, type PodName, type PodUid, type PvName, type VolumeId } from "./names.ts";
 import type { S3Volume } from "./persistent-volume.ts";
 
 export interface MountpointPod {

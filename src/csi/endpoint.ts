@@ -5,7 +5,7 @@ export type Endpoint =
   | { readonly kind: "unix"; readonly path: string; readonly target: string }
   | { readonly kind: "tcp"; readonly target: string };
 
-/** `--endpoint` as 2.x accepts it: `unix:/path`, `unix:///path`, `unix://path` (made absolute), `tcp://host:port`. */
+/** `--endpoint`: `unix:/path`, `unix:///path` and `tcp://host:port`. A unix path is always taken as absolute. */
 export function parseEndpoint(endpoint: string): Endpoint {
   const [, scheme, rest] = /^(unix|tcp):\/*([^/].*)$/i.exec(endpoint) ?? [];
   if (scheme === undefined || rest === undefined) {

@@ -6,10 +6,10 @@ import { type Service, service } from "./service.ts";
 /** Asked by every probe, so it only looks at what is known already and never waits. */
 export type Readiness = () => { readonly ready: true } | { readonly ready: false; readonly because: string };
 
-export interface Identity {
+interface Identity {
   readonly version: string;
   readonly readiness: Readiness;
-  /** The provisioner sidecar refuses to start without this capability, and kubelet does not mind it. */
+  /** The provisioner sidecar creates no volume for a driver that does not report this capability. */
   readonly servesController: boolean;
 }
 

@@ -6,7 +6,7 @@ import { RegistrationService } from "./gen/pluginregistration.ts";
 import { serve } from "./server.ts";
 import { service } from "./service.ts";
 
-export interface Registration {
+interface Registration {
   /** kubelet's `plugins_registry`, as this process sees it. */
   readonly registryDir: string;
   /** The CSI socket as kubelet sees it on the host. It must be served already: kubelet asks it at once. */

@@ -104,6 +104,12 @@ export class KubeClient implements Disposable {
     }
   }
 
+  /** Such as "v1.36.3". */
+  async serverVersion(call: Call): Promise<string> {
+    const { gitVersion } = (await this.#json(call, { method: "GET", path: "/version" })) as { gitVersion: string };
+    return gitVersion;
+  }
+
   [Symbol.dispose](): void {
     this.#transport[Symbol.dispose]();
   }

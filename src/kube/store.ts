@@ -74,7 +74,7 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
     where: Where<Index>,
     check: (objects: readonly Kept[]) => Found | undefined,
   ): Promise<Found> {
-    await this.synced(call);
+    if (!this.#complete) await this.synced(call);
     const topic = "key" in where ? keyTopic(where.key) : topicOf(where.index, where.value);
     return await this.#until(call, topic, () => check(this.#at(where)));
   }

@@ -4,7 +4,7 @@ import { DriverError } from "../core/errors.ts";
 import type { Descriptor } from "./descriptor.ts";
 import { syscall } from "./native.ts";
 
-export interface Program {
+interface Program {
   readonly file: string;
   readonly args: readonly string[];
   /** The whole environment; nothing is inherited. */

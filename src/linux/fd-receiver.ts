@@ -2,21 +2,20 @@
 import { renameSync, rmSync } from "node:fs";
 import { DriverError } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
-import { isErrno } from "../runtime/errno.ts";
 import { Descriptor } from "./descriptor.ts";
 import type { Directory } from "./directory.ts";
 import { detachedSyscall, receiveDescriptors, syscall } from "./native.ts";
 import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
 
 /**
- * Listens on a socket below a directory, in place of a file left by a predecessor. The name appears when connections
- * are accepted, not before: who waits for the file need not try twice.
+ * Listens on a socket below a directory. The name appears when connections are accepted, not before, so who waits for
+ * it need not try twice; and it takes the place of a file that a killed predecessor left (MP-8).
  */
 export function listen(directory: Directory, name: string): FdReceiver {
   using undo = new DisposableStack();
   const path = directory.pathOf(name);
   const unfinished = directory.pathOf(`.${name}.new`);
-  for (const stale of [path, unfinished]) rmSync(stale, { force: true });
+  rmSync(unfinished, { force: true });
   const socket = undo.use(unixSocket());
   const address = unixAddress(unfinished);
   syscall("bind", socket.fd, address, address.length);
@@ -29,12 +28,12 @@ export function listen(directory: Directory, name: string): FdReceiver {
 
 const SHUT_RDWR = 2;
 
-export interface Message {
+interface Message {
   readonly bytes: Buffer;
   readonly descriptors: readonly Descriptor[];
 }
 
-export class FdReceiver implements Disposable {
+class FdReceiver implements Disposable {
   readonly #socket: Descriptor;
   readonly #path: string;
 
@@ -44,11 +43,8 @@ export class FdReceiver implements Disposable {
   }
 
   async accept(call: Call): Promise<Descriptor> {
-    for (;;) {
-      await readable(call, this.#socket);
-      const fd = unlessEmpty(() => syscall("accept4", this.#socket.fd, undefined, undefined, newSocketFlags));
-      if (fd !== undefined) return new Descriptor(fd);
-    }
+    await readable(call, this.#socket);
+    return new Descriptor(syscall("accept4", this.#socket.fd, undefined, undefined, newSocketFlags));
   }
 
   /** Stops listening and takes the file away. The shutdown wakes a thread that still waits for a connection. */
@@ -68,14 +64,14 @@ export async function readToEnd(call: Call, connection: Descriptor, limitBytes: 
     await readable(call, connection);
     const part = Buffer.alloc(limitBytes + 1 - total);
     const fds: number[] = [];
-    const length = unlessEmpty(() => receiveDescriptors(connection.fd, part, fds));
+    const length = receiveDescriptors(connection.fd, part, fds);
     for (const fd of fds) descriptors.push(undo.use(new Descriptor(fd)));
     if (length === 0) {
       undo.move();
       return { bytes: Buffer.concat(parts), descriptors };
     }
     parts.push(part.subarray(0, length));
-    total += length ?? 0;
+    total += length;
   }
   throw new DriverError("invalid", `the message is longer than ${limitBytes} bytes`);
 }
@@ -93,14 +89,4 @@ async function readable(call: Call, { fd }: Descriptor): Promise<void> {
   question.writeInt16LE(POLLIN, 4);
   detachedSyscall("ppoll", question, 1, undefined, undefined, 0).then(resolve, reject);
   await promise.finally(() => call.signal.removeEventListener("abort", stop));
-}
-
-/** ECONNABORTED: the peer connected and left again before we accepted. */
-function unlessEmpty(operation: () => number): number | undefined {
-  try {
-    return operation();
-  } catch (error) {
-    if (isErrno(error, "EAGAIN", "ECONNABORTED")) return undefined;
-    throw error;
-  }
 }

@@ -16,6 +16,7 @@ export interface Received {
 
 /** Waits for one mount request on the socket. A failure leaves no descriptor behind. */
 export async function receive(call: Call, directory: Directory): Promise<Received> {
+  call.signal.throwIfAborted(); // a name that appears would call a node for nothing
   using listener = listen(directory, comm.socket);
   for (;;) {
     using undo = new DisposableStack();

@@ -1,22 +1,13 @@
 import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
 import { DriverError } from "../core/errors.ts";
 import type { NodeName, PodName } from "../core/names.ts";
+import type { KubeClient } from "../kube/client.ts";
 import { kinds, type MountpointS3PodAttachment } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
-import type { Watched } from "../kube/watch.ts";
+import { type Watched, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
 import type { PublishIntent } from "./publish-request.ts";
 import { orMissing } from "./waiting.ts";
-
-/** Only this node's, filtered by the server; servers before 1.31 cannot, so it is done here again. */
-export function watchedAttachments(node: NodeName): Watched<MountpointS3PodAttachment, AttachmentSpec> {
-  return {
-    kind: kinds.attachments,
-    fieldSelector: `spec.nodeName=${node}`,
-    keep: ({ spec }) => spec.nodeName === node,
-    trim: ({ spec }) => spec as AttachmentSpec,
-  };
-}
 
 /** The attachments of this node: which Mountpoint Pod the controller chose for a workload. */
 export class Attachments {
@@ -24,11 +15,22 @@ export class Attachments {
     workload: ({ mountpointS3PodAttachments }) =>
       Object.values(mountpointS3PodAttachments).flatMap((served) => served.map((entry) => entry.workloadPodUID)),
   });
-  /** Where an operator finds the reason for a missing attachment. */
   readonly #hint: string;
 
+  /** `hint` tells an operator where to find the reason for a missing attachment. */
   constructor(hint: string) {
     this.#hint = hint;
+  }
+
+  /** Keeps the store up to date until the call ends. Servers before 1.31 cannot select by field, so we do it again. */
+  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, node: NodeName): Promise<void> {
+    const ours: Watched<MountpointS3PodAttachment, AttachmentSpec> = {
+      kind: kinds.attachments,
+      fieldSelector: `spec.nodeName=${node}`,
+      keep: ({ spec }) => spec.nodeName === node,
+      trim: ({ spec }) => spec as AttachmentSpec,
+    };
+    await watch(call, client, ours, this.store);
   }
 
   /** The Mountpoint Pod for this workload and volume, as soon as there is one. */

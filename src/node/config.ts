@@ -2,7 +2,7 @@ import { normalize } from "node:path/posix";
 import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import { pluginDir } from "../core/target-path.ts";
-import { keysFrom, type KeyFields, type Keys } from "./credentials/keys.ts";
+import { type KeyFields, type Keys, keysFrom } from "./credentials/keys.ts";
 
 export interface NodeConfig {
   /** Where the CSI service listens. */
@@ -58,7 +58,8 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
     driverKeys: driverKeysIn(flags, env, problems),
     registryDir: flags.register ? flags["registration-dir"] : undefined,
-    healthPort: flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
+    healthPort:
+      flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
     api: apiIn(flags.kubeconfig, env, problems),
   };
   problems.throwIfAny();

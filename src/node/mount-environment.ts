@@ -1,5 +1,4 @@
 import type { NodeConfig } from "./config.ts";
-import { profileEnvironment } from "./credentials/profile.ts";
 
 /** The whole environment of mount-s3: nothing is inherited, and no key is in it. */
 export function mountEnvironment(
@@ -8,7 +7,6 @@ export function mountEnvironment(
 ): Readonly<Record<string, string>> {
   return {
     ...fromOptions,
-    ...profileEnvironment,
     AWS_ENDPOINT_URL: s3.endpointUrl,
     AWS_REGION: s3.region,
     // Outside AWS each start would wait for a service that is not there (MP-15).

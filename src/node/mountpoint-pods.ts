@@ -1,78 +1,70 @@
 import { DriverError } from "../core/errors.ts";
-import {
-  annotations,
-  labels,
-  mountpointContainer,
-  type NodeName,
-  type PodName,
-  type PodUid,
-} from "../core/names.ts";
-import { kinds, type Pod } from "../kube/kinds.ts";
+import { isAlive, type MountpointPod, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
+import { mountpointContainer, type NodeName, type PodName } from "../core/names.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { type ContainerState, kinds, type Pod } from "../kube/kinds.ts";
 import { keyOf, Store } from "../kube/store.ts";
-import type { Watched } from "../kube/watch.ts";
+import { type Watched, watch } from "../kube/watch.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import { orMissing } from "./waiting.ts";
 
-/** What we remember of a Mountpoint Pod. */
-export interface MountpointPod {
-  readonly name: PodName;
-  readonly uid: PodUid;
-  readonly phase: NonNullable<Pod["status"]>["phase"];
+/** A Mountpoint Pod of this node, with what kubelet says about its container. */
+export interface LocalMountpointPod extends MountpointPod {
+  /** Made by 2.x: its mounter and its image are, too. */
+  readonly isOld: boolean;
   /** Why the phase is what it is, where kubelet says so: eviction, for one. */
   readonly explanation: string;
-  readonly terminating: boolean;
-  readonly needsUnmount: boolean;
-  /** Whose keys it uses; undefined on Pods that 2.x made. */
-  readonly identity: string | undefined;
   /** Why its container does not run, if it is waiting. */
-  readonly waiting: { readonly reason: string; readonly message: string } | undefined;
+  readonly waiting: ContainerState["waiting"];
   /** How its container ended last. */
-  readonly lastEnd: { readonly at: string; readonly message: string } | undefined;
+  readonly lastEnd: ContainerState["terminated"];
 }
 
-/** Only this node's, filtered by the server. Whatever else lives in the namespace is not ours (SE-1). */
-export function watchedMountpointPods(namespace: string, node: NodeName): Watched<Pod, MountpointPod> {
+/** undefined for a Pod that is none of ours, whatever it does in the namespace (SE-1). */
+export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined {
+  const known = mountpointPodFrom(pod);
+  if (known === undefined) return undefined;
   return {
-    kind: kinds.pods,
-    namespace,
-    fieldSelector: `spec.nodeName=${node}`,
-    keep: ({ metadata }) => metadata.labels?.[labels.driverVersion] !== undefined,
-    trim: mountpointPodFrom,
+    ...known,
+    isOld: /^[12]\./.test(known.driverVersion),
+    explanation: [pod.status?.reason, pod.status?.message].filter(Boolean).join(": "),
+    ...containerOf(pod),
   };
 }
 
-export function mountpointPodFrom({ metadata, status }: Pod): MountpointPod {
+function containerOf({ status }: Pod): Pick<LocalMountpointPod, "waiting" | "lastEnd"> {
   const container = status?.containerStatuses?.find(({ name }) => name === mountpointContainer);
-  const { waiting } = container?.state ?? {};
-  const ended = container?.state?.terminated ?? container?.lastState?.terminated;
-  return {
-    name: metadata.name as PodName,
-    uid: metadata.uid as PodUid,
-    phase: status?.phase,
-    explanation: [status?.reason, status?.message].filter(Boolean).join(": "),
-    terminating: metadata.deletionTimestamp !== undefined,
-    needsUnmount: metadata.annotations?.[annotations.needsUnmount] === "true",
-    identity: metadata.annotations?.[annotations.identity],
-    waiting: waiting && { reason: waiting.reason ?? "", message: waiting.message ?? "" },
-    lastEnd: ended && { at: ended.finishedAt ?? "", message: ended.message ?? "" },
-  };
+  const { state, lastState } = container ?? {};
+  return { waiting: state?.waiting, lastEnd: state?.terminated ?? lastState?.terminated };
 }
 
 /** The Mountpoint Pods of this node. */
 export class MountpointPods {
-  readonly store = new Store<MountpointPod>({});
-  readonly namespace: string;
+  readonly store = new Store<LocalMountpointPod>({});
+  readonly #namespace: string;
 
   constructor(namespace: string) {
-    this.namespace = namespace;
+    this.#namespace = namespace;
   }
 
-  get(name: PodName): MountpointPod | undefined {
+  /** Keeps the store up to date until the call ends. The server sends what is on this node, and nothing else (SC-1). */
+  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, node: NodeName): Promise<void> {
+    const local: Watched<Pod, LocalMountpointPod> = {
+      kind: kinds.pods,
+      namespace: this.#namespace,
+      fieldSelector: `spec.nodeName=${node}`,
+      keep: (pod) => localMountpointPodFrom(pod) !== undefined,
+      trim: (pod) => localMountpointPodFrom(pod) as LocalMountpointPod,
+    };
+    await watch(call, client, local, this.store);
+  }
+
+  get(name: PodName): LocalMountpointPod | undefined {
     return this.store.get(this.#key(name));
   }
 
   /** Waits until it is known here, that is: exists, and the scheduler has put it on this node. */
-  async known(call: Call, name: PodName): Promise<MountpointPod> {
+  async known(call: Call, name: PodName): Promise<LocalMountpointPod> {
     const missing = () =>
       new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to be scheduled to this node`, {
         hint: this.describeCommand(name),
@@ -86,9 +78,10 @@ export class MountpointPods {
     using limited = deadline(call, lastWordsLimitMs, "the last words of mount-s3");
     // The API tells whole seconds, and kubelet's clock is the one of this machine.
     const from = `${since.toISOString().slice(0, 19)}Z`;
-    const ended = this.store.waitFor(limited, { key: this.#key(name) }, ([pod]) =>
-      pod?.lastEnd !== undefined && pod.lastEnd.at >= from ? pod.lastEnd.message : undefined,
-    );
+    const ended = this.store.waitFor(limited, { key: this.#key(name) }, ([pod]) => {
+      const { finishedAt = "", message = "" } = pod?.lastEnd ?? {};
+      return finishedAt >= from ? message : undefined;
+    });
     return await ended.catch((error: unknown) => {
       if (call.signal.aborted) throw error;
       return "";
@@ -96,15 +89,15 @@ export class MountpointPods {
   }
 
   logsCommand(name: PodName): string {
-    return `See: kubectl logs -n ${this.namespace} ${name} (with --previous once it was started again)`;
+    return `See: kubectl logs -n ${this.#namespace} ${name} (with --previous once it was started again)`;
   }
 
   describeCommand(name: PodName): string {
-    return `See: kubectl describe pod -n ${this.namespace} ${name}`;
+    return `See: kubectl describe pod -n ${this.#namespace} ${name}`;
   }
 
   #key(name: PodName): string {
-    return keyOf({ namespace: this.namespace, name });
+    return keyOf({ namespace: this.#namespace, name });
   }
 }
 
@@ -122,17 +115,16 @@ const lasting = new Set([
 ]);
 
 /** Why waiting for this Mountpoint Pod is of no use now; undefined while there is hope. */
-export function hopelessBecause(pod: MountpointPod | undefined): string | undefined {
-  if (pod === undefined) return "is gone";
+export function hopelessBecause(pod: LocalMountpointPod): string | undefined {
   if (pod.needsUnmount) return "is being unmounted";
-  if (pod.phase === "Failed" || pod.phase === "Succeeded") return `has ended (${described(pod.phase, pod.explanation)})`;
+  if (!isAlive(pod)) return `has ended (${described(pod.phase, pod.explanation)})`;
   if (pod.terminating) return "is being deleted";
   const { waiting } = pod;
-  return waiting !== undefined && lasting.has(waiting.reason)
+  return waiting?.reason !== undefined && lasting.has(waiting.reason)
     ? `does not start (${described(waiting.reason, waiting.message)})`
     : undefined;
 }
 
-function described(what: string, why: string): string {
+function described(what: string, why = ""): string {
   return why === "" ? what : `${what}: ${why}`;
 }

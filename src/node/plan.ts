@@ -3,12 +3,11 @@
  * clause, for the log, the error and the test.
  */
 
-/** A mount of ours, after one question to its server. */
-export type Served = "serving" | "dead" | "hung";
+/** What a look-up of a place reaches; if it is ours, what its server answered. */
+export type Place = "nothing" | "foreign" | "serving" | "dead";
 
 export interface TargetSeen {
-  /** What a look-up of the target reaches. */
-  readonly target: "nothing" | "foreign" | Served;
+  readonly target: Place | "hung";
   readonly isReadOnly: boolean;
   readonly wantsReadOnly: boolean;
 }
@@ -41,11 +40,11 @@ export function planTarget({ target, isReadOnly, wantsReadOnly }: TargetSeen): T
 }
 
 export interface SourcePlan {
-  readonly do: "keep" | "mount" | "remount" | "giveUp";
+  readonly do: "keep" | "mount" | "remount";
   readonly because: string;
 }
 
-export function planSource(source: "nothing" | "foreign" | Served): SourcePlan {
+export function planSource(source: Place): SourcePlan {
   switch (source) {
     case "nothing":
       return { do: "mount", because: "the source is not mounted yet" };
@@ -55,8 +54,6 @@ export function planSource(source: "nothing" | "foreign" | Served): SourcePlan {
       return { do: "remount", because: "the mount at the source is dead" };
     case "serving":
       return { do: "keep", because: "the source is served already" };
-    case "hung":
-      return { do: "giveUp", because: "mount-s3 does not answer" };
     default:
       return source satisfies never;
   }

@@ -2,7 +2,7 @@ import { DriverError } from "../core/errors.ts";
 import type { PodUid, PvName, VolumeId } from "../core/names.ts";
 import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-attributes.ts";
-import { type NodePublishVolumeRequest, VolumeCapability_AccessMode_Mode as Mode } from "../csi/gen/csi.ts";
+import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../csi/gen/csi.ts";
 import { type Keys, keysFrom, volumeKeyFields } from "./credentials/keys.ts";
 
 /** What kubelet wants, understood: a volume, at a path, for one workload. */

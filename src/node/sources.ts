@@ -52,16 +52,18 @@ export class Sources {
   connected(log: Logger, name: PodName, connection: Connection): void {
     this.disconnect(name);
     this.#connections.set(name, connection);
-    void connection.closed.then((by) => {
-      if (by === "byUs") return;
-      log.info("mount-s3 has ended", { mountpointPod: name });
-      this.disconnect(name);
-    });
+    void this.#tellOfDeath(log, name, connection);
   }
 
   /** An end that comes now is expected. */
   disconnect(name: PodName): void {
     this.#connections.get(name)?.[Symbol.dispose]();
     this.#connections.delete(name);
+  }
+
+  async #tellOfDeath(log: Logger, name: PodName, connection: Connection): Promise<void> {
+    if ((await connection.closed) === "byUs") return;
+    log.info("mount-s3 has ended", { mountpointPod: name });
+    this.disconnect(name);
   }
 }

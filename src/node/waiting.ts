@@ -9,11 +9,8 @@ export async function orMissing<Found>(call: Call, missing: () => DriverError, w
   try {
     return await wait;
   } catch (error) {
-    if (error === call.signal.reason && isTimeout(error)) throw missing();
+    const { aborted, reason } = call.signal;
+    if (aborted && reason instanceof DOMException && reason.name === "TimeoutError") throw missing();
     throw error;
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "TimeoutError";
 }

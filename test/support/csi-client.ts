@@ -1,6 +1,6 @@
 import { type ChannelOptions, Client, credentials, type MethodDefinition, type ServiceDefinition } from "@grpc/grpc-js";
 
-export interface CallOptions {
+interface CallOptions {
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
 }

@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { get } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -97,6 +99,17 @@ it("answers both kinds of probe from the same readiness", async () => {
   await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
 });
 
+it("ends although somebody sent half a request and waits", async () => {
+  const health = await serveHealth(call, 0, () => ({ ready: true }));
+  const peer = connect(healthPort());
+  await once(peer, "connect");
+  peer.write("GET /healthz HTTP/1.1\r\n");
+  await expect(fetched("/healthz")).resolves.toMatchObject({ code: 200 }); // so the half has arrived, too
+  const cut = once(peer, "close");
+  peer.on("error", () => undefined).resume();
+  await Promise.all([health[Symbol.asyncDispose](), cut]);
+});
+
 it("says why the health port cannot be served", async () => {
   await using _health = await serveHealth(call, 0, () => ({ ready: true }));
   await expect(serveHealth(call, healthPort(), () => ({ ready: true }))).rejects.toThrow(/EADDRINUSE/);
@@ -106,10 +119,9 @@ function healthPort(): number {
   return Number(lines.find((line) => line["message"] === "serving health")?.["port"]);
 }
 
-/** Keeps its connection open, as kubelet's probes do, so that the end has something to hold it up. */
 async function fetched(path: string): Promise<{ code: number | undefined; body: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ code: number | undefined; body: string }>();
-  const request = get({ port: healthPort(), path, headers: { connection: "keep-alive" } }, (response) => {
+  const request = get({ port: healthPort(), path }, (response) => {
     text(response).then((body) => resolve({ code: response.statusCode, body }), reject);
   });
   request.on("error", reject);

@@ -104,8 +104,8 @@ it("says when there is nothing to read", () => {
 
 it.for([
   { what: "a link to a file of the host", make: (path: string) => symlinkSync(hostFile, path) },
-  { what: "a FIFO that nobody writes", make: (path: string) => void execFileSync("mkfifo", [path]) },
-  { what: "a directory", make: (path: string) => void mkdirSync(path) },
+  { what: "a FIFO that nobody writes", make: (path: string) => execFileSync("mkfifo", [path]) },
+  { what: "a directory", make: (path: string) => mkdirSync(path) },
 ])("refuses to read $what", ({ make }) => {
   make(join(volume, "mount.err"));
   using directory = Directory.open(volume);

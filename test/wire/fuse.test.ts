@@ -53,7 +53,7 @@ it("asks each of many hung mounts once, and neither event loop, file operations 
 
 it("makes one target read-only while the others of the same source stay writable", async () => {
   await expect(observe("served")).resolves.toEqual({
-    first: "serving",
+    health: "serving",
     shown: [
       [true, false],
       [false, false],
@@ -62,26 +62,26 @@ it("makes one target read-only while the others of the same source stay writable
     lineOfReadOnly:
       "ro,nosuid,nodev,noatime - fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other",
     errors: ["ENOSYS", "EROFS"], // the server of the fixture has no mkdir; the kernel does not ask it when read-only
-    code: 0,
+    ended: 0,
   });
 });
 
 it("finds a mount dead whose server was killed", async () => {
-  await expect(observe("killed")).resolves.toEqual({ first: "serving", then: "dead" });
+  await expect(observe("killed")).resolves.toEqual({ before: "serving", after: "dead" });
 });
 
-it("can bind and unmount although the server never answers, and does not confuse the next mount with it", async () => {
-  await expect(observe("mute")).resolves.toEqual({ asked: "hung", unmounted: [true, true], ofNextMount: "hung" });
+it("binds and unmounts beside a server that never answers, and does not mistake the next mount for it", async () => {
+  await expect(observe("mute")).resolves.toEqual({ unmounted: [true, true], ofSuccessor: "serving", health: "dead" });
 });
 
-it("answers everybody who still waits when the server dies over the question", async () => {
-  await expect(observe("diesWhileAsked")).resolves.toEqual({ stopped: "Error: no longer interested", answer: "dead" });
+it("lets one stop waiting while another gets the answer", async () => {
+  await expect(observe("impatient")).resolves.toEqual({ stopped: "Error: no longer interested", answer: "dead" });
 });
 
 it("takes a directory without a mount, and no directory at all, for absent", async () => {
   await expect(observe("notMounted")).resolves.toEqual(["absent", "absent"]);
 });
 
-it("serves a volume from the request to the clean end", async () => {
+it("serves a volume from the request to the unmount, whatever signal comes in between", async () => {
   await expect(observe("published")).resolves.toEqual({ health: "serving", names: [], closed: "byPeer", code: 0 });
 });

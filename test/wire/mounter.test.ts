@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, assert, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { encodeMountRequest, type MountRequest } from "../../src/core/mount-request.ts";
 import { Directory } from "../../src/linux/directory.ts";
 import { connect, type FdSender } from "../../src/linux/fd-sender.ts";
@@ -42,9 +42,7 @@ beforeEach(() => {
 });
 
 /** Sockets close in the next turn of the event loop, so this is a poll. */
-afterEach(async () => {
-  await expect.poll(openDescriptors).toEqual(descriptorsBefore);
-});
+afterEach(() => vi.waitFor(() => assert.deepEqual(openDescriptors(), descriptorsBefore)));
 
 afterAll(() => rmSync(root, { recursive: true }));
 
@@ -67,7 +65,13 @@ function startMounter(...flags: string[]): MounterProcess {
   return new MounterProcess([`--comm-dir=${commDir}`, `--mountpoint-bin-dir=${join(root, "bin")}`, ...flags]);
 }
 
-const listening = () => expect.poll(() => existsSync(socket), { timeout: 20_000 }).toBe(true);
+async function listening(): Promise<void> {
+  await expect.poll(() => existsSync(socket), { timeout: 20_000 }).toBe(true);
+}
+
+async function begun(mounter: MounterProcess): Promise<void> {
+  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toBe(`begun as ${mounter.pid}\n`);
+}
 
 const request: MountRequest = {
   bucketName: "photos",
@@ -99,7 +103,7 @@ it("becomes mount-s3 with exactly the arguments, environment and descriptors tha
   await using mounter = startMounter();
   await listening();
   using _connection = sendTo(commDir);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toBe(`begun as ${mounter.pid}\n`);
+  await begun(mounter);
 
   const fds = readdirSync(`/proc/${mounter.pid}/fd`);
   const links = new Map(fds.map((fd) => [fd, readlinkSync(`/proc/${mounter.pid}/fd/${fd}`)]));
@@ -125,7 +129,7 @@ it("gives mount-s3 the signals and standard streams of a program started afresh,
   await using mounter = startMounter();
   await listening();
   using _connection = sendTo(commDir);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  await begun(mounter);
 
   const blocked = signalsIn(mounter.pid, "SigBlk");
   const ignored = signalsIn(mounter.pid, "SigIgn");
@@ -137,20 +141,11 @@ it("gives mount-s3 the signals and standard streams of a program started afresh,
   }
 });
 
-it("keeps serving on SIGTERM once it is mount-s3", async () => {
-  await using mounter = startMounter();
-  await listening();
-  using _connection = sendTo(commDir);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
-  mounter.kill("SIGTERM");
-  expect(signalsIn(mounter.pid, "ShdPnd")(SIGTERM)).toBe(true);
-});
-
 it("tells the node of the death of mount-s3 by the end of the connection", async () => {
   await using mounter = startMounter();
   await listening();
   using connection = sendTo(commDir);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  await begun(mounter);
   mounter.kill("SIGKILL");
   await expect(connection.closed).resolves.toBe("byPeer");
 });
@@ -167,25 +162,27 @@ it("ends with the code of mount-s3 and leaves its error in the log", async () =>
 it("is driven by a node of 2.x, which sends and closes completely", async () => {
   await using mounter = startMounter();
   await listening();
-  const message = '{"bucketName":"b","args":null,"env":["FIXTURE=wait"],"later":1}';
+  const message = '{"bucketName":"old","args":null,"env":["FIXTURE=wait"],"later":1}';
   await run(peer, ["send", socket, message, "1"]);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  await begun(mounter);
+  expect(procFile(mounter.pid, "cmdline")).toMatch(/mount-s3\0old\0\/dev\/fd\/\d+\0--foreground\0$/);
 });
 
 it("replaces the value of --cache by the cache volume, or else by a fresh directory", async () => {
   const cacheDir = mkdtempSync(join(root, "cache-"));
-  const cacheOf = async (flags: string[]) => {
-    await using mounter = startMounter(...flags);
-    await listening();
-    using _connection = sendTo(commDir, { ...request, args: ["--cache=/home/me"] });
-    await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
-    return /--cache=([^\0]+)/.exec(procFile(mounter.pid, "cmdline"))?.[1] ?? "";
-  };
-  expect(await cacheOf([`--cache-dir=${cacheDir}`])).toBe(cacheDir);
-  const fresh = await cacheOf([`--cache-dir=${root}/none`]);
+  expect(await cacheUsedWith(`--cache-dir=${cacheDir}`)).toBe(cacheDir);
+  const fresh = await cacheUsedWith(`--cache-dir=${root}/none`);
   expect(readdirSync(fresh)).toEqual([]);
   rmSync(fresh, { recursive: true });
 });
+
+async function cacheUsedWith(flag: string): Promise<string> {
+  await using mounter = startMounter(flag);
+  await listening();
+  using _connection = sendTo(commDir, { ...request, args: ["--cache=/home/me"] });
+  await begun(mounter);
+  return /--cache=([^\0]+)/.exec(procFile(mounter.pid, "cmdline"))?.[1] ?? "";
+}
 
 it.for([
   { what: "text that is not JSON", message: "hello", count: 1, says: "the mount request is not JSON" },
@@ -216,7 +213,7 @@ it("listens on when a node hangs up without a request", async () => {
   await run(peer, ["send", socket, "", "0"]);
   await expect.poll(() => mounter.stderr, { timeout: 20_000 }).toContain("closed without a mount request");
   using _connection = sendTo(commDir);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  await begun(mounter);
 });
 
 it("listens although a predecessor was killed and left its socket", async () => {
@@ -227,7 +224,7 @@ it("listens although a predecessor was killed and left its socket", async () => 
   expect(() => sendTo(commDir)).toThrow("connection refused");
   await using mounter = startMounter();
   await expect.poll(() => tryToSend(), { timeout: 20_000 }).toBe(true);
-  await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toContain("begun");
+  await begun(mounter);
 });
 
 function tryToSend(): boolean {
@@ -239,11 +236,19 @@ function tryToSend(): boolean {
   }
 }
 
-it("ends with 0 when mount.exit is there before it starts", async () => {
+it("listens although a predecessor was killed before it had finished", async () => {
+  writeFileSync(join(commDir, ".mount.sock.new"), "");
+  await using _mounter = startMounter();
+  await listening();
+  expect(readdirSync(commDir)).toEqual(["mount.sock"]);
+});
+
+it("ends with 0 and never listens when mount.exit is there before it starts", async () => {
   writeFileSync(join(commDir, "mount.exit"), "");
+  writeFileSync(join(commDir, ".mount.sock.new"), ""); // would not survive an attempt to listen
   await using mounter = startMounter();
   await expect(mounter.end()).resolves.toBe(0);
-  expect(readdirSync(commDir)).toEqual(["mount.exit"]);
+  expect(readdirSync(commDir)).toEqual([".mount.sock.new", "mount.exit"]);
 });
 
 it("ends with 0 when mount.exit appears while it waits", async () => {

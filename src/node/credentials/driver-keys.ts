@@ -1,8 +1,9 @@
 /** The driver's own keys, for volumes that bring none. */
 import { DriverError } from "../../core/errors.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import { kinds, type SecretObject } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/store.ts";
-import type { Watched } from "../../kube/watch.ts";
+import { type Watched, watch } from "../../kube/watch.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { DriverKeysConfig } from "../config.ts";
 import { orMissing } from "../waiting.ts";
@@ -14,6 +15,8 @@ export interface DriverKeys {
   /** Waits only for the first look; refuses with the reason if there are no usable keys. */
   get(call: Call): Promise<Keys>;
   onChange(listener: () => void): Disposable;
+  /** Keeps them up to date until the call ends. */
+  follow(call: Call, client: Pick<KubeClient, "pages" | "watch">): Promise<void>;
 }
 
 /** Keys that cannot change: a new one needs a new Pod. */
@@ -27,6 +30,7 @@ export function fixedKeys(keys: Keys | undefined): DriverKeys {
       });
     },
     onChange: () => ({ [Symbol.dispose]: () => undefined }),
+    follow: async () => undefined,
   };
 }
 
@@ -35,29 +39,24 @@ type SecretReference = DriverKeysConfig & { readonly from: "secret" };
 /** A Secret that is there but of no use keeps its reason. */
 type SecretSeen = { readonly keys: Keys } | { readonly refusal: Error };
 
-/** One Secret, by its name: all that the node may read. */
-export function watchedSecret({ namespace, name, fields }: SecretReference): Watched<SecretObject, SecretSeen> {
-  return {
-    kind: kinds.secrets,
-    namespace,
-    fieldSelector: `metadata.name=${name}`,
-    trim: ({ data = {} }) => {
-      const decoded = Object.entries(data).map(([field, value]) => [field, Buffer.from(value, "base64").toString()]);
-      try {
-        return { keys: keysFrom(`Secret ${namespace}/${name}`, Object.fromEntries(decoded), fields) };
-      } catch (error) {
-        return { refusal: error instanceof Error ? error : new Error(String(error)) };
-      }
-    },
-  };
-}
-
+/** Those of one Secret, which is all that the node may read. */
 export class SecretKeys implements DriverKeys {
   readonly store = new Store<SecretSeen>({});
   readonly #reference: SecretReference;
 
   constructor(reference: SecretReference) {
     this.#reference = reference;
+  }
+
+  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">): Promise<void> {
+    const { namespace, name } = this.#reference;
+    const secret: Watched<SecretObject, SecretSeen> = {
+      kind: kinds.secrets,
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+      trim: (object) => secretSeen(this.#reference, object),
+    };
+    await watch(call, client, secret, this.store);
   }
 
   known(): Keys | undefined {
@@ -86,5 +85,17 @@ export class SecretKeys implements DriverKeys {
 
   #seen(): SecretSeen | undefined {
     return this.store.get(keyOf(this.#reference));
+  }
+}
+
+export function secretSeen(
+  { namespace, name, fields }: SecretReference,
+  { data = {} }: Pick<SecretObject, "data">,
+): SecretSeen {
+  const decoded = Object.entries(data).map(([field, value]) => [field, Buffer.from(value, "base64").toString()]);
+  try {
+    return { keys: keysFrom(`Secret ${namespace}/${name}`, Object.fromEntries(decoded), fields) };
+  } catch (error) {
+    return { refusal: error instanceof Error ? error : new Error(String(error)) };
   }
 }

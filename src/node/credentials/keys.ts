@@ -19,7 +19,11 @@ export const volumeKeyFields: KeyFields = {
 };
 
 /** Refuses with the name of the field and never with its content. `origin` names the Secret or the environment. */
-export function keysFrom(origin: string, values: Readonly<Record<string, string | undefined>>, fields: KeyFields): Keys {
+export function keysFrom(
+  origin: string,
+  values: Readonly<Record<string, string | undefined>>,
+  fields: KeyFields,
+): Keys {
   const read = (field: string): Secret | undefined => {
     // Whoever makes a Secret from a file gets the line feed at its end, too.
     const value = values[field]?.trim();

@@ -1,0 +1,102 @@
+/** The node plugin: serves kubelet, and unmounts what nobody needs. */
+import { basename, join } from "node:path/posix";
+import type { PodName } from "../core/names.ts";
+import { parseEndpoint } from "../csi/endpoint.ts";
+import { serveHealth } from "../csi/health.ts";
+import { identityService } from "../csi/identity.ts";
+import { serveRegistration } from "../csi/registration.ts";
+import { serve } from "../csi/server.ts";
+import { KubeClient } from "../kube/client.ts";
+import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
+import { orAborted } from "../kube/or-aborted.ts";
+import { WorkQueue } from "../kube/work-queue.ts";
+import { Cluster } from "../node/cluster.ts";
+import { commVolumes } from "../node/comm-volume.ts";
+import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
+import { keepDriverKeys } from "../node/credentials/keep-driver-keys.ts";
+import { InFlight } from "../node/in-flight.ts";
+import { thisKernel } from "../node/kernel.ts";
+import type { NodeParts } from "../node/node-parts.ts";
+import { nodeService } from "../node/service.ts";
+import { Sources } from "../node/sources.ts";
+import { unmountUnneeded } from "../node/unmount-loop.ts";
+import { versionReport } from "../node/version-report.ts";
+import type { Call } from "../runtime/call.ts";
+import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { version } from "./version.ts";
+
+const stop = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.once(signal, () => stop.abort(new DOMException(`received ${signal}`, "AbortError")));
+}
+
+const loggerOf = (verbosity: number): Logger => jsonLogger((line) => process.stderr.write(line), verbosity);
+
+async function run(call: Call, config: NodeConfig): Promise<void> {
+  const { api, driverKeys, ...shown } = config;
+  call.log.info("node plugin starts", { version, ...shown, driverKeys: driverKeys.from });
+  const credentials = "kubeconfig" in api ? kubeconfigCredentials(api.kubeconfig) : inClusterCredentials(api);
+  using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
+  using unmounts = new WorkQueue<PodName>();
+  const cluster = new Cluster(config);
+  const node: NodeParts = {
+    config,
+    driverVersion: version,
+    kernel: thisKernel(),
+    comm: commVolumes(config.kubeletDir),
+    sources: new Sources(),
+    inFlight: new InFlight(),
+    unmounts,
+    attachments: cluster.attachments,
+    mountpointPods: cluster.mountpointPods,
+    driverKeys: cluster.driverKeys,
+    kubernetesVersion: cluster.kubernetesVersion,
+  };
+  using _driverKeys = keepDriverKeys(call.log, node);
+
+  await using parts = new AsyncDisposableStack();
+  // Calls that are being finished still need what runs beside them: it ends last.
+  const beside = new AbortController();
+  const until = { signal: beside.signal, log: call.log };
+  const loops = Promise.all([cluster.follow(until, client), unmountUnneeded(until, node)]);
+  const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below
+  parts.defer(async () => {
+    beside.abort(call.signal.reason);
+    await ended;
+  });
+  const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
+  parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
+  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, cluster.readiness));
+  if (config.registryDir !== undefined) {
+    parts.use(await serveRegistration(call, { registryDir: config.registryDir, csiSocket: socketOnHost(config) }));
+  }
+  await orAborted(call, loops);
+}
+
+/** kubelet sees our directory at another place than we do. */
+function socketOnHost({ endpoint, hostPluginDir }: NodeConfig): string {
+  const at = parseEndpoint(endpoint);
+  if (at.kind !== "unix") throw new Error(`kubelet finds drivers on unix sockets only: ${endpoint}`);
+  return join(hostPluginDir, basename(at.path));
+}
+
+async function main(): Promise<void> {
+  const args = process.argv.slice(2);
+  if (args.includes("--version")) {
+    process.stdout.write(versionReport(version));
+    return;
+  }
+  const config = nodeConfigFrom(args, process.env);
+  await run({ signal: stop.signal, log: loggerOf(config.verbosity) }, config);
+}
+
+try {
+  await main();
+} catch (error) {
+  if (stop.signal.aborted) {
+    loggerOf(0).info("node plugin stopped", { because: stop.signal.reason });
+  } else {
+    loggerOf(0).info("node plugin failed", { error });
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,201 @@
+/** Performs the steps of a decision against the API server. */
+import { specPatch } from "../core/attachment.ts";
+import { DriverError } from "../core/errors.ts";
+import { type MountpointPodConfig, mountpointPod } from "../core/mountpoint-pod.ts";
+import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
+import { annotations } from "../core/names.ts";
+import type { Workload } from "../core/workload.ts";
+import { ApiError } from "../kube/api-error.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { EventRecorder } from "../kube/events.ts";
+import { kinds } from "../kube/kinds.ts";
+import { keyOf } from "../kube/store.ts";
+import type { Outcome } from "../kube/work-queue.ts";
+import { type Call, deadline } from "../runtime/call.ts";
+import type { NewAttachment, ObservedAttachment, Step } from "./decide.ts";
+import type { View } from "./view.ts";
+
+export interface Cluster {
+  readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly view: View;
+  readonly mountpointPods: MountpointPodConfig;
+}
+
+/**
+ * Each step is performed, and then seen in the view, before the next one: whoever decides about this place after us knows
+ * what we did. Without that, a workload could be given a Mountpoint Pod that was marked for unmount a moment ago.
+ */
+export async function act(call: Call, steps: readonly Step[], cluster: Cluster): Promise<Outcome> {
+  for (const step of steps) {
+    call.signal.throwIfAborted();
+    call.log.info("reconcile step", fieldsOf(step));
+    const result = await perform(call, step, cluster);
+    if (result === "outdated") return { kind: "again", afterMs: 0, because: "someone else wrote first" };
+  }
+  return { kind: "done" };
+}
+
+/** outdated: the server knew better, and the view has caught up since. */
+type Result = "accepted" | "outdated";
+
+function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
+  switch (step.do) {
+    case "report":
+      return report(call, cluster, step.workload, { reason: "VolumeRefused", message: step.because });
+    case "markForUnmount":
+      return markForUnmount(call, cluster, step.mountpointPod);
+    case "deleteMountpointPod":
+      return deleteMountpointPod(call, cluster, step.mountpointPod);
+    case "createMountpointPod":
+      return createMountpointPod(call, cluster, step);
+    case "createAttachment":
+      return createAttachment(call, cluster, step.attachment);
+    case "rewriteAttachment":
+      return rewriteAttachment(call, cluster, step);
+    case "deleteAttachment":
+      return deleteAttachment(call, cluster, step.attachment);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function report(
+  call: Call,
+  { events }: Cluster,
+  { name, namespace, uid }: Workload,
+  happening: { readonly reason: string; readonly message: string },
+): Promise<Result> {
+  const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
+  await events.record(call, about, { type: "Warning", ...happening });
+  return "accepted";
+}
+
+async function markForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const patch = { metadata: { uid, annotations: { [annotations.needsUnmount]: "true" } } };
+  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
+  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmount);
+  return result;
+}
+
+async function deleteMountpointPod(call: Call, cluster: Cluster, pod: MountpointPod): Promise<Result> {
+  const { name, uid, resourceVersion } = pod;
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  // Of this very version: one that never started must not have started meanwhile.
+  const deletion = cluster.client.delete(call, kinds.pods, ref, { uid, resourceVersion });
+  const result = await attempt(deletion, "isConflict");
+  await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
+  return result;
+}
+
+async function createMountpointPod(
+  call: Call,
+  cluster: Cluster,
+  { workload, purpose }: Step & { do: "createMountpointPod" },
+): Promise<Result> {
+  const { client, mountpointPods } = cluster;
+  const pod = mountpointPod(mountpointPods, purpose);
+  const { name, namespace } = pod.metadata;
+  let result: Result;
+  try {
+    result = await attempt(client.create(call, kinds.pods, pod), "isAlreadyExists");
+  } catch (error) {
+    if (error instanceof ApiError) {
+      const message = `The Mountpoint Pod of PersistentVolume ${purpose.volume.name} cannot be created in namespace ${namespace}: ${error.message}`;
+      await report(call, cluster, workload, { reason: "MountpointPodRefused", message });
+    }
+    throw error;
+  }
+  await untilPod(call, cluster, name, (seen) => seen !== undefined);
+  return result;
+}
+
+async function createAttachment(call: Call, cluster: Cluster, attachment: NewAttachment): Promise<Result> {
+  const { name } = attachment.metadata;
+  const creation = cluster.client.create(call, kinds.attachments, attachment);
+  const result = await attempt(creation, "isAlreadyExists");
+  if (result === "outdated" && cluster.view.attachments.get(name) !== undefined) {
+    throw new DriverError("exists", `attachment ${name} is in the way: its fields do not belong to its name`, {
+      hint: `kubectl delete s3pa ${name}`,
+    });
+  }
+  await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
+  return result;
+}
+
+async function rewriteAttachment(
+  call: Call,
+  cluster: Cluster,
+  { attachment, spec }: Step & { do: "rewriteAttachment" },
+): Promise<Result> {
+  const { name, resourceVersion } = attachment.metadata;
+  const patch = { metadata: { resourceVersion }, spec: specPatch(attachment.spec, spec) };
+  const change = cluster.client.patch(call, kinds.attachments, { name }, patch);
+  const result = await attempt(change, "isConflict", "isNotFound");
+  await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
+  return result;
+}
+
+async function deleteAttachment(call: Call, cluster: Cluster, attachment: ObservedAttachment): Promise<Result> {
+  const { name, uid, resourceVersion } = attachment.metadata;
+  const deletion = cluster.client.delete(call, kinds.attachments, { name }, { uid, resourceVersion });
+  const result = await attempt(deletion, "isConflict");
+  await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
+  return result;
+}
+
+/** Only the answers named here are due to a late view. Creating in a namespace that is missing is "not found" as well. */
+async function attempt(write: Promise<unknown>, ...late: readonly LateAnswer[]): Promise<Result> {
+  try {
+    await write;
+    return "accepted";
+  } catch (error) {
+    if (error instanceof ApiError && late.some((answer) => error[answer])) return "outdated";
+    throw error;
+  }
+}
+
+type LateAnswer = "isConflict" | "isAlreadyExists" | "isNotFound";
+
+/** A watch tells within milliseconds, unless it is being restored. */
+const viewLimitMs = 10_000;
+
+async function untilPod(
+  call: Call,
+  { view, mountpointPods: { namespace } }: Cluster,
+  name: string,
+  isSeen: (pod: MountpointPod | undefined) => boolean,
+): Promise<void> {
+  using limited = deadline(call, viewLimitMs, `the watch to show what became of Mountpoint Pod ${name}`);
+  await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
+}
+
+async function untilAttachment(
+  call: Call,
+  { view }: Cluster,
+  name: string,
+  isSeen: (attachment: ObservedAttachment | undefined) => boolean,
+): Promise<void> {
+  using limited = deadline(call, viewLimitMs, `the watch to show what became of attachment ${name}`);
+  await view.attachments.waitFor(limited, { key: name }, ([attachment]) => isSeen(attachment) || undefined);
+}
+
+function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
+  const fields = { step: step.do, because: step.because };
+  switch (step.do) {
+    case "report":
+      return { ...fields, workload: keyOf(step.workload) };
+    case "createMountpointPod":
+      return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };
+    case "markForUnmount":
+    case "deleteMountpointPod":
+      return { ...fields, mountpointPod: step.mountpointPod.name };
+    case "createAttachment":
+    case "rewriteAttachment":
+    case "deleteAttachment":
+      return { ...fields, attachment: step.attachment.metadata.name };
+    default:
+      return step satisfies never;
+  }
+}

@@ -1,0 +1,131 @@
+/** Flags and environment → the configuration of the reconciler, or every problem at once. */
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
+import { defaultMountpointNamespace, mounterCommand } from "../core/names.ts";
+
+export interface ReconcilerConfig {
+  readonly mountpointPods: MountpointPodConfig;
+  readonly apiServer: ApiServerLocation;
+  /** Undefined: no health is served, as under manifests of 2.x. */
+  readonly healthPort: number | undefined;
+  readonly cleanupIntervalMs: number;
+  readonly staleAfterMs: number;
+  readonly verbosity: number;
+}
+
+export type ApiServerLocation =
+  | { readonly kubeconfig: string }
+  /** Of the Pod that we run in. */
+  | { readonly host: string; readonly port: string };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function reconcilerConfigFrom(
+  args: readonly string[],
+  env: Environment,
+  driverVersion: string,
+): ReconcilerConfig {
+  const problems: string[] = [];
+  const flags = parseFlags(args, problems);
+  const given = (flag: Flag) => flags[flag]?.trim() || env[variables[flag] ?? ""]?.trim() || undefined;
+  const required = (flag: Flag) => {
+    const value = given(flag);
+    if (value === undefined) problems.push(`--${flag} (or ${variables[flag]}) is not set`);
+    return value ?? "";
+  };
+  const number = (flag: Flag, least: number) => {
+    const text = given(flag);
+    const value = Number(text ?? defaults[flag]);
+    if (!Number.isInteger(value) || value < least) problems.push(`--${flag} is not a number from ${least} on: ${text}`);
+    return value;
+  };
+  const config: ReconcilerConfig = {
+    mountpointPods: {
+      namespace: given("mountpoint-namespace") ?? defaultMountpointNamespace,
+      image: required("mountpoint-image"),
+      imagePullPolicy: pullPolicy(given("mountpoint-image-pull-policy"), problems),
+      command: given("mountpoint-container-command") ?? mounterCommand,
+      priorityClassName: given("mountpoint-priority-class-name") ?? "",
+      driverVersion,
+      mountpointVersion: required("mountpoint-version"),
+    },
+    apiServer: apiServer(given("kubeconfig"), env, problems),
+    healthPort: given("health-port") === undefined ? undefined : number("health-port", 0),
+    cleanupIntervalMs: 1000 * number("cleanup-interval-seconds", 1),
+    staleAfterMs: 1000 * number("stale-threshold-seconds", 0),
+    verbosity: number("v", 0),
+  };
+  if (problems.length > 0) throw new Error(`invalid configuration: ${problems.join("; ")}`);
+  return Object.freeze(config);
+}
+
+/** Flag → the variable that holds its default; 2.x has the same names. */
+const variables: Readonly<Partial<Record<Flag, string>>> = {
+  "mountpoint-namespace": "MOUNTPOINT_NAMESPACE",
+  "mountpoint-version": "MOUNTPOINT_VERSION",
+  "mountpoint-image": "MOUNTPOINT_IMAGE",
+  "mountpoint-image-pull-policy": "MOUNTPOINT_IMAGE_PULL_POLICY",
+  "mountpoint-priority-class-name": "MOUNTPOINT_PRIORITY_CLASS_NAME",
+};
+
+const defaults: Readonly<Partial<Record<Flag, string>>> = {
+  "cleanup-interval-seconds": "120",
+  "stale-threshold-seconds": "120",
+  v: "2",
+};
+
+const usedFlags = [
+  "mountpoint-namespace",
+  "mountpoint-version",
+  "mountpoint-image",
+  "mountpoint-image-pull-policy",
+  "mountpoint-container-command",
+  "mountpoint-priority-class-name",
+  "kubeconfig",
+  "health-port",
+  "cleanup-interval-seconds",
+  "stale-threshold-seconds",
+  "v",
+] as const;
+
+type Flag = (typeof usedFlags)[number];
+
+/** Flags of 2.x for what we do in another way or not yet: its manifests pass them, so they are no mistake. */
+const acceptedFlags = [
+  "mountpoint-preempting-priority-class-name",
+  "mountpoint-headroom-priority-class-name",
+  "headroom-image",
+  "tls-ca-cert-configmap",
+  "tls-init-image",
+  "tls-init-image-pull-policy",
+  "tls-init-resources-req-cpu",
+  "tls-init-resources-req-memory",
+  "tls-init-resources-lim-memory",
+] as const;
+
+function parseFlags(args: readonly string[], problems: string[]): Readonly<Partial<Record<Flag, string>>> {
+  const names = [...usedFlags, ...acceptedFlags];
+  const options: ParseArgsOptionsConfig = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    problems.push(error instanceof Error ? error.message : String(error));
+    return {};
+  }
+}
+
+function pullPolicy(value: string | undefined, problems: string[]): string {
+  const policy = value ?? "IfNotPresent";
+  const known = ["Always", "IfNotPresent", "Never"];
+  if (!known.includes(policy))
+    problems.push(`--mountpoint-image-pull-policy is none of ${known.join(", ")}: ${policy}`);
+  return policy;
+}
+
+function apiServer(kubeconfig: string | undefined, env: Environment, problems: string[]): ApiServerLocation {
+  if (kubeconfig !== undefined) return { kubeconfig };
+  const host = env["KUBERNETES_SERVICE_HOST"];
+  const port = env["KUBERNETES_SERVICE_PORT"];
+  if (!host || !port) problems.push("outside a cluster --kubeconfig is needed");
+  return { host: host ?? "", port: port ?? "" };
+}

@@ -1,0 +1,72 @@
+/** What the reconciler knows of the cluster: only objects that concern it, and of those only the fields it uses. */
+import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
+import type { PvName } from "../core/names.ts";
+import type { S3Volume } from "../core/persistent-volume.ts";
+import type { Workload } from "../core/workload.ts";
+import { keyOf, Store } from "../kube/store.ts";
+import type { Call } from "../runtime/call.ts";
+import type { ObservedAttachment, Refusal } from "./decide.ts";
+import { type PlaceKey, placeKey } from "./place.ts";
+
+export interface View {
+  /** Those that need their volumes. One that is not here needs none any more. */
+  readonly workloads: Store<Workload, "uid" | "claim">;
+  readonly mountpointPods: Store<MountpointPod, "place">;
+  /** Bound ones. */
+  readonly claims: Store<Claim, "volume">;
+  /** Those of our driver. */
+  readonly volumes: Store<S3Volume | Refusal>;
+  readonly attachments: Store<ObservedAttachment, "place" | "volume" | "workload">;
+}
+
+export interface Claim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly volume: PvName;
+}
+
+export function emptyView(): View {
+  return {
+    workloads: new Store({ uid: ({ uid }) => [uid], claim: claimsOf }),
+    mountpointPods: new Store({ place: (pod) => [placeKey(pod)] }),
+    claims: new Store({ volume: ({ volume }) => [volume] }),
+    volumes: new Store({}),
+    attachments: new Store({
+      place: (attachment) => [placeOf(attachment)],
+      volume: ({ spec }) => [spec.persistentVolumeName],
+      workload: workloadsOf,
+    }),
+  };
+}
+
+/** Until the first picture of every kind is complete: before that, "not there" means nothing. */
+export async function synced(call: Call, view: View): Promise<void> {
+  await Promise.all(Object.values<Pick<Store<unknown>, "synced">>({ ...view }).map((store) => store.synced(call)));
+}
+
+export function placeOf({ spec }: ObservedAttachment): PlaceKey {
+  return placeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
+}
+
+/** The volumes of ours that a workload uses, on its node; none while it is not scheduled or its claims are not bound. */
+export function placesOf(view: View, workload: Workload): readonly PlaceKey[] {
+  const { node } = workload;
+  if (node === undefined) return [];
+  const volumes = claimsOf(workload).flatMap((claim) => view.claims.get(claim)?.volume ?? []);
+  const ours = volumes.filter((volume) => view.volumes.get(volume) !== undefined);
+  return ours.map((persistentVolume) => placeKey({ node, persistentVolume }));
+}
+
+/** Workloads with a claim bound to this volume, on any node. */
+export function workloadsWith(view: View, volume: PvName): readonly Workload[] {
+  return view.claims.by("volume", volume).flatMap((claim) => view.workloads.by("claim", keyOf(claim)));
+}
+
+export function workloadsOf({ spec }: ObservedAttachment): readonly string[] {
+  const served = Object.values(spec.mountpointS3PodAttachments).flat();
+  return [...new Set(served.map(({ workloadPodUID }) => workloadPodUID))];
+}
+
+function claimsOf({ namespace, claims }: Workload): readonly string[] {
+  return claims.map((name) => keyOf({ namespace, name }));
+}

@@ -1,0 +1,112 @@
+/** The watches that keep the view up to date; what they leave out never takes memory. */
+import { DriverError } from "../core/errors.ts";
+import { type MountpointPod, type MountpointPodObject, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
+import type { PvName } from "../core/names.ts";
+import { type S3Volume, s3VolumeFrom } from "../core/persistent-volume.ts";
+import { needsVolumes, type Workload, workloadFrom } from "../core/workload.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Intern } from "../kube/intern.ts";
+import {
+  kinds,
+  type MountpointS3PodAttachment,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+} from "../kube/kinds.ts";
+import type { Feed } from "../kube/store.ts";
+import { watch } from "../kube/watch.ts";
+import type { Call } from "../runtime/call.ts";
+import type { ObservedAttachment, Refusal } from "./decide.ts";
+import type { Claim, View } from "./view.ts";
+
+/** Ends when the call does. */
+export async function watchCluster(
+  call: Call,
+  client: Pick<KubeClient, "pages" | "watch">,
+  view: View,
+  mountpointNamespace: string,
+): Promise<void> {
+  const { pods, persistentVolumeClaims, persistentVolumes, attachments } = kinds;
+  const podFrom = (pod: PodObject, intern: Intern) => seenPod(pod, mountpointNamespace, intern);
+  await Promise.all([
+    watch(call, client, { kind: pods, ...wherever(podFrom) }, podFeed(view)),
+    watch(call, client, { kind: persistentVolumeClaims, ...wherever(boundClaim) }, view.claims),
+    watch(call, client, { kind: persistentVolumes, ...wherever(volumeFrom) }, view.volumes),
+    watch(call, client, { kind: attachments, trim: attachmentFrom }, view.attachments),
+  ]);
+}
+
+/** Keeps what the parser makes something of. */
+function wherever<Shape, Kept>(parse: (object: Shape, intern: Intern) => Kept | undefined) {
+  return {
+    keep: (object: Shape) => parse(object, asItIs) !== undefined,
+    trim: (object: Shape, intern: Intern) => parse(object, intern) as Kept,
+  };
+}
+
+const asItIs: Intern = (text) => text;
+
+type PodObject = Pod & MountpointPodObject;
+
+type SeenPod = { readonly mountpointPod: MountpointPod } | { readonly workload: Workload };
+
+/** A workload may live in the namespace of Mountpoint Pods, too (SE-1); one that has finished is as good as gone. */
+export function seenPod(pod: PodObject, mountpointNamespace: string, intern: Intern): SeenPod | undefined {
+  const mountpointPod = pod.metadata.namespace === mountpointNamespace ? mountpointPodFrom(pod) : undefined;
+  if (mountpointPod !== undefined) return { mountpointPod };
+  const workload = workloadFrom(pod);
+  if (workload.claims.length === 0 || !needsVolumes(workload)) return undefined;
+  const { namespace, node, claims, fsGroup } = workload;
+  return {
+    workload: {
+      ...workload,
+      namespace: intern(namespace),
+      node: node && intern(node),
+      claims: claims.map(intern),
+      fsGroup: intern(fsGroup),
+    },
+  };
+}
+
+/** One watch over all Pods fills two stores; a Pod whose labels were edited may change from one to the other. */
+function podFeed({ workloads, mountpointPods }: View): Feed<SeenPod> {
+  const both = [workloads, mountpointPods];
+  return {
+    begin: () => both.forEach((store) => store.begin()),
+    remove: (key) => both.forEach((store) => store.remove(key)),
+    complete: () => both.forEach((store) => store.complete()),
+    put: (key, version, seen) => {
+      if ("workload" in seen) {
+        mountpointPods.remove(key);
+        workloads.put(key, version, seen.workload);
+      } else {
+        workloads.remove(key);
+        mountpointPods.put(key, version, seen.mountpointPod);
+      }
+    },
+  };
+}
+
+function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: Intern): Claim | undefined {
+  if (status?.phase !== "Bound" || !spec.volumeName) return undefined;
+  return { namespace: intern(metadata.namespace ?? ""), name: metadata.name, volume: spec.volumeName as PvName };
+}
+
+export function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
+  try {
+    return s3VolumeFrom(volume);
+  } catch (error) {
+    if (!(error instanceof DriverError)) throw error;
+    const remedy = error.hint === undefined ? "" : ` ${error.hint}`;
+    return { refused: `PersistentVolume ${volume.metadata.name}: ${error.message}.${remedy}` };
+  }
+}
+
+function attachmentFrom({ metadata, spec }: MountpointS3PodAttachment, intern: Intern): ObservedAttachment {
+  const { name, uid, resourceVersion, creationTimestamp } = metadata;
+  const kept = spec as ObservedAttachment["spec"];
+  return {
+    metadata: { name, uid, resourceVersion, creationTimestamp },
+    spec: { ...kept, nodeName: intern(kept.nodeName), persistentVolumeName: intern(kept.persistentVolumeName) },
+  };
+}

@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest";
+import { mountpointPod } from "./mountpoint-pod.ts";
+import {
+  isAlive,
+  isOpen,
+  type MountpointPod,
+  type MountpointPodObject,
+  mountpointPodFrom,
+} from "./mountpoint-pod-state.ts";
+import { annotations, labels, mountpointPodName, type NodeName, type PodUid, type PvName } from "./names.ts";
+import { s3VolumeFrom } from "./persistent-volume.ts";
+
+const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
+const node = "worker-1" as NodeName;
+
+const config = {
+  namespace: "mount-s3",
+  image: "driver:3",
+  imagePullPolicy: "IfNotPresent",
+  command: "/bin/mounter",
+  priorityClassName: "",
+  driverVersion: "3.0.0",
+  mountpointVersion: "1.23.0",
+};
+
+function volume(secret?: string, name = "data") {
+  const csi = {
+    driver: "s3.csi.scality.com",
+    volumeHandle: "handle",
+    volumeAttributes: { bucketName: "b", ...(secret && { authenticationSource: "secret" }) },
+    ...(secret && { nodePublishSecretRef: { name: secret, namespace: "shop" } }),
+  };
+  const found = s3VolumeFrom({ metadata: { name }, spec: { csi } });
+  if (found === undefined) throw new Error("not of our driver");
+  return found;
+}
+
+/** As the API server returns what we send it. */
+function stored(name = "data"): MountpointPodObject {
+  const pod = mountpointPod(config, { volume: volume(undefined, name), workload, node, generation: 0 });
+  const metadata = { uid: "uid-mp", resourceVersion: "7", creationTimestamp: "2026-01-15T10:30:00Z", ...pod.metadata };
+  return { ...pod, metadata, status: { phase: "Pending" } };
+}
+
+function parsed(change: (pod: MountpointPodObject) => MountpointPodObject = (pod) => pod): MountpointPod {
+  const pod = mountpointPodFrom(change(stored()));
+  if (pod === undefined) throw new Error("not a Mountpoint Pod");
+  return pod;
+}
+
+const without = (label: string) => (pod: MountpointPodObject) => {
+  const { [label]: _, ...rest } = pod.metadata.labels ?? {};
+  return { ...pod, metadata: { ...pod.metadata, labels: rest, annotations: {} } };
+};
+
+const marked = (annotation: string) => (pod: MountpointPodObject) => ({
+  ...pod,
+  metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [annotation]: "true" } },
+});
+
+it("reads back what we write", () => {
+  expect(parsed()).toEqual({
+    name: mountpointPodName(workload, "data" as PvName),
+    uid: "uid-mp",
+    resourceVersion: "7",
+    node,
+    persistentVolume: "data",
+    volumeId: "handle",
+    identity: "driver",
+    createdFor: workload,
+    createdAt: new Date("2026-01-15T10:30:00Z"),
+    driverVersion: "3.0.0",
+    phase: "pending",
+    terminating: false,
+    needsUnmount: false,
+    noNewWorkload: false,
+  });
+});
+
+it("knows the volume of a Pod whose label cannot hold the name", () => {
+  const name = "v".repeat(253);
+  expect(mountpointPodFrom(stored(name))?.persistentVolume).toBe(name);
+});
+
+it("reads a Pod of 2.x, which says the volume in a label and nothing of the identity", () => {
+  const { volumeId, identity, persistentVolume } = parsed((pod) => ({
+    ...pod,
+    metadata: { ...pod.metadata, annotations: {} },
+  }));
+  expect({ volumeId, identity, persistentVolume }).toEqual({
+    volumeId: undefined,
+    identity: undefined,
+    persistentVolume: "data",
+  });
+});
+
+it("takes the node from the scheduler once it has spoken", () => {
+  const pod = parsed(({ spec, ...rest }) => ({ ...rest, spec: { ...spec, nodeName: "worker-9" } }));
+  expect(pod.node).toBe("worker-9");
+});
+
+describe("a Pod is none of ours", () => {
+  it.for([
+    { because: "its name is another", change: (pod) => ({ ...pod, metadata: { ...pod.metadata, name: "mp-job" } }) },
+    { because: "no driver left its version", change: without(labels.driverVersion) },
+    { because: "it was made for nobody", change: without(labels.podUid) },
+    { because: "it has no volume", change: without(labels.volumeName) },
+    { because: "it may run anywhere", change: (pod) => ({ ...pod, spec: {} }) },
+  ] satisfies { because: string; change: (pod: MountpointPodObject) => MountpointPodObject }[])(
+    "because $because",
+    ({ change }) => {
+      expect(mountpointPodFrom(change(stored()))).toBeUndefined();
+    },
+  );
+});
+
+it.for([
+  { phase: "Pending", alive: true },
+  { phase: "Running", alive: true },
+  { phase: "Unknown", alive: true },
+  { phase: "Succeeded", alive: false }, // LC-13: nobody asked it to end, or it is done
+  { phase: "Failed", alive: false },
+])("$phase → alive: $alive", ({ phase, alive }) => {
+  expect(isAlive(parsed((pod) => ({ ...pod, status: { phase } })))).toBe(alive);
+});
+
+describe("a Mountpoint Pod", () => {
+  it("is open to workloads of the same identity", () => {
+    expect(isOpen(parsed(), volume(), "3.0.0")).toBe(true);
+    expect(isOpen(parsed(), volume("keys"), "3.0.0")).toBe(false);
+  });
+
+  it.for([
+    { because: "another version made it", change: (pod) => pod, version: "3.0.1" },
+    { because: "it is to be unmounted", change: marked(annotations.needsUnmount), version: "3.0.0" },
+    { because: "an operator closed it", change: marked(annotations.noNewWorkload), version: "3.0.0" },
+    {
+      because: "it is being deleted",
+      change: (pod) => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-15T10:31:00Z" } }),
+      version: "3.0.0",
+    },
+    { because: "it has ended", change: (pod) => ({ ...pod, status: { phase: "Succeeded" } }), version: "3.0.0" },
+    {
+      because: "it mounts another volume of the same name",
+      change: (pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [annotations.volumeId]: "former" } },
+      }),
+      version: "3.0.0",
+    },
+  ] satisfies { because: string; change: (pod: MountpointPodObject) => MountpointPodObject; version: string }[])(
+    "takes no new workload because $because",
+    ({ change, version }) => {
+      expect(isOpen(parsed(change), volume(), version)).toBe(false);
+    },
+  );
+});

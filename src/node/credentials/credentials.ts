@@ -1,0 +1,52 @@
+/** Credentials belong to the Mountpoint Pod, not to the workload that came first (MP-3). */
+import { DriverError } from "../../core/errors.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { CommVolume } from "../comm-volume.ts";
+import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { NodeParts } from "../node-parts.ts";
+import type { PublishIntent } from "../publish-request.ts";
+import type { Keys } from "./keys.ts";
+import { type Profile, processProfile, staticProfile } from "./profile.ts";
+
+/** The volume's own keys, else those of the driver. */
+export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "driverKeys">, intent: PublishIntent) {
+  return intent.keys ?? (await driverKeys.get(call));
+}
+
+/** Puts the keys where mount-s3 of this Mountpoint Pod looks for them, and tells where that is. */
+export function giveKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): Profile {
+  const profile = pod.isOld ? staticProfile(keys) : processProfile(keys);
+  volume.keepCredentials(profile.files);
+  return profile;
+}
+
+/** Gives a running Mountpoint Pod the keys of today. Without an API call: what is not known now comes another time. */
+export function refreshKeys(
+  { comm, driverKeys }: Pick<NodeParts, "comm" | "driverKeys">,
+  pod: LocalMountpointPod,
+  volumeKeys: Keys | undefined,
+): void {
+  const keys = volumeKeys ?? driverKeys.known();
+  if (keys === undefined) return;
+  using volume = comm.open(pod.uid);
+  if (volume !== undefined) giveKeys(volume, pod, keys);
+}
+
+const driverIdentity = "driver";
+
+export function usesDriverKeys(pod: LocalMountpointPod): boolean {
+  return pod.identity === driverIdentity;
+}
+
+/** Keys of one identity never reach a mount of another (SE-6). Pods of 2.x do not say whose keys they use. */
+export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): void {
+  if (pod.identity === undefined || usesDriverKeys(pod) === (intent.keys === undefined)) return;
+  const wants = intent.keys === undefined ? "those of the driver" : "keys of its own";
+  throw new DriverError(
+    "notReady",
+    `Mountpoint Pod ${pod.name} uses the keys of "${pod.identity}", the volume ${wants}`,
+    {
+      hint: "Check that the Secret named by nodePublishSecretRef holds keys, then start the Pod anew.",
+    },
+  );
+}

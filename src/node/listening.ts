@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { DriverError } from "../core/errors.ts";
+import type { PodName } from "../core/names.ts";
+import type { Call } from "../runtime/call.ts";
+import type { CommVolume, Connection } from "./comm-volume.ts";
+import { mountS3Error } from "./mount-s3-error.ts";
+import { hopelessBecause, type LocalMountpointPod } from "./mountpoint-pods.ts";
+import type { NodeParts } from "./node-parts.ts";
+import { orMissing } from "./waiting.ts";
+
+/** A mounter that waits for its request. Whoever asked owns both. */
+export interface Listening {
+  readonly pod: LocalMountpointPod;
+  readonly volume: CommVolume;
+  readonly connection: Connection;
+}
+
+type Needed = Pick<NodeParts, "comm" | "mountpointPods">;
+
+/**
+ * No event tells of it: kubelet mounts the volume over a directory, which inotify does not see, and the API says that the
+ * Pod runs up to a second later, when kubelet has looked at all containers. A look costs a few microseconds.
+ */
+const lookEveryMs = 25;
+
+/** Connects to the mounter of a Mountpoint Pod as soon as it listens; ends early for a reason that will last. */
+export async function untilListening(call: Call, node: Needed, name: PodName): Promise<Listening> {
+  const missing = () => timedOut(node, name);
+  return await orMissing(call, missing, look(call, node, name));
+}
+
+async function look(call: Call, node: Needed, name: PodName): Promise<Listening> {
+  for (;;) {
+    call.signal.throwIfAborted();
+    const pod = node.mountpointPods.get(name);
+    const listening = pod && tryConnect(node, pod);
+    if (listening !== undefined) return listening;
+    await sleep(lookEveryMs, undefined, { signal: call.signal });
+  }
+}
+
+function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): Listening | undefined {
+  const reason = hopelessBecause(pod);
+  if (reason !== undefined) {
+    throw new DriverError("notReady", `Mountpoint Pod ${pod.name} ${reason}`, {
+      hint: mountpointPods.describeCommand(pod.name),
+    });
+  }
+  using undo = new DisposableStack();
+  const volume = comm.open(pod.uid);
+  if (volume === undefined) return undefined;
+  undo.use(volume);
+  const connection = volume.connect();
+  if (connection === undefined) return undefined;
+  undo.move();
+  return { pod, volume, connection };
+}
+
+function timedOut({ mountpointPods }: Needed, name: PodName): DriverError {
+  const pod = mountpointPods.get(name);
+  const state = pod?.waiting?.reason || pod?.phase || "not there";
+  const words = mountS3Error(pod?.lastEnd?.message ?? "");
+  const ended = words === "" ? "" : `, and it ended before with: ${words}`;
+  return new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to listen: it is ${state}${ended}`, {
+    hint: mountpointPods.describeCommand(name),
+  });
+}

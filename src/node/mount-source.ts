@@ -1,0 +1,104 @@
+import { DriverError } from "../core/errors.ts";
+import { encodeMountRequest, type MountRequest } from "../core/mount-request.ts";
+import type { PodName } from "../core/names.ts";
+import { sourcePath } from "../core/target-path.ts";
+import type { Health } from "../linux/probe.ts";
+import type { Call } from "../runtime/call.ts";
+import type { CommVolume } from "./comm-volume.ts";
+import { giveKeys } from "./credentials/credentials.ts";
+import type { Keys } from "./credentials/keys.ts";
+import { type Listening, untilListening } from "./listening.ts";
+import { mountS3Error } from "./mount-s3-error.ts";
+import type { LocalMountpointPod } from "./mountpoint-pods.ts";
+import type { NodeParts } from "./node-parts.ts";
+import { orMissing } from "./waiting.ts";
+
+export interface SourceWish {
+  readonly mountpointPod: PodName;
+  readonly request: MountRequest;
+  readonly keys: Keys;
+}
+
+type Needed = Pick<NodeParts, "config" | "kernel" | "comm" | "mountpointPods" | "sources">;
+type Mounts = Pick<NodeParts, "config" | "kernel" | "sources">;
+
+/**
+ * Makes mount-s3 serve the source of a Mountpoint Pod, or leaves nothing mounted. When time runs out while mount-s3 is
+ * still starting, the mount stays: the next call finds it and waits on, and if nobody wants it any more it is unmounted
+ * like every other.
+ */
+export async function mountSource(call: Call, node: Needed, wish: SourceWish): Promise<void> {
+  const listening = await untilListening(call, node, wish.mountpointPod);
+  using volume = listening.volume;
+  const startedAt = new Date();
+  mountAndSend(call, node, wish, listening);
+  const health = await untilAnswered(call, node, listening);
+  if (health === "serving") return;
+
+  removeSource(node, wish.mountpointPod);
+  const error = await lastWords(call, node, { pod: listening.pod, volume, startedAt });
+  throw new DriverError("notReady", error === "" ? "mount-s3 ended without a word" : error, {
+    hint: node.mountpointPods.logsCommand(wish.mountpointPod),
+  });
+}
+
+/** Takes the source away. An end of mount-s3 that follows is expected. */
+export function removeSource({ config, kernel, sources }: Mounts, name: PodName): boolean {
+  const source = sourcePath(config.kubeletDir, name);
+  sources.disconnect(name);
+  let found = false;
+  while (kernel.unmount(source)) found = true;
+  return kernel.removeDirectory(source) || found;
+}
+
+/** Connected first, mounted then: every visitor of the source waits from mount(2) until mount-s3 answers. */
+function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume, connection }: Listening): void {
+  const { kernel, sources } = node;
+  using undo = new DisposableStack();
+  undo.use(connection);
+  const { env } = giveKeys(volume, pod, wish.keys);
+  const message = encodeMountRequest({ ...wish.request, env: { ...wish.request.env, ...env } });
+  // Our copy is closed before anybody waits: with it open, a dead mount-s3 would look like a slow one.
+  using device = kernel.openFuse();
+  const source = sourcePath(node.config.kubeletDir, wish.mountpointPod);
+  kernel.makeDirectory(source);
+  undo.defer(() => removeSource(node, wish.mountpointPod));
+  kernel.mountFuse(device, source);
+  connection.send(message, device);
+  undo.move();
+  sources.connected(call.log, wish.mountpointPod, connection);
+}
+
+/** The call's own limit ends the wait earlier: this one is for callers without any. */
+const answerLimitMs = 120_000;
+
+/** What the server of a source answers, waiting for it as long as the call may. */
+export async function askSource(call: Call, node: Needed, name: PodName): Promise<Exclude<Health, "hung">> {
+  const unanswered = () =>
+    new DriverError("notReady", `Timed out waiting for mount-s3 of Mountpoint Pod ${name} to answer`, {
+      hint: node.mountpointPods.logsCommand(name),
+    });
+  const answer = node.kernel.probe(call, sourcePath(node.config.kubeletDir, name), answerLimitMs);
+  const health = await orMissing(call, unanswered, answer);
+  if (health === "hung") throw unanswered();
+  return health;
+}
+
+/** A mounter of 2.x closes the connection as soon as it has read the request, which means nothing. */
+async function untilAnswered(call: Call, node: Needed, { pod, connection }: Listening): Promise<Health> {
+  const answered = askSource(call, node, pod.name);
+  if (pod.isOld) return await answered;
+  return await Promise.race([answered, connection.closed.then(() => "dead" as const)]);
+}
+
+interface Death {
+  readonly pod: LocalMountpointPod;
+  readonly volume: CommVolume;
+  readonly startedAt: Date;
+}
+
+/** Ours dies as the container's only process, so its log is in the Pod's status; the supervisor of 2.x writes a file. */
+async function lastWords(call: Call, { mountpointPods }: Needed, { pod, volume, startedAt }: Death): Promise<string> {
+  const words = await mountpointPods.lastWords(call, pod.name, startedAt);
+  return mountS3Error((pod.isOld ? volume.errorText() : undefined) ?? words);
+}

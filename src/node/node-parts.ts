@@ -1,0 +1,27 @@
+import type { PodName } from "../core/names.ts";
+import type { WorkQueue } from "../kube/work-queue.ts";
+import type { Attachments } from "./attachments.ts";
+import type { CommVolumes } from "./comm-volume.ts";
+import type { NodeConfig } from "./config.ts";
+import type { DriverKeys } from "./credentials/driver-keys.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { Kernel } from "./kernel.ts";
+import type { MountpointPods } from "./mountpoint-pods.ts";
+import type { Sources } from "./sources.ts";
+
+/** What the node program is made of; `bin` puts it together once. */
+export interface NodeParts {
+  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3">;
+  readonly driverVersion: string;
+  /** undefined until the API server has told. */
+  readonly kubernetesVersion: () => string | undefined;
+  readonly kernel: Kernel;
+  readonly comm: CommVolumes;
+  readonly attachments: Attachments;
+  readonly mountpointPods: MountpointPods;
+  readonly driverKeys: DriverKeys;
+  readonly sources: Sources;
+  readonly inFlight: InFlight;
+  /** Mountpoint Pods whose source may have to be unmounted. */
+  readonly unmounts: WorkQueue<PodName>;
+}

@@ -1,0 +1,152 @@
+/** Makes a bucket appear at a path: attachment → Mountpoint Pod → keys → source → target. */
+import { DriverError } from "../core/errors.ts";
+import { type MountArguments, mountArguments, userAgentPrefix } from "../core/mount-args.ts";
+import type { PodName } from "../core/names.ts";
+import { sourcePath } from "../core/target-path.ts";
+import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import { type Call, deadline, withFields } from "../runtime/call.ts";
+import { bindTarget } from "./bind-target.ts";
+import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
+import { mountEnvironment } from "./mount-environment.ts";
+import { askSource, mountSource, removeSource } from "./mount-source.ts";
+import { isOurs, mountpointPodBehind } from "./mount-table.ts";
+import { hopelessBecause } from "./mountpoint-pods.ts";
+import type { NodeParts } from "./node-parts.ts";
+import { type Place, planSource, planTarget } from "./plan.ts";
+import type { PublishIntent } from "./publish-request.ts";
+
+/**
+ * kubelet waits two minutes, and an answer that comes later is lost, and its reason with it. Half of that: until we
+ * answer, kubelet shows no event and cannot end the Pod, and whatever we wait for is found by the next call as well.
+ */
+const publishLimitMs = 60_000;
+
+/** Idempotent: what is done already is found done. kubelet repeats the call every minute or so for running workloads. */
+export async function publish(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
+  using _oneAtATime = node.inFlight.enter(intent.target);
+  const { workload, persistentVolume: volume, target } = intent;
+  using limited = deadline(withFields(call, { workload, volume, target }), publishLimitMs, "the volume to be mounted");
+  try {
+    await publishWithin(limited, node, intent);
+  } catch (error) {
+    throw call.signal.aborted ? error : couldNotMount(intent, error);
+  }
+}
+
+async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
+  const { kernel } = node;
+  const { target } = intent;
+  const args = argumentsFor(node, intent);
+  const mount = mountAt(kernel.mounts(), target);
+  const plan = planTarget({
+    target: await targetPlace(call, node, mount),
+    isReadOnly: mount?.readOnly ?? false,
+    wantsReadOnly: args.readOnly,
+  });
+  call.log.debug("publish", { step: plan.do, because: plan.because });
+  switch (plan.do) {
+    case "keep":
+      return refresh(node, intent, mount);
+    case "makeReadOnly":
+      kernel.remountReadOnly(target);
+      return refresh(node, intent, mount);
+    case "giveUp":
+      throw new DriverError("notReady", plan.because);
+    case "bind":
+      return await connectWorkload(call, node, intent, args);
+    default:
+      return plan.do satisfies never;
+  }
+}
+
+/** The answer is usually there in a millisecond; who waits longer is told so. */
+const republishProbeLimitMs = 10_000;
+
+async function targetPlace(call: Call, { kernel }: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
+  if (mount === undefined) return "nothing";
+  if (!isOurs(mount)) return "foreign";
+  const health = await kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
+  return health === "absent" ? "nothing" : health;
+}
+
+/** Nothing behind it: a mount of 1.x, or one whose source was taken away. It serves, so it stays. */
+function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefined): void {
+  const name = mount && mountpointPodBehind(node.kernel.mounts(), node.config.kubeletDir, mount);
+  const pod = name && node.mountpointPods.get(name);
+  if (pod === undefined) return;
+  checkIdentity(pod, intent);
+  refreshKeys(node, pod, intent.keys);
+}
+
+async function connectWorkload(
+  call: Call,
+  node: NodeParts,
+  intent: PublishIntent,
+  args: MountArguments,
+): Promise<void> {
+  const name = await node.attachments.assigned(call, intent);
+  // From here on nobody unmounts the source under our hands.
+  using _publishing = node.sources.publishing(name);
+  await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
+  bindTarget(node.kernel, {
+    source: sourcePath(node.config.kubeletDir, name),
+    target: intent.target,
+    readOnly: args.readOnly,
+  });
+  call.log.info("published", { mountpointPod: name, readOnly: args.readOnly });
+}
+
+/** Ends when the source serves with the keys of today. */
+async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
+  const pod = await node.mountpointPods.known(call, name);
+  checkIdentity(pod, intent);
+  const plan = planSource(await sourcePlace(call, node, name));
+  call.log.info("source", { step: plan.do, because: plan.because });
+  switch (plan.do) {
+    case "keep":
+      if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${hopelessBecause(pod)}`);
+      return refreshKeys(node, pod, intent.keys);
+    case "remount":
+      removeSource(node, name);
+      return await mountIntent(call, node, intent, name);
+    case "mount":
+      return await mountIntent(call, node, intent, name);
+    default:
+      return plan.do satisfies never;
+  }
+}
+
+async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<Place> {
+  const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
+  if (mount === undefined) return "nothing";
+  if (!isOurs(mount)) return "foreign";
+  const health = await askSource(call, node, name);
+  return health === "absent" ? "nothing" : health;
+}
+
+async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
+  const { args, env, warnings } = argumentsFor(node, intent);
+  for (const warning of warnings) call.log.info("mount option left out", { warning });
+  const request = { bucketName: intent.attributes.bucket, args, env: mountEnvironment(node.config.s3, env) };
+  const keys = await keysFor(call, node, intent);
+  await mountSource(call, node, { mountpointPod: name, request, keys });
+}
+
+function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: PublishIntent): MountArguments {
+  const credentialSource = intent.keys === undefined ? "driver" : "secret";
+  return mountArguments({
+    options: intent.mountOptions,
+    readOnly: intent.readOnly,
+    fsGroup: intent.fsGroup,
+    region: intent.region,
+    userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion: kubernetesVersion() }),
+  });
+}
+
+/** The text that users of 2.x search for. Kind and hint stay; what is not ours is still a surprise, and says so. */
+function couldNotMount({ attributes, target }: PublishIntent, error: unknown): Error {
+  const what = `Could not mount "${attributes.bucket}" at "${target}"`;
+  if (!(error instanceof DriverError)) return new Error(what, { cause: error });
+  const { kind, message, hint, cause } = error;
+  return new DriverError(kind, `${what}: ${message}`, hint === undefined ? { cause } : { cause, hint });
+}

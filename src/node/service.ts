@@ -1,0 +1,28 @@
+/** The CSI node service: each method parses, calls and answers. */
+import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../csi/gen/csi.ts";
+import { type Service, service } from "../csi/service.ts";
+import type { NodeParts } from "./node-parts.ts";
+import { publish } from "./publish.ts";
+import { publishIntentFrom } from "./publish-request.ts";
+import { unpublish } from "./unpublish.ts";
+
+export function nodeService(node: NodeParts): Service {
+  return service(NodeService, {
+    nodePublishVolume: async (call, request) => {
+      await publish(call, node, publishIntentFrom(node.config.kubeletDir, request));
+      return {};
+    },
+    nodeUnpublishVolume: async (call, request) => {
+      unpublish(call, node, request);
+      return {};
+    },
+    // kubelet then sends the workload's fsGroup instead of changing the owner of every file (MP-1).
+    nodeGetCapabilities: async () => ({ capabilities: [capability(Capability.VOLUME_MOUNT_GROUP)] }),
+    // No topology: a bucket is reached from everywhere. 0: no limit of volumes.
+    nodeGetInfo: async () => ({ nodeId: node.config.nodeId, maxVolumesPerNode: 0n }),
+  });
+}
+
+function capability(type: Capability) {
+  return { type: { $case: "rpc", value: { type } } } as const;
+}

@@ -1,0 +1,75 @@
+/** Ends the sources that nobody needs: marked by the controller, or left over when their Mountpoint Pod is gone. */
+import type { PodName } from "../core/names.ts";
+import { sourcePath, sourcesDir } from "../core/target-path.ts";
+import { runController } from "../kube/run-controller.ts";
+import type { Outcome } from "../kube/work-queue.ts";
+import { mountAt } from "../linux/mountinfo.ts";
+import type { Call } from "../runtime/call.ts";
+import { removeSource } from "./mount-source.ts";
+import { bindsOf } from "./mount-table.ts";
+import type { LocalMountpointPod } from "./mountpoint-pods.ts";
+import type { NodeParts } from "./node-parts.ts";
+import { planUnmount } from "./plan.ts";
+
+const workers = 4;
+
+/** Unpublishing brings a source back at once; this is for binds that others make and remove, which nobody tells us of. */
+const lookAgainMs = 2000;
+
+/** Ends with the call. Nothing happens before every Mountpoint Pod of the node is known: "gone" would mean nothing. */
+export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void> {
+  const { mountpointPods, unmounts } = node;
+  await mountpointPods.store.synced(call);
+  using _changes = mountpointPods.store.subscribe(({ before, after }) => {
+    const name = after?.name ?? before?.name;
+    if (name !== undefined) unmounts.add(name);
+  });
+  for (const { name } of mountpointPods.store.values()) unmounts.add(name);
+  for (const name of leftSources(node)) unmounts.add(name);
+  await runController(call, {
+    queue: unmounts,
+    workers,
+    reconcile: async (attempt, name) => endIfUnneeded(attempt, node, name),
+  });
+}
+
+/** What looks like one of ours. Anything else in the directory is none of our business. */
+function leftSources({ config, kernel }: NodeParts): readonly PodName[] {
+  return kernel.namesIn(sourcesDir(config.kubeletDir)).filter((name) => name.startsWith("mp-")) as PodName[];
+}
+
+/** Synchronous from the look to the last step, so that no publish comes in between. */
+function endIfUnneeded(call: Call, node: NodeParts, name: PodName): Outcome {
+  const { kubeletDir } = node.config;
+  const pod = node.mountpointPods.get(name);
+  const mounts = node.kernel.mounts();
+  const mount = mountAt(mounts, sourcePath(kubeletDir, name));
+  const plan = planUnmount({
+    mountpointPod: stateOf(pod),
+    binds: mount === undefined ? 0 : bindsOf(mounts, kubeletDir, mount).length,
+    publishing: node.sources.isPublishing(name),
+  });
+  switch (plan.do) {
+    case "leave":
+      return { kind: "done" };
+    case "later":
+      return { kind: "again", afterMs: lookAgainMs, because: plan.because };
+    case "unmount":
+      if (pod !== undefined) askToExit(node, pod);
+      if (removeSource(node, name)) call.log.info("source unmounted", { mountpointPod: name, because: plan.because });
+      return { kind: "done" };
+    default:
+      return plan.do satisfies never;
+  }
+}
+
+function stateOf(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {
+  if (pod === undefined) return "gone";
+  return pod.needsUnmount ? "needsUnmount" : "needed";
+}
+
+/** Before the unmount, so that a mounter which is just being started again ends, too. Its volume may be gone (LC-16). */
+function askToExit({ comm }: NodeParts, pod: LocalMountpointPod): void {
+  using volume = comm.open(pod.uid);
+  volume?.askToExit();
+}

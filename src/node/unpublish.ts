@@ -1,0 +1,44 @@
+import { DriverError } from "../core/errors.ts";
+import { parseTargetPath, targetPath } from "../core/target-path.ts";
+import { mountAt } from "../linux/mountinfo.ts";
+import type { Call } from "../runtime/call.ts";
+import { isErrno } from "../runtime/errno.ts";
+import type { Kernel } from "./kernel.ts";
+import { mountpointPodBehind } from "./mount-table.ts";
+import type { NodeParts } from "./node-parts.ts";
+
+export interface UnpublishRequest {
+  readonly volumeId: string;
+  readonly targetPath: string;
+}
+
+/** Takes everything off the target, whatever state it is in. The rest follows on its own, when nobody needs the source. */
+export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest): void {
+  if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
+  if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
+  const { kubeletDir } = node.config;
+  const target = targetPath(kubeletDir, parseTargetPath(kubeletDir, request.targetPath));
+  using _oneAtATime = node.inFlight.enter(target);
+
+  const mounts = node.kernel.mounts();
+  const mount = mountAt(mounts, target);
+  const mountpointPod = mount && mountpointPodBehind(mounts, kubeletDir, mount);
+  // Several may be stacked, when a dead mount was covered by a living one.
+  while (node.kernel.unmount(target));
+  removeTarget(node.kernel, target);
+  if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
+  if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
+}
+
+/** CSI wants the directory removed, and nothing in it: that would be a file that never reached the bucket. */
+function removeTarget(kernel: Kernel, target: string): void {
+  try {
+    kernel.removeDirectory(target);
+  } catch (cause) {
+    if (!isErrno(cause, "ENOTEMPTY")) throw cause;
+    throw new DriverError("notReady", `${target} is not mounted and not empty: it holds files on the node's own disk`, {
+      cause,
+      hint: "Save what is needed on the node and empty the directory.",
+    });
+  }
+}
