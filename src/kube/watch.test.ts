@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { jsonLogger } from "../runtime/log.ts";
 import { KubeClient } from "./client.ts";
 import { kinds, type Pod } from "./kinds.ts";
 import { Store } from "./store.ts";
-import type { TransportOptions } from "./transport.ts";
 import { type Watched, watch } from "./watch.ts";
 
 interface Kept {
@@ -36,22 +35,19 @@ beforeEach(async () => {
     turns.shift()?.(query, response); // beyond the last turn the server says nothing
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  client = clientWith({ userAgent: "test" });
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  client = new KubeClient({ server: url, tls: {}, token: () => undefined }, { userAgent: "test" });
   store = new Store<Kept>({});
   store.subscribe(({ key, before, after }) => seen.push(`${key}: ${before?.node ?? "-"} → ${after?.node ?? "-"}`));
 });
 afterEach(async () => {
+  vi.useRealTimers();
   stop.abort();
   await ended;
   client[Symbol.dispose]();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });
-
-function clientWith(options: TransportOptions): KubeClient {
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  return new KubeClient({ server: url, tls: {}, token: () => undefined }, options);
-}
 
 const trim = ({ metadata, spec }: Pod): Kept => ({ name: metadata.name, node: spec.nodeName });
 
@@ -205,6 +201,12 @@ it("starts a list again that was cut, and removes nothing because of it", async 
   expect(seen).toEqual(["ns/a: - → n1", "ns/b: - → n1", "ns/b: n1 → n2"]);
 });
 
+it("takes a list that ended early for no list at all", async () => {
+  follow(streamThenEnd(added("gone", "1", "n1")), stream(added("b", "2", "n1"), endOfList("5")));
+  await store.synced(call());
+  expect([...store.values()]).toEqual([{ name: "b", node: "n1" }]);
+});
+
 it.for([
   { where: "in the stream", expire: streamThenEnd(event("ERROR", error(410, "too old resource version"))) },
   { where: "at the door", expire: refuse(410, "too old resource version") },
@@ -219,10 +221,26 @@ it.for([
   expect(seen).toEqual(["ns/same: - → n1", "ns/gone: - → n1", "ns/new: - → n1", "ns/gone: n1 → -"]);
 });
 
-it("lists anew when a server falls silent, which may have lost our version", async () => {
-  client = clientWith({ userAgent: "test", silenceLimitMs: 100 });
-  follow(stream(added("a", "1", "n1"), endOfList("5")), stream(added("a", "3", "n2"), endOfList("3")));
-  await arrived("a", "n2");
+it("has patience with a slow server, and lists anew when one falls silent, which may have lost our version", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  let respond: ServerResponse | undefined;
+  follow(
+    (_, response) => {
+      respond = response;
+      response.write(added("a", "1", "n1") + endOfList("5"));
+    },
+    stream(added("a", "3", "restored"), endOfList("3")),
+  );
+  for (const [version, node] of Object.entries({ 6: "n2", 7: "n3", 8: "n4" })) {
+    await store.synced(call());
+    vi.advanceTimersByTime(140_000);
+    respond?.write(modified("a", version, node));
+    await arrived("a", node);
+  }
+  expect(asked).toHaveLength(1);
+
+  vi.advanceTimersByTime(150_000);
+  await arrived("a", "restored");
   expect(asked[1]).toMatchObject({ sendInitialEvents: "true" });
   expect(lines.join()).toContain("nothing was received");
 });
@@ -282,4 +300,5 @@ it.for([
   await expect.poll(() => asked.length).toBeGreaterThan(0);
   stop.abort(new Error("stopping"));
   await expect(ended).resolves.toBeUndefined();
+  expect(lines.join()).not.toContain("stopping");
 });

@@ -142,8 +142,8 @@ function applier<Shape extends KubeObject, Kept>(
   const put = (object: Shape) => {
     const key = keyOf(object.metadata);
     const kept = keptOf(key, object);
-    if (kept === undefined)
-      store.remove(key); // it may have been wanted until now
+    // What is not wanted now may have been wanted until now.
+    if (kept === undefined) store.remove(key);
     else store.put(key, object.metadata.resourceVersion, kept);
   };
   return (emit) => {

@@ -1,5 +1,5 @@
 /** What a user with a bucket sees: a Pod with a static volume, from its first file to its last trace. */
-import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
 import { mountpointPodName, type PodUid, type PvName } from "../../src/core/names.ts";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
@@ -120,9 +120,14 @@ it("a volume without bucketName is refused with an event that names the field", 
 
 it("a bucket that does not exist is reported with mount-s3's own words, and the Pod starts once it is there", async () => {
   await using sandbox = await cluster.sandbox();
-  const claim = await sandbox.volume({ attributes: { bucketName: `${sandbox.bucket}-missing` } });
+  const bucketName = `${sandbox.bucket}-missing`;
+  const claim = await sandbox.volume({ attributes: { bucketName } });
   const pod = await sandbox.pod("app", { node, claim });
   await expect.poll(() => eventsOf(pod), long).toMatch(/Could not mount ".*-missing".*bucket/s);
+  await cluster.s3.send(new CreateBucketCommand({ Bucket: bucketName }));
+  await cluster.untilReady(pod);
+  expect(await cluster.exec(pod, "ls /data")).toBe("");
+  await cluster.deletePod(pod);
 });
 
 interface CsiNode {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { buildNative } from "../../scripts/native.ts";
 import { Directory } from "../../src/linux/directory.ts";
 import { listen, readToEnd } from "../../src/linux/fd-receiver.ts";
 import { connect } from "../../src/linux/fd-sender.ts";
@@ -19,6 +20,7 @@ let peer: string;
 let path: string;
 
 beforeAll(() => {
+  buildNative();
   root = mkdtempSync(join(tmpdir(), "fd-sender-"));
   peer = compileFixture("peer", root);
 });

@@ -5,6 +5,7 @@ import { join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { buildNative } from "../../scripts/native.ts";
 import { compileFixture } from "./fixture-programs.ts";
 
 const run = promisify(execFile);
@@ -13,6 +14,7 @@ const scenarios = fileURLToPath(new URL("../fixtures/mount-scenarios.ts", import
 let root: string;
 
 beforeAll(() => {
+  buildNative();
   root = mkdtempSync(join(tmpdir(), "fuse-"));
   compileFixture("mount-s3", root);
 });

@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { promisify } from "node:util";
 import { afterAll, afterEach, assert, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { buildNative } from "../../scripts/native.ts";
 import { encodeMountRequest, type MountRequest } from "../../src/core/mount-request.ts";
 import { Directory } from "../../src/linux/directory.ts";
 import { connect, type FdSender } from "../../src/linux/fd-sender.ts";
@@ -29,6 +30,7 @@ let socket: string;
 let descriptorsBefore: readonly string[];
 
 beforeAll(() => {
+  buildNative();
   root = mkdtempSync(join(tmpdir(), "mounter-"));
   mkdirSync(join(root, "bin"));
   compileFixture("mount-s3", join(root, "bin"));

@@ -1,0 +1,204 @@
+/**
+ * A small model of one place: an API server that tells the truth, a reconciler that sees it late, and the rules that must
+ * hold at every write. It proves the decision, not the adapters.
+ */
+import { type AttachmentSpec, attachmentName, holderOf, specPatch } from "../core/attachment.ts";
+import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
+import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
+import { needsVolumes, type Workload } from "../core/workload.ts";
+import { decide, type ObservedAttachment, type Step } from "./decide.ts";
+import { attachment, node, pod, seen, volume, workload } from "./situation.fixture.ts";
+
+interface Objects {
+  readonly workloads: Map<string, Workload>;
+  readonly attachments: Map<string, ObservedAttachment>;
+  readonly mountpointPods: Map<string, MountpointPod>;
+}
+
+export type Kind = keyof Objects;
+
+export class PlaceModel {
+  /** What the API server has. */
+  readonly truth: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
+  /** What the reconciler has been told so far. */
+  #view: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
+  /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
+  readonly #news: Record<Kind, (() => void)[]> = { workloads: [], attachments: [], mountpointPods: [] };
+  #version = 0;
+  #time = Date.parse("2026-01-15T10:00:00Z");
+
+  put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
+    const told = this.truth[kind] as Map<string, ValueOf<Of>>;
+    told.set(name, value);
+    this.#news[kind].push(() => (this.#view[kind] as Map<string, ValueOf<Of>>).set(name, value));
+  }
+
+  remove(kind: Kind, name: string): void {
+    this.truth[kind].delete(name);
+    this.#news[kind].push(() => this.#view[kind].delete(name));
+  }
+
+  come(uid: PodUid, fsGroup: string): void {
+    this.put("workloads", uid, workload(uid, { fsGroup }));
+  }
+
+  change(name: PodName, but: Partial<MountpointPod>): void {
+    const now = this.truth.mountpointPods.get(name);
+    if (now !== undefined) this.put("mountpointPods", name, { ...now, ...but, resourceVersion: this.#nextVersion() });
+  }
+
+  tell(kind: Kind, count = Infinity): void {
+    for (const news of this.#news[kind].splice(0, count)) news();
+  }
+
+  tellAll(): void {
+    for (const kind of ["workloads", "attachments", "mountpointPods"] as const) this.tell(kind);
+  }
+
+  wait(ms: number): void {
+    this.#time += ms;
+  }
+
+  /** A reconciler that starts lists everything. */
+  restart(): void {
+    this.tellAll();
+  }
+
+  /** One reconcile; it dies before the step of this number. True if there was nothing to do. */
+  reconcile(diesBefore = Infinity): boolean {
+    const decision = decide(
+      seen({
+        now: new Date(this.#time),
+        workloads: [...this.#view.workloads.values()],
+        attachments: [...this.#view.attachments.values()],
+        mountpointPods: [...this.#view.mountpointPods.values()],
+      }),
+    );
+    for (const [number, step] of decision.steps.entries()) {
+      if (number >= diesBefore) {
+        this.restart();
+        return false;
+      }
+      const accepted = this.#perform(step);
+      this.#checkAttachments();
+      // Whoever writes waits until the view shows it.
+      this.tell(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
+      if (!accepted) return false;
+    }
+    if (decision.again) this.wait(decision.again.afterMs);
+    return decision.steps.length === 0 && decision.again === undefined;
+  }
+
+  listedOn(name: string): readonly Workload[] {
+    const listed = [...this.truth.workloads.values()].filter((each) =>
+      [...this.truth.attachments.values()].some(({ spec }) => holderOf(spec, each.uid) === name),
+    );
+    return listed.filter(needsVolumes);
+  }
+
+  holdersOf(uid: PodUid): readonly PodName[] {
+    return [...this.truth.attachments.values()].flatMap(({ spec }) => holderOf(spec, uid) ?? []);
+  }
+
+  /** As the API server does: false for AlreadyExists and Conflict. */
+  #perform(step: Step): boolean {
+    switch (step.do) {
+      case "report":
+        return true;
+      case "createMountpointPod": {
+        const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
+        return this.#create("mountpointPods", name, this.#newPod(name, step.purpose.workload));
+      }
+      case "markForUnmount":
+        return this.#mark(step.mountpointPod);
+      case "deleteMountpointPod":
+        return this.#delete("mountpointPods", step.mountpointPod.name, step.mountpointPod.resourceVersion);
+      case "createAttachment":
+        return this.#write(step.attachment.metadata.name, undefined, step.attachment.spec);
+      case "rewriteAttachment":
+        return this.#write(step.attachment.metadata.name, step.attachment, step.spec);
+      case "deleteAttachment":
+        return this.#delete("attachments", step.attachment.metadata.name, step.attachment.metadata.resourceVersion);
+      default:
+        return step satisfies never;
+    }
+  }
+
+  #newPod(name: PodName, createdFor: PodUid): MountpointPod {
+    const version = this.#nextVersion();
+    const birth = { uid: `uid ${version}` as PodUid, resourceVersion: version, createdAt: new Date(this.#time) };
+    return pod(name, { ...birth, createdFor, phase: "pending" });
+  }
+
+  #mark({ name, uid }: MountpointPod): boolean {
+    const now = this.truth.mountpointPods.get(name);
+    if (now?.uid !== uid) return false;
+    const users = this.listedOn(name);
+    if (isAlive(now) && !now.terminating && users.length > 0) throw new Error(`${name} is needed by ${users[0]?.uid}`);
+    this.change(name, { needsUnmount: true });
+    return true;
+  }
+
+  #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
+    const now = this.truth.attachments.get(name);
+    if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
+    for (const mountpointPod of Object.keys(spec.mountpointS3PodAttachments)) {
+      const isNew = now === undefined || !Object.hasOwn(now.spec.mountpointS3PodAttachments, mountpointPod);
+      if (isNew && this.truth.mountpointPods.get(mountpointPod)?.needsUnmount) throw new Error("given a marked one");
+    }
+    const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
+    const metadata = { ...(now ?? attachment({}, { name })).metadata, resourceVersion: this.#nextVersion() };
+    this.put("attachments", name, { metadata, spec: patched });
+    return true;
+  }
+
+  #create<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): boolean {
+    if (this.truth[kind].has(name)) return false;
+    this.put(kind, name, value);
+    return true;
+  }
+
+  #delete(kind: "attachments" | "mountpointPods", name: string, version: string): boolean {
+    const now = this.truth[kind].get(name);
+    const current = now && ("metadata" in now ? now.metadata.resourceVersion : now.resourceVersion);
+    if (current !== version) return current === undefined;
+    if (kind === "mountpointPods" && this.listedOn(name).length > 0)
+      throw new Error(`${name} deleted under a workload`);
+    const users = now !== undefined && "spec" in now ? [...this.truth.workloads.values()].filter(needsVolumes) : [];
+    if (users.some(({ uid }) => now !== undefined && "spec" in now && holderOf(now.spec, uid) !== undefined)) {
+      throw new Error("the attachment of a workload was deleted");
+    }
+    this.remove(kind, name);
+    return true;
+  }
+
+  #checkAttachments(): void {
+    const all = [...this.truth.attachments.values()];
+    const keys = all.map(({ spec }) => attachmentName({ node, ...keyFieldsOf(spec) }));
+    if (new Set(keys).size < keys.length) throw new Error("two attachments for one key");
+    const listed = all.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments).flat());
+    const uids = listed.map(({ workloadPodUID }) => workloadPodUID);
+    if (new Set(uids).size < uids.length) throw new Error("a workload is listed twice");
+  }
+
+  #nextVersion(): string {
+    this.#version += 1;
+    return String(this.#version);
+  }
+}
+
+type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Value> ? Value : never;
+
+function keyFieldsOf(spec: AttachmentSpec) {
+  const { persistentVolumeName, volumeID, mountOptions, workloadFSGroup } = spec;
+  return { persistentVolume: persistentVolumeName, volumeId: volumeID, mountOptions, fsGroup: workloadFSGroup };
+}
+
+/** A JSON merge patch of the lists. */
+function mergedLists(before: AttachmentSpec, patch: ReturnType<typeof specPatch>) {
+  const merged = Object.entries({ ...before.mountpointS3PodAttachments, ...patch.mountpointS3PodAttachments });
+  return { mountpointS3PodAttachments: Object.fromEntries(merged.filter(([, list]) => list !== null)) } as Pick<
+    AttachmentSpec,
+    "mountpointS3PodAttachments"
+  >;
+}
