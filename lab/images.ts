@@ -13,7 +13,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 export const checkout = dirname(here);
 
 const baseImage = "docker.io/library/debian:bookworm-slim";
-export const busyboxImage = "docker.io/library/busybox:1.37";
+const busyboxImage = "docker.io/library/busybox:1.37";
 const provisionerImage = "ghcr.io/scality/mountpoint-s3-csi-driver/csi-provisioner:v5.3.0";
 
 /** Archives of everything a node needs besides the driver. */

@@ -8,7 +8,7 @@ import type { Progress } from "./progress.ts";
 import { type RunOptions, run } from "./run.ts";
 import { rootAccount, s3Endpoint, s3Region } from "./s3.ts";
 
-export const driverNamespace = "kube-system";
+const driverNamespace = "kube-system";
 const release = "s3-csi";
 const chart = join(checkout, "charts", "scality-mountpoint-s3-csi-driver");
 
@@ -54,7 +54,7 @@ export async function restartDriver(signal: AbortSignal, lab: Lab, progress: Pro
   });
 }
 
-export function helm(lab: Lab, args: readonly string[], options: RunOptions): Promise<string> {
+function helm(lab: Lab, args: readonly string[], options: RunOptions): Promise<string> {
   const argv = [join(lab.programs.kubernetes, "helm"), `--kubeconfig=${lab.layout.kubeconfig}`, ...args];
   return run(lab.inNetwork(argv), options);
 }

@@ -112,13 +112,13 @@ export class PlaceModel {
       case "markForUnmount":
         return this.#mark(step.mountpointPod);
       case "deleteMountpointPod":
-        return this.#delete("mountpointPods", step.mountpointPod.name, step.mountpointPod.resourceVersion);
+        return this.#deletePod(step.mountpointPod);
       case "createAttachment":
         return this.#write(step.attachment.metadata.name, undefined, step.attachment.spec);
       case "rewriteAttachment":
         return this.#write(step.attachment.metadata.name, step.attachment, step.spec);
       case "deleteAttachment":
-        return this.#delete("attachments", step.attachment.metadata.name, step.attachment.metadata.resourceVersion);
+        return this.#deleteAttachment(step.attachment);
       default:
         return step satisfies never;
     }
@@ -142,13 +142,14 @@ export class PlaceModel {
   #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
-    for (const mountpointPod of Object.keys(spec.mountpointS3PodAttachments)) {
-      const isNew = now === undefined || !Object.hasOwn(now.spec.mountpointS3PodAttachments, mountpointPod);
-      if (isNew && this.truth.mountpointPods.get(mountpointPod)?.needsUnmount) throw new Error("given a marked one");
-    }
+    const chosen = newHolders(now?.spec, spec);
+    if (chosen.some((holder) => this.truth.mountpointPods.get(holder)?.needsUnmount)) throw new Error("a marked one");
+    const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
-    const metadata = { ...(now ?? attachment({}, { name })).metadata, resourceVersion: this.#nextVersion() };
-    this.put("attachments", name, { metadata, spec: patched });
+    this.put("attachments", name, {
+      metadata: { ...metadata, resourceVersion: this.#nextVersion() },
+      spec: patched,
+    });
     return true;
   }
 
@@ -158,17 +159,21 @@ export class PlaceModel {
     return true;
   }
 
-  #delete(kind: "attachments" | "mountpointPods", name: string, version: string): boolean {
-    const now = this.truth[kind].get(name);
-    const current = now && ("metadata" in now ? now.metadata.resourceVersion : now.resourceVersion);
-    if (current !== version) return current === undefined;
-    if (kind === "mountpointPods" && this.listedOn(name).length > 0)
-      throw new Error(`${name} deleted under a workload`);
-    const users = now !== undefined && "spec" in now ? [...this.truth.workloads.values()].filter(needsVolumes) : [];
-    if (users.some(({ uid }) => now !== undefined && "spec" in now && holderOf(now.spec, uid) !== undefined)) {
-      throw new Error("the attachment of a workload was deleted");
-    }
-    this.remove(kind, name);
+  #deletePod({ name, resourceVersion }: MountpointPod): boolean {
+    const now = this.truth.mountpointPods.get(name);
+    if (now !== undefined && now.resourceVersion !== resourceVersion) return false;
+    if (this.listedOn(name).length > 0) throw new Error(`${name} deleted under a workload`);
+    this.remove("mountpointPods", name);
+    return true;
+  }
+
+  #deleteAttachment({ metadata: { name, resourceVersion } }: ObservedAttachment): boolean {
+    const now = this.truth.attachments.get(name);
+    if (now === undefined) return true;
+    if (now.metadata.resourceVersion !== resourceVersion) return false;
+    const users = [...this.truth.workloads.values()].filter(needsVolumes);
+    if (users.some(({ uid }) => holderOf(now.spec, uid) !== undefined)) throw new Error("deleted under a workload");
+    this.remove("attachments", name);
     return true;
   }
 
@@ -192,6 +197,14 @@ type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Value> ? V
 function keyFieldsOf(spec: AttachmentSpec) {
   const { persistentVolumeName, volumeID, mountOptions, workloadFSGroup } = spec;
   return { persistentVolume: persistentVolumeName, volumeId: volumeID, mountOptions, fsGroup: workloadFSGroup };
+}
+
+/** Mountpoint Pods that get a workload they did not have. */
+function newHolders(before: AttachmentSpec | undefined, after: AttachmentSpec): readonly string[] {
+  const listed = Object.entries(after.mountpointS3PodAttachments);
+  return listed.flatMap(([name, list]) =>
+    list.some(({ workloadPodUID }) => before === undefined || holderOf(before, workloadPodUID) !== name) ? [name] : [],
+  );
 }
 
 /** A JSON merge patch of the lists. */

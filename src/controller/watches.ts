@@ -51,7 +51,7 @@ type PodObject = Pod & MountpointPodObject;
 type SeenPod = { readonly mountpointPod: MountpointPod } | { readonly workload: Workload };
 
 /** A workload may live in the namespace of Mountpoint Pods, too (SE-1); one that has finished is as good as gone. */
-export function seenPod(pod: PodObject, mountpointNamespace: string, intern: Intern): SeenPod | undefined {
+function seenPod(pod: PodObject, mountpointNamespace: string, intern: Intern): SeenPod | undefined {
   const mountpointPod = pod.metadata.namespace === mountpointNamespace ? mountpointPodFrom(pod) : undefined;
   if (mountpointPod !== undefined) return { mountpointPod };
   const workload = workloadFrom(pod);
@@ -92,7 +92,7 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: I
   return { namespace: intern(metadata.namespace ?? ""), name: metadata.name, volume: spec.volumeName as PvName };
 }
 
-export function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
+function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
   try {
     return s3VolumeFrom(volume);
   } catch (error) {

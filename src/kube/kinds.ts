@@ -32,7 +32,7 @@ function core<Shape>(kind: string, plural: string, scope: Kind<Shape>["scope"]):
   return { apiVersion: "v1", kind, plural, scope };
 }
 
-export interface Metadata {
+interface Metadata {
   readonly name: string;
   readonly namespace?: string;
   readonly uid: string;
@@ -64,21 +64,21 @@ export interface Pod extends KubeObject {
   };
 }
 
-export interface PodVolume {
+interface PodVolume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string };
   /** A claim made for this Pod alone; its name is the Pod's name, a dash and the volume's name. */
   readonly ephemeral?: object;
 }
 
-export interface Condition {
+interface Condition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
   readonly reason?: string;
   readonly message?: string;
 }
 
-export interface ContainerStatus {
+interface ContainerStatus {
   readonly name: string;
   readonly restartCount: number;
   readonly state?: ContainerState;
@@ -129,7 +129,7 @@ export interface MountpointS3PodAttachment extends KubeObject {
   };
 }
 
-export interface WorkloadAttachment {
+interface WorkloadAttachment {
   readonly workloadPodUID: string;
   /** RFC 3339, UTC. */
   readonly attachmentTime: string;

@@ -1,0 +1,239 @@
+import { expect, it } from "vitest";
+import { sharingKey } from "../core/attachment.ts";
+import { mountpointPod } from "../core/mountpoint-pod.ts";
+import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
+import { annotations } from "../core/names.ts";
+import { ApiError } from "../kube/api-error.ts";
+import type { Kind } from "../kube/kinds.ts";
+import { keyOf } from "../kube/store.ts";
+import { silentLogger } from "../runtime/log.ts";
+import { act, type Cluster } from "./act.ts";
+import { decide, type ObservedAttachment, type Step } from "./decide.ts";
+import { attachment, mp, node, pod, seen, volume, w1, w2, workload } from "./situation.fixture.ts";
+import { emptyView } from "./view.ts";
+
+const call = { signal: new AbortController().signal, log: silentLogger };
+
+const mountpointPods = {
+  namespace: "mount-s3",
+  image: "driver:3",
+  imagePullPolicy: "IfNotPresent",
+  command: "/bin/mounter",
+  priorityClassName: "",
+  driverVersion: "3.0.0",
+  mountpointVersion: "1.23.0",
+};
+
+interface Stored {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** Knows the rules of the API server about names, versions and merge patches; tells the view when asked to. */
+function fakeCluster() {
+  const objects = new Map<string, Stored>();
+  const view = emptyView();
+  const news: (() => void)[] = [];
+  const told: string[] = [];
+  let version = 1;
+  let prompt = true;
+
+  const announce = (object: Stored, gone: boolean) => {
+    const key = keyOf(object.metadata);
+    news.push(() => {
+      const kept = mountpointPodFrom(object);
+      const store = kept === undefined ? view.attachments : view.mountpointPods;
+      if (gone) store.remove(key);
+      else store.put(key, object.metadata.resourceVersion, (kept ?? object) as never);
+    });
+    if (prompt) tellView();
+  };
+  const tellView = () => {
+    for (const each of news.splice(0)) each();
+  };
+  const put = (object: Stored) => {
+    version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+    objects.set(keyOf(stored.metadata), stored);
+    announce(stored, false);
+    return stored;
+  };
+  const current = (ref: { name: string; namespace?: string | undefined }, expected: Partial<Stored["metadata"]>) => {
+    const found = objects.get(keyOf({ name: ref.name, ...(ref.namespace && { namespace: ref.namespace }) }));
+    if (found === undefined) throw new ApiError(404, "NotFound", "not found");
+    for (const field of ["uid", "resourceVersion"] as const) {
+      const wanted = expected[field];
+      if (wanted !== undefined && wanted !== found.metadata[field]) throw new ApiError(409, "Conflict", field);
+    }
+    return found;
+  };
+  const client = {
+    create: async (_: unknown, _kind: Kind<unknown>, object: Stored) => {
+      if (objects.has(keyOf(object.metadata))) throw new ApiError(409, "AlreadyExists", "already exists");
+      const birth = { uid: `uid of ${object.metadata.name}`, creationTimestamp: "2026-01-15T12:00:00Z" };
+      return put({ ...object, metadata: { ...birth, ...object.metadata } });
+    },
+    patch: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, patch: Stored) =>
+      put(merged(current(ref, patch.metadata), patch) as Stored),
+    delete: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, expected: Stored["metadata"]) => {
+      const found = current(ref, expected);
+      objects.delete(keyOf(found.metadata));
+      announce(found, true);
+    },
+  };
+  const events = {
+    record: async (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
+      told.push(`${about.metadata.name}: ${reason}: ${message}`);
+    },
+  };
+  for (const store of Object.values(view)) store.complete();
+  return {
+    cluster: { client, events, view, mountpointPods } as unknown as Cluster,
+    view,
+    objects,
+    told,
+    put,
+    tellView,
+    /** From now on the view learns only when told. */
+    delayView: () => {
+      prompt = false;
+    },
+  };
+}
+
+function merged(before: unknown, patch: unknown): unknown {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
+  const base = typeof before === "object" && before !== null ? before : {};
+  const changes = Object.entries(patch).filter(([, value]) => value !== null);
+  const kept = Object.entries(base).filter(([name]) => (patch as Record<string, unknown>)[name] !== null);
+  const values = new Map<string, unknown>(kept);
+  for (const [name, value] of changes) values.set(name, merged(values.get(name), value));
+  return Object.fromEntries(values);
+}
+
+function storedPod(): Stored {
+  const object = mountpointPod(mountpointPods, { volume, workload: w1, node, generation: 0 });
+  const birth = { uid: "uid-mp", resourceVersion: "1", creationTimestamp: "2026-01-15T10:00:00Z" };
+  return { ...object, metadata: { ...birth, ...object.metadata } };
+}
+
+/** The steps for what the view shows now. */
+function stepsFor({ view }: ReturnType<typeof fakeCluster>, workloads = [workload(w1)]): readonly Step[] {
+  const attachments = [...view.attachments.values()];
+  return decide(seen({ workloads, attachments, mountpointPods: [...view.mountpointPods.values()] })).steps;
+}
+
+const uidsIn = (object: unknown) =>
+  Object.values((object as ObservedAttachment).spec.mountpointS3PodAttachments).map((list) =>
+    list.map((entry) => entry.workloadPodUID),
+  );
+
+it("attaches, shares, releases and ends, until nothing is left", async () => {
+  const api = fakeCluster();
+  await act(call, stepsFor(api), api.cluster);
+  await act(call, stepsFor(api, [workload(w1), workload(w2)]), api.cluster);
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w1, w2]]]);
+  expect([...api.view.mountpointPods.values()].map(({ name }) => name)).toEqual([mp(w1)]);
+
+  await act(call, stepsFor(api, [workload(w2)]), api.cluster);
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w2]]]);
+
+  await act(call, stepsFor(api, []), api.cluster);
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(true);
+  await act(call, stepsFor(api, []), api.cluster);
+  expect([...api.objects.keys()]).toEqual([]);
+});
+
+it("goes on only when the view shows what was done, so that nobody decides on an older picture", async () => {
+  const api = fakeCluster();
+  api.delayView();
+  const acting = act(call, stepsFor(api), api.cluster);
+  await expect.poll(() => api.objects.size).toBe(1);
+  const attachmentWritten = () => [...api.objects.values()].some(({ metadata }) => metadata.name.startsWith("s3pa-"));
+  expect(attachmentWritten()).toBe(false);
+
+  api.tellView();
+  await expect.poll(attachmentWritten).toBe(true);
+  api.tellView();
+  expect(await acting).toEqual({ kind: "done" });
+});
+
+it("looks again when someone else wrote the attachment first, and has changed nothing by then", async () => {
+  const api = fakeCluster();
+  await act(call, stepsFor(api), api.cluster);
+  const [before] = [...api.view.attachments.values()];
+  const outdated = stepsFor(api, []).filter((step) => step.do === "deleteAttachment");
+  api.put(before as unknown as Stored);
+
+  expect(await act(call, outdated, api.cluster)).toMatchObject({ kind: "again" });
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w1]]]);
+});
+
+it("does not delete a Mountpoint Pod that has started meanwhile", async () => {
+  const api = fakeCluster();
+  const { metadata, ...rest } = storedPod();
+  api.put({
+    ...rest,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [annotations.needsUnmount]: "true" } },
+  });
+  const steps = stepsFor(api, []);
+  expect(steps).toMatchObject([{ do: "deleteMountpointPod" }]);
+  api.put(api.objects.get(`mount-s3/${mp(w1)}`) as Stored);
+
+  expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(true);
+});
+
+it("does not mark another Mountpoint Pod of the same name", async () => {
+  const api = fakeCluster();
+  api.put(storedPod());
+  const former = pod(mp(w1), { uid: w2 });
+  const step: Step = { do: "markForUnmount", mountpointPod: former, because: "test" };
+  expect(await act(call, [step], api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
+});
+
+it("looks again when the Mountpoint Pod exists already: it may not be what was wanted", async () => {
+  const api = fakeCluster();
+  const steps = stepsFor(api);
+  api.put(storedPod());
+  expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.view.attachments.get("anything")).toBeUndefined();
+  expect([...api.view.attachments.values()]).toEqual([]);
+});
+
+it("says on the workload why its Mountpoint Pod cannot be created, and fails", async () => {
+  const api = fakeCluster();
+  const refusing = {
+    ...api.cluster.client,
+    create: () => Promise.reject(new ApiError(403, "Forbidden", "over quota")),
+  };
+  const acting = act(call, stepsFor(api), { ...api.cluster, client: refusing });
+  await expect(acting).rejects.toThrow("over quota");
+  expect(api.told).toEqual([
+    expect.stringMatching(/^w1: MountpointPodRefused: .*PersistentVolume data .*namespace mount-s3: over quota/),
+  ]);
+});
+
+it("fails, and does not try for ever at once, when an attachment of another key has the name", async () => {
+  const api = fakeCluster();
+  const steps = stepsFor(api);
+  const stray = attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" });
+  api.put({ ...stray } as unknown as Stored);
+  expect(sharingKey({ node, fsGroup: "" }, volume).mountOptions).toBe("");
+  await expect(act(call, steps, api.cluster)).rejects.toThrow("is in the way");
+});
+
+it("reports a refused volume on the workload", async () => {
+  const api = fakeCluster();
+  const { steps } = decide(seen({ volume: { refused: "name the bucket" }, workloads: [workload(w1)] }));
+  expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
+  expect(api.told).toEqual(["w1: VolumeRefused: name the bucket"]);
+});
