@@ -45,6 +45,11 @@ export async function installDriver(
   });
 }
 
+export async function isDriverInstalled(signal: AbortSignal, lab: Lab): Promise<boolean> {
+  const { code } = await lab.tryKubectl(["get", "daemonset", "s3-csi-node", "-n", driverNamespace], { signal });
+  return code === 0;
+}
+
 /** The image keeps its tag while it is worked on, so a new one needs new Pods. */
 export async function restartDriver(signal: AbortSignal, lab: Lab, progress: Progress): Promise<void> {
   await progress.task("restart the driver with the new image", async () => {

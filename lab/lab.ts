@@ -242,7 +242,7 @@ const hubScript = [
 
 const readyConditions = "jsonpath={range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}";
 
-function checkName(name: string): void {
+export function checkName(name: string): void {
   if (/^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$/.test(name)) return;
   throw new Problem(
     `"${name}" cannot be the name of a lab`,

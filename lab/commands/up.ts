@@ -2,8 +2,8 @@
 import { defaultLab, parseArguments } from "../arguments.ts";
 import { showExample } from "../example.ts";
 import { driverImage, supportImages } from "../images.ts";
-import { installDriver, loadImages, restartDriver } from "../install-driver.ts";
-import { Lab } from "../lab.ts";
+import { installDriver, isDriverInstalled, loadImages, restartDriver } from "../install-driver.ts";
+import { checkName, Lab } from "../lab.ts";
 import { checkMachine } from "../machine.ts";
 import { buildParts, type Parts } from "../parts.ts";
 import { Problem } from "../problem.ts";
@@ -17,41 +17,54 @@ export async function up(signal: AbortSignal, args: readonly string[]): Promise<
   const { options } = parseArguments(args, ["name", "nodes"]);
   const name = options.get("name") ?? defaultLab;
   const nodes = nodeCount(options.get("nodes"));
+  checkName(name);
   await checkMachine();
   const progress = progressOn(process.stderr);
-  const parts = await buildParts(signal, progress);
-  const images = await supportImages(signal, parts, progress);
-  const driver = await driverImage(signal, parts, progress);
-  const lab = await runningLab(signal, { name, nodes }, parts, progress);
-  await loadImages(signal, lab, images, progress);
-  const newDriver = await loadImages(signal, lab, [driver.archive], progress);
-  const installed =
-    (await lab.tryKubectl(["get", "daemonset", "s3-csi-node", "-n", "kube-system"], { signal })).code === 0;
-  await installDriver(signal, lab, progress);
-  if (newDriver && installed) await restartDriver(signal, lab, progress);
-  await showExample(signal, lab, progress);
+  const images = await builtImages(signal, progress);
+  const running = openSame(name, nodes);
+  if (running !== undefined) progress.say(`  lab "${name}" is running already`);
+  const lab = running ?? (await Lab.start(signal, { name, nodes: nodes ?? defaultNodes }, images.parts, progress));
+  try {
+    await fill(signal, lab, images, progress);
+  } catch (error) {
+    // Stopped on the way, it takes along what it started itself; a lab that ran before stays.
+    if (signal.aborted && running === undefined) await lab.stop(new AbortController().signal);
+    throw error;
+  }
   process.stdout.write(summary(lab, started));
   return 0;
 }
 
-async function runningLab(
-  signal: AbortSignal,
-  spec: { readonly name: string; readonly nodes: number | undefined },
-  parts: Parts,
-  progress: Progress,
-): Promise<Lab> {
-  const lab = Lab.open(spec.name);
-  if (lab === undefined) {
-    return Lab.start(signal, { name: spec.name, nodes: spec.nodes ?? defaultNodes }, parts, progress);
-  }
-  if (spec.nodes !== undefined && spec.nodes !== lab.spec.nodes) {
-    throw new Problem(
-      `lab "${spec.name}" runs with ${lab.spec.nodes} nodes`,
-      `end it first (./dev down${nameFlag(spec.name)}), or start another with --name`,
-    );
-  }
-  progress.say(`  lab "${spec.name}" is running already`);
-  return lab;
+interface Images {
+  readonly parts: Parts;
+  readonly support: readonly string[];
+  readonly driver: string;
+}
+
+async function builtImages(signal: AbortSignal, progress: Progress): Promise<Images> {
+  const parts = await buildParts(signal, progress);
+  const support = await supportImages(signal, parts, progress);
+  const { archive } = await driverImage(signal, parts, progress);
+  return { parts, support, driver: archive };
+}
+
+/** Images, driver and example; whatever of it is there already stays. */
+async function fill(signal: AbortSignal, lab: Lab, { support, driver }: Images, progress: Progress): Promise<void> {
+  await loadImages(signal, lab, support, progress);
+  const newDriver = await loadImages(signal, lab, [driver], progress);
+  const installed = await isDriverInstalled(signal, lab);
+  await installDriver(signal, lab, progress);
+  if (newDriver && installed) await restartDriver(signal, lab, progress);
+  await showExample(signal, lab, progress);
+}
+
+function openSame(name: string, nodes: number | undefined): Lab | undefined {
+  const lab = Lab.open(name);
+  if (lab === undefined || nodes === undefined || nodes === lab.spec.nodes) return lab;
+  throw new Problem(
+    `lab "${name}" runs with ${lab.spec.nodes} nodes`,
+    `end it first (./dev down${nameFlag(name)}), or start another with --name`,
+  );
 }
 
 function nodeCount(given: string | undefined): number | undefined {

@@ -59,13 +59,8 @@ export class PlaceModel {
     this.#time += ms;
   }
 
-  /** A reconciler that starts lists everything. */
-  restart(): void {
-    this.tellAll();
-  }
-
-  /** One reconcile; it dies before the step of this number. True if there was nothing to do. */
-  reconcile(diesBefore = Infinity): boolean {
+  /** One reconcile that gets as far as the step of this number. True if there was nothing to do. */
+  reconcile(stopsBefore = Infinity): boolean {
     const decision = decide(
       seen({
         now: new Date(this.#time),
@@ -75,10 +70,7 @@ export class PlaceModel {
       }),
     );
     for (const [number, step] of decision.steps.entries()) {
-      if (number >= diesBefore) {
-        this.restart();
-        return false;
-      }
+      if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
       this.#checkAttachments();
       // Whoever writes waits until the view shows it.

@@ -29,7 +29,8 @@ export async function publish(call: Call, node: NodeParts, intent: PublishIntent
   try {
     await publishWithin(limited, node, intent);
   } catch (error) {
-    throw call.signal.aborted ? error : couldNotMount(intent, error);
+    // Node's own functions hide the reason of an abort behind an error of theirs.
+    throw call.signal.aborted ? (call.signal.reason as Error) : couldNotMount(intent, error);
   }
 }
 
@@ -51,7 +52,7 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
       kernel.remountReadOnly(target);
       return refresh(node, intent, mount);
     case "giveUp":
-      throw new DriverError("notReady", plan.because);
+      throw new DriverError("notReady", plan.because, hintAbout(node, mount));
     case "bind":
       return await connectWorkload(call, node, intent, args);
     default:
@@ -69,9 +70,19 @@ async function targetPlace(call: Call, { kernel }: NodeParts, mount: Mount | und
   return health === "absent" ? "nothing" : health;
 }
 
-/** Nothing behind it: a mount of 1.x, or one whose source was taken away. It serves, so it stays. */
+function hintAbout(node: NodeParts, mount: Mount | undefined): { readonly hint?: string } {
+  const name = behind(node, mount);
+  return name === undefined ? {} : { hint: node.mountpointPods.logsCommand(name) };
+}
+
+/** undefined: a mount of 1.x, or one whose source was taken away. */
+function behind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
+  return mount && mountpointPodBehind(node.kernel.mounts(), node.config.kubeletDir, mount);
+}
+
+/** Without a Mountpoint Pod that we know there is nothing to do: the target serves, so it stays as it is. */
 function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefined): void {
-  const name = mount && mountpointPodBehind(node.kernel.mounts(), node.config.kubeletDir, mount);
+  const name = behind(node, mount);
   const pod = name && node.mountpointPods.get(name);
   if (pod === undefined) return;
   checkIdentity(pod, intent);

@@ -1,0 +1,79 @@
+import { expect, it } from "vitest";
+import { nodeConfigFrom } from "./config.ts";
+
+const env = { AWS_ENDPOINT_URL: "http://s3:8000", CSI_NODE_NAME: "node-1", KUBERNETES_SERVICE_HOST: "10.96.0.1" };
+const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hunter2" };
+
+it("has the defaults of 2.x", () => {
+  expect(nodeConfigFrom([], env)).toEqual({
+    endpoint: "unix:///tmp/csi.sock",
+    nodeId: "node-1",
+    nodeName: "node-1",
+    verbosity: 2,
+    mountpointVersion: "",
+    mountpointNamespace: "mount-s3",
+    kubeletDir: "/var/lib/kubelet",
+    hostPluginDir: "/var/lib/kubelet/plugins/s3.csi.scality.com",
+    s3: { endpointUrl: "http://s3:8000", region: "us-east-1" },
+    driverKeys: { from: "environment", keys: undefined },
+    registryDir: undefined,
+    healthPort: undefined,
+    api: { host: "10.96.0.1", port: "443" },
+  });
+});
+
+it("understands what manifests of 2.x pass", () => {
+  const given = { ...env, ...keys, NODE_NAME: "node-1.example", AWS_REGION: "eu-west-1", MOUNTPOINT_NAMESPACE: "mp" };
+  const config = nodeConfigFrom(["--endpoint=unix:/csi/csi.sock", "--v=4"], given);
+  expect(config).toMatchObject({
+    endpoint: "unix:/csi/csi.sock",
+    verbosity: 4,
+    nodeId: "node-1",
+    nodeName: "node-1.example",
+    s3: { region: "eu-west-1" },
+    mountpointNamespace: "mp",
+  });
+  expect(config.driverKeys.from === "environment" && config.driverKeys.keys?.secretAccessKey.reveal()).toBe("hunter2");
+  expect(JSON.stringify(config)).not.toContain("hunter2");
+});
+
+it("understands what our chart passes", () => {
+  const args = [
+    "--register",
+    "--health-port=9808",
+    "--credentials-secret=storage/s3-secret",
+    "--access-key-id-field=id",
+    "--secret-access-key-field=secret",
+    "--session-token-field=token",
+  ];
+  expect(nodeConfigFrom(args, { ...env, KUBELET_PATH: "/var/lib/k0s/kubelet/" })).toMatchObject({
+    kubeletDir: "/var/lib/k0s/kubelet",
+    registryDir: "/registration",
+    healthPort: 9808,
+    driverKeys: {
+      from: "secret",
+      namespace: "storage",
+      name: "s3-secret",
+      fields: { accessKeyId: "id", secretAccessKey: "secret", sessionToken: "token" },
+    },
+  });
+});
+
+it("starts with the words of 2.x when the endpoint is missing", () => {
+  const { AWS_ENDPOINT_URL: _, ...rest } = env;
+  expect(() => nodeConfigFrom([], rest)).toThrow(/^AWS_ENDPOINT_URL environment variable must be set/);
+});
+
+it("reports every problem at once", () => {
+  const args = ["--v=much", "--health-port=70000", "--credentials-secret=s3-secret"];
+  const problems = ["AWS_ENDPOINT_URL", "CSI_NODE_NAME", "--v", "NAMESPACE/NAME", "--health-port", "--kubeconfig"];
+  expect(() => nodeConfigFrom(args, {})).toThrow(new RegExp(problems.join(".*")));
+});
+
+it.for([
+  { more: { CSI_CONTROLLER_ONLY: "true" }, args: [], problem: "CSI_CONTROLLER_ONLY" },
+  { more: { AWS_ACCESS_KEY_ID: "id" }, args: [], problem: "AWS_SECRET_ACCESS_KEY in the environment is missing" },
+  { more: {}, args: ["--endpiont=x"], problem: "--endpiont" },
+])("refuses with $problem", ({ more, args, problem }) => {
+  expect(() => nodeConfigFrom(args, { ...env, ...more })).toThrow(problem);
+});

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { FakeNode, keysOf, podOf } from "../../../test/support/fake-node.ts";
+import type { PodName, PodUid } from "../../core/names.ts";
+import { silentLogger } from "../../runtime/log.ts";
+import type { CommVolume } from "../comm-volume.ts";
+import { keepDriverKeys } from "./keep-driver-keys.ts";
+
+it("brings a changed key to every mount with the driver's identity, past one that fails, and to no other", () => {
+  using node = new FakeNode();
+  const written = new Map<PodUid, string>();
+  const volumeOf = (uid: PodUid): CommVolume => ({
+    keepCredentials: (files) => {
+      if (uid === "going") throw new Error("its volume is just being removed");
+      written.set(uid, files["s3-csi-keys"] ?? "");
+    },
+    connect: () => undefined,
+    askToExit: () => undefined,
+    errorText: () => undefined,
+    [Symbol.dispose]: () => undefined,
+  });
+  const listeners: (() => void)[] = [];
+  let keys = keysOf("old");
+  const driverKeys = {
+    ...node.parts.driverKeys,
+    known: () => keys,
+    onChange: (listener: () => void) => {
+      listeners.push(listener);
+      return { [Symbol.dispose]: () => undefined };
+    },
+  };
+  using _ = keepDriverKeys(silentLogger, { ...node.parts, driverKeys, comm: { open: volumeOf } });
+  const identities = { going: "driver", first: "driver", own: "secret:default/keys", old2x: undefined, last: "driver" };
+  for (const [uid, identity] of Object.entries(identities)) {
+    node.put(podOf({ name: `mp-${uid}` as PodName, uid: uid as PodUid, identity }));
+  }
+
+  keys = keysOf("new");
+  for (const changed of listeners) changed();
+
+  expect([...written.keys()]).toEqual(["first", "last"]);
+  expect(written.get("last" as PodUid)).toContain("new-secret");
+});

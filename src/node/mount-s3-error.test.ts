@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { mountS3Error } from "./mount-s3-error.ts";
+
+it("takes the last error with its causes, on one line", () => {
+  const log = [
+    '{"message":"starting mount-s3"}',
+    "Error: an earlier one",
+    "2026-01-15T10:30:00Z WARN list_objects failed",
+    "Error: Failed to create S3 client",
+    "",
+    "Caused by:",
+    "    0: initial ListObjectsV2 failed for bucket photos",
+    "    1: Access Denied",
+    "",
+  ].join("\n");
+  expect(mountS3Error(log)).toBe(
+    "Error: Failed to create S3 client Caused by: 0: initial ListObjectsV2 failed for bucket photos 1: Access Denied",
+  );
+});
+
+it("takes the end of a log without such an error", () => {
+  expect(mountS3Error("one\ntwo\n")).toBe("one two");
+  expect(mountS3Error("")).toBe("");
+});
+
+it.for(["x", "Error: x"])("is never longer than an event can show: %s…", (start) => {
+  expect(mountS3Error(`${start}${"x".repeat(100_000)}`).length).toBeLessThanOrEqual(1024);
+});

@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { type Mount, mountAt, parseMountinfo } from "../linux/mountinfo.ts";
+import { bindsOf, isOurs, mountpointPodBehind } from "./mount-table.ts";
+
+const fuse = "rw,nosuid,nodev,noatime shared:7 - fuse mountpoint-s3 rw,user_id=0";
+/** As the node plugin's container sees it: the plugin's directory is there twice. */
+const mounts = parseMountinfo(
+  [
+    "21 1 254:0 / /k rw - ext4 /dev/vda rw",
+    `90 21 0:45 / /k/plugins/s3.csi.scality.com/mnt/mp-a ${fuse}`,
+    `91 21 0:45 / /csi/mnt/mp-a ${fuse}`,
+    `92 21 0:45 / /k/pods/one/volumes/kubernetes.io~csi/pv/mount ${fuse}`,
+    `93 21 0:45 /sub /k/pods/two/volume-subpaths/pv/app/0 ${fuse}`,
+    `94 21 0:46 / /k/plugins/s3.csi.scality.com/mnt/mp-b ${fuse}`,
+    `95 21 0:46 / /csi/mnt/mp-b ${fuse}`,
+    `96 21 0:47 / /k/pods/old/volumes/kubernetes.io~csi/pv/mount ${fuse}`,
+    "97 21 0:48 / /k/pods/one/volumes/kubernetes.io~empty-dir/comm rw - tmpfs tmpfs rw",
+  ].join("\n"),
+);
+const at = (path: string) => mountAt(mounts, path) as Mount;
+const ids = (source: string) => bindsOf(mounts, "/k", at(source)).map(({ id }) => id);
+const behind = (target: string) => mountpointPodBehind(mounts, "/k", at(target));
+
+it("counts targets and sub-paths, and not the second sight of the source", () => {
+  expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-a")).toEqual([92, 93]);
+  expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-b")).toEqual([]);
+});
+
+it("finds the Mountpoint Pod behind a target, and none behind a mount of 1.x", () => {
+  expect(behind("/k/pods/one/volumes/kubernetes.io~csi/pv/mount")).toBe("mp-a");
+  expect(behind("/k/pods/old/volumes/kubernetes.io~csi/pv/mount")).toBeUndefined();
+});
+
+it("tells our mounts from others", () => {
+  expect(isOurs(at("/k/pods/old/volumes/kubernetes.io~csi/pv/mount"))).toBe(true);
+  expect(isOurs(at("/k/pods/one/volumes/kubernetes.io~empty-dir/comm"))).toBe(false);
+});

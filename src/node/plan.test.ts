@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { planSource, planTarget, planUnmount } from "./plan.ts";
+
+it.for([
+  { target: "nothing", isReadOnly: false, wantsReadOnly: false, plan: "bind" },
+  { target: "foreign", isReadOnly: false, wantsReadOnly: false, plan: "bind" },
+  { target: "dead", isReadOnly: true, wantsReadOnly: true, plan: "bind" },
+  { target: "hung", isReadOnly: false, wantsReadOnly: false, plan: "giveUp" },
+  { target: "serving", isReadOnly: false, wantsReadOnly: false, plan: "keep" },
+  { target: "serving", isReadOnly: true, wantsReadOnly: true, plan: "keep" },
+  { target: "serving", isReadOnly: true, wantsReadOnly: false, plan: "keep" },
+  { target: "serving", isReadOnly: false, wantsReadOnly: true, plan: "makeReadOnly" },
+] as const)("target $target, read-only $isReadOnly, wanted $wantsReadOnly → $plan", ({ plan, ...seen }) => {
+  expect(planTarget(seen).do).toBe(plan);
+});
+
+it.for([
+  { source: "nothing", plan: "mount" },
+  { source: "foreign", plan: "remount" },
+  { source: "dead", plan: "remount" },
+  { source: "serving", plan: "keep" },
+] as const)("source $source → $plan", ({ source, plan }) => {
+  expect(planSource(source).do).toBe(plan);
+});
+
+it.for([
+  { mountpointPod: "needed", binds: 0, publishing: false, plan: "leave" },
+  { mountpointPod: "needed", binds: 1, publishing: true, plan: "leave" },
+  { mountpointPod: "needsUnmount", binds: 0, publishing: false, plan: "unmount" },
+  { mountpointPod: "needsUnmount", binds: 1, publishing: false, plan: "later" },
+  { mountpointPod: "needsUnmount", binds: 0, publishing: true, plan: "later" },
+  { mountpointPod: "gone", binds: 0, publishing: false, plan: "unmount" },
+  { mountpointPod: "gone", binds: 2, publishing: false, plan: "later" },
+  { mountpointPod: "gone", binds: 0, publishing: true, plan: "later" },
+] as const)("Mountpoint Pod $mountpointPod, $binds binds, publishing $publishing → $plan", ({ plan, ...use }) => {
+  expect(planUnmount(use).do).toBe(plan);
+});

@@ -1,0 +1,150 @@
+/** A kernel with a mount table, directories and FUSE servers, and its rules: ENOENT, EBUSY, EINVAL, ENOTCONN. */
+import { openSync } from "node:fs";
+import { dirname } from "node:path/posix";
+import { mountDevice } from "../../src/core/names.ts";
+import { Descriptor } from "../../src/linux/descriptor.ts";
+import { type Mount, mountAt } from "../../src/linux/mountinfo.ts";
+import type { Health } from "../../src/linux/probe.ts";
+import type { Kernel } from "../../src/node/kernel.ts";
+import type { Call } from "../../src/runtime/call.ts";
+
+type Server = "starting" | "serving" | "dead" | "hung";
+
+const disk = { minor: 0, fsType: "ext4", device: "/dev/vda" };
+
+export class FakeKernel implements Kernel {
+  table: readonly Mount[] = [];
+  readonly directories = new Set<string>(["/"]);
+  /** Paths of regular files: what makes a directory not empty. */
+  readonly files = new Set<string>();
+  /** The next call of this name fails with this errno, or does this instead. */
+  readonly faults = new Map<keyof Kernel, string | (() => void)>();
+  readonly #servers = new Map<number, Server>();
+  readonly #devices = new Map<Descriptor, number>();
+  readonly #waiting = new Set<() => void>();
+  #nextId = 100;
+  #nextMinor = 45;
+
+  mounts(): readonly Mount[] {
+    this.#fault("mounts");
+    return this.table;
+  }
+
+  /** What a user of the tests asks: who is mounted where. */
+  at(path: string): Mount | undefined {
+    return mountAt(this.table, path);
+  }
+
+  get openDevices(): number {
+    return [...this.#devices.keys()].filter(isOpen).length;
+  }
+
+  /** The server of the mount that a device belongs to, or that is at a path, changes its state. */
+  server(of: Descriptor | string, state: Server): void {
+    const minor = typeof of === "string" ? this.at(of)?.minor : this.#devices.get(of);
+    this.#servers.set(minor ?? -1, state);
+    for (const look of this.#waiting) look();
+  }
+
+  async probe(call: Call, mountPoint: string, limitMs: number): Promise<Health> {
+    call.signal.throwIfAborted();
+    const minor = this.at(mountPoint)?.minor;
+    if (minor === undefined) return "absent";
+    const { promise, resolve, reject } = Promise.withResolvers<Health>();
+    const look = () => {
+      const state = this.#servers.get(minor);
+      if (state === "serving" || state === "dead") resolve(state);
+    };
+    const timer = setTimeout(() => resolve("hung"), limitMs);
+    const stop = () => reject(call.signal.reason);
+    call.signal.addEventListener("abort", stop);
+    this.#waiting.add(look);
+    look();
+    return await promise.finally(() => {
+      clearTimeout(timer);
+      call.signal.removeEventListener("abort", stop);
+      this.#waiting.delete(look);
+    });
+  }
+
+  openFuse(): Descriptor {
+    this.#fault("openFuse");
+    const device = new Descriptor(openSync("/dev/null", "r+"));
+    this.#devices.set(device, -1);
+    return device;
+  }
+
+  mountFuse(device: Descriptor, source: string): void {
+    this.#fault("mountFuse");
+    const minor = this.#nextMinor++;
+    this.#devices.set(device, minor);
+    this.#servers.set(minor, "starting");
+    this.#mount(source, { minor, fsType: "fuse", device: mountDevice });
+  }
+
+  bind(source: string, target: string): void {
+    this.#fault("bind");
+    if (!this.directories.has(source)) throw errno("ENOENT");
+    this.#mount(target, this.at(source) ?? disk);
+  }
+
+  remountReadOnly(target: string): void {
+    this.#fault("remountReadOnly");
+    const top = this.at(target);
+    if (top === undefined) throw errno("EINVAL");
+    this.table = this.table.map((mount) => (mount.id === top.id ? { ...mount, readOnly: true } : mount));
+  }
+
+  unmount(path: string): boolean {
+    this.#fault("unmount");
+    const top = this.at(path);
+    this.table = this.table.filter((mount) => mount !== top);
+    return top !== undefined;
+  }
+
+  makeDirectory(path: string): void {
+    this.#fault("makeDirectory");
+    for (let at = path; at !== "/"; at = dirname(at)) this.directories.add(at);
+  }
+
+  removeDirectory(path: string): boolean {
+    this.#fault("removeDirectory");
+    if (this.at(path) !== undefined) throw errno("EBUSY");
+    const inside = [...this.directories, ...this.files].some((entry) => dirname(entry) === path && entry !== "/");
+    if (inside) throw errno("ENOTEMPTY");
+    return this.directories.delete(path);
+  }
+
+  namesIn(directory: string): readonly string[] {
+    const prefix = `${directory}/`;
+    const names = [...this.directories].filter((path) => dirname(path) === directory);
+    return names.map((path) => path.slice(prefix.length));
+  }
+
+  #mount(mountPoint: string, of: Pick<Mount, "minor" | "fsType" | "device">): void {
+    if (!this.directories.has(mountPoint)) throw errno("ENOENT");
+    const { minor, fsType, device } = of;
+    const parentId = this.at(mountPoint)?.id ?? 1;
+    const id = this.#nextId++;
+    this.table = [...this.table, { id, parentId, minor, mountPoint, readOnly: false, fsType, device }];
+  }
+
+  #fault(name: keyof Kernel): void {
+    const fault = this.faults.get(name);
+    this.faults.delete(name);
+    if (typeof fault === "string") throw errno(fault);
+    fault?.();
+  }
+}
+
+export function errno(code: string): Error {
+  return Object.assign(new Error(code), { code });
+}
+
+function isOpen(device: Descriptor): boolean {
+  try {
+    return device.fd >= 0;
+  } catch {
+    return false; // that is how a closed one answers
+  }
+}

@@ -1,0 +1,218 @@
+/** A node program around a fake kernel, with Mountpoint Pods that do as the test tells them. */
+import type { AttachmentSpec } from "../../src/core/attachment.ts";
+import {
+  mountpointPodName,
+  type NodeName,
+  type PodName,
+  type PodUid,
+  type PvName,
+  type VolumeId,
+} from "../../src/core/names.ts";
+import { sourcePath, targetPath } from "../../src/core/target-path.ts";
+import { WorkQueue } from "../../src/kube/work-queue.ts";
+import type { Descriptor } from "../../src/linux/descriptor.ts";
+import { Attachments } from "../../src/node/attachments.ts";
+import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
+import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
+import type { Keys } from "../../src/node/credentials/keys.ts";
+import { InFlight } from "../../src/node/in-flight.ts";
+import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
+import type { NodeParts } from "../../src/node/node-parts.ts";
+import type { PublishIntent } from "../../src/node/publish-request.ts";
+import { Sources } from "../../src/node/sources.ts";
+import type { Call } from "../../src/runtime/call.ts";
+import { silentLogger } from "../../src/runtime/log.ts";
+import { Secret } from "../../src/runtime/secret.ts";
+import { FakeKernel } from "./fake-kernel.ts";
+
+export const kubeletDir = "/kubelet";
+const namespace = "mount-s3";
+export const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
+export const otherWorkload = "c0d1f7b4-0b7e-4c53-9f0a-3f5b2f6f7a11" as PodUid;
+export const volume = "photos-pv" as PvName;
+export const mountpointPod = mountpointPodName(workload, volume);
+export const source = sourcePath(kubeletDir, mountpointPod);
+export const target = targetOf(workload);
+
+export const call: Call = { signal: new AbortController().signal, log: silentLogger };
+
+export function targetOf(of: PodUid): string {
+  return targetPath(kubeletDir, { workload: of, persistentVolume: volume });
+}
+
+export function keysOf(name: string): Keys {
+  return {
+    accessKeyId: new Secret(`${name}-id`),
+    secretAccessKey: new Secret(`${name}-secret`),
+    sessionToken: undefined,
+  };
+}
+
+export function intentOf(of: PodUid = workload, more: Partial<PublishIntent> = {}): PublishIntent {
+  return {
+    volumeId: "photos" as VolumeId,
+    target: targetOf(of),
+    workload: of,
+    persistentVolume: volume,
+    attributes: {
+      bucket: "photos",
+      authenticationSource: "driver",
+      serviceAccountName: undefined,
+      region: undefined,
+    },
+    mountOptions: [],
+    readOnly: false,
+    fsGroup: "",
+    keys: undefined,
+    region: undefined,
+    ...more,
+  };
+}
+
+export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPod {
+  return {
+    name: mountpointPod,
+    uid: "uid-of-mountpoint-pod" as PodUid,
+    resourceVersion: "1",
+    node: "node-1" as NodeName,
+    persistentVolume: volume,
+    volumeId: "photos" as VolumeId,
+    identity: "driver",
+    createdFor: workload,
+    createdAt: new Date(0),
+    driverVersion: "3.0.0",
+    phase: "running",
+    terminating: false,
+    needsUnmount: false,
+    noNewWorkload: false,
+    isOld: false,
+    explanation: "",
+    waiting: undefined,
+    lastEnd: undefined,
+    ...more,
+  };
+}
+
+/** What a mounter does with its request; by default mount-s3 serves at once. */
+export type Behaviour = (node: FakeNode, device: Descriptor) => void;
+
+export const serves: Behaviour = ({ kernel }, device) => kernel.server(device, "serving");
+export const hangs: Behaviour = () => undefined;
+export const dies: Behaviour = (node, device) => {
+  node.kernel.server(device, "dead");
+  node.hangUp();
+};
+
+export class FakeNode implements Disposable {
+  readonly kernel = new FakeKernel();
+  readonly parts: NodeParts;
+  /** Requests that the mounter got, decoded. */
+  readonly requests: unknown[] = [];
+  readonly credentials = new Map<string, string>();
+  /** How often a credential file was written. */
+  writes = 0;
+  exitAsked = false;
+  openConnections = 0;
+  volumeExists = true;
+  listens = true;
+  behaviour: Behaviour = serves;
+  sendFault: Error | undefined;
+  hangUp: () => void = () => undefined;
+  #version = 0;
+
+  constructor({ driverKeys }: { readonly driverKeys: Keys | undefined } = { driverKeys: keysOf("driver") }) {
+    this.parts = {
+      config: { nodeId: "node-1", kubeletDir, s3: { endpointUrl: "http://s3", region: "us-east-1" } },
+      driverVersion: "3.0.0",
+      kubernetesVersion: () => "v1.36.3",
+      kernel: this.kernel,
+      comm: { open: () => (this.volumeExists ? this.#commVolume() : undefined) },
+      attachments: new Attachments("ask the controller"),
+      mountpointPods: new MountpointPods(namespace),
+      driverKeys: fixedKeys(driverKeys),
+      sources: new Sources(),
+      inFlight: new InFlight(),
+      unmounts: new WorkQueue<PodName>(),
+    };
+  }
+
+  /** The API has told everything, beginning with these. */
+  knows(pod: LocalMountpointPod | undefined, ...workloads: readonly PodUid[]): this {
+    if (pod !== undefined) this.put(pod);
+    if (workloads.length > 0) this.parts.attachments.store.put("s3pa-1", this.#next(), attachmentOf(workloads));
+    this.parts.attachments.store.complete();
+    this.parts.mountpointPods.store.complete();
+    return this;
+  }
+
+  put(pod: LocalMountpointPod): void {
+    this.parts.mountpointPods.store.put(`${namespace}/${pod.name}`, this.#next(), pod);
+  }
+
+  /** Nothing mounted, no device and no connection open: what a failure must leave. */
+  get traces() {
+    const { kernel, openConnections } = this;
+    return { mounts: kernel.table.map(({ mountPoint }) => mountPoint), devices: kernel.openDevices, openConnections };
+  }
+
+  [Symbol.dispose](): void {
+    this.parts.unmounts[Symbol.dispose]();
+  }
+
+  #next(): string {
+    this.#version += 1;
+    return String(this.#version);
+  }
+
+  #commVolume(): CommVolume {
+    return {
+      connect: () => (this.listens ? this.#connection() : undefined),
+      keepCredentials: (files) => {
+        for (const [name, content] of Object.entries(files)) {
+          if (this.credentials.get(name) === content) continue;
+          this.credentials.set(name, content);
+          this.writes += 1;
+        }
+      },
+      askToExit: () => {
+        this.exitAsked = true;
+      },
+      errorText: () => undefined,
+      [Symbol.dispose]: () => undefined,
+    };
+  }
+
+  #connection(): Connection {
+    const { promise: closed, resolve } = Promise.withResolvers<"byPeer" | "byUs">();
+    this.openConnections += 1;
+    let isOpen = true;
+    const close = (by: "byPeer" | "byUs") => {
+      if (isOpen) this.openConnections -= 1;
+      isOpen = false;
+      resolve(by);
+    };
+    this.hangUp = () => close("byPeer");
+    return {
+      closed,
+      send: (message, device) => {
+        if (this.sendFault !== undefined) throw this.sendFault;
+        this.requests.push(JSON.parse(Buffer.from(message).toString()));
+        this.listens = false;
+        this.behaviour(this, device);
+      },
+      [Symbol.dispose]: () => close("byUs"),
+    };
+  }
+}
+
+function attachmentOf(workloads: readonly PodUid[]): AttachmentSpec {
+  const served = workloads.map((uid) => ({ workloadPodUID: uid, attachmentTime: "2026-01-15T10:30:00Z" }));
+  return {
+    nodeName: "node-1" as NodeName,
+    persistentVolumeName: volume,
+    volumeID: "photos" as VolumeId,
+    mountOptions: "",
+    workloadFSGroup: "",
+    mountpointS3PodAttachments: { [mountpointPod]: served },
+  };
+}

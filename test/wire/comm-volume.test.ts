@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import {
+  chownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path/posix";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { PodUid } from "../../src/core/names.ts";
+import { commDir } from "../../src/core/target-path.ts";
+import { type CommVolume, commVolumes } from "../../src/node/comm-volume.ts";
+
+const pod = "uid-1" as PodUid;
+const fsGroup = 1000;
+
+let kubeletDir: string;
+let directory: string;
+
+/** A file system in memory that is there on every Linux, as the volume of a Mountpoint Pod is. */
+beforeEach(() => {
+  kubeletDir = mkdtempSync("/dev/shm/comm-volume-");
+  directory = commDir(kubeletDir, pod);
+  mkdirSync(directory, { recursive: true });
+  chownSync(directory, 0, fsGroup);
+});
+
+afterEach(() => rmSync(kubeletDir, { recursive: true }));
+
+function open(): CommVolume {
+  const volume = commVolumes(kubeletDir).open(pod);
+  if (volume === undefined) throw new Error("there is no volume");
+  return volume;
+}
+
+it("is not there before kubelet made it", () => {
+  expect(commVolumes(kubeletDir).open("another" as PodUid)).toBeUndefined();
+});
+
+it("is not there while its place is on a disk, so that no key gets there", () => {
+  // The checkout, in contrast to the directory for temporary files, is in memory nowhere.
+  const onDisk = mkdtempSync(join(import.meta.dirname, "comm-volume-"));
+  try {
+    mkdirSync(commDir(onDisk, pod), { recursive: true });
+    expect(commVolumes(onDisk).open(pod)).toBeUndefined();
+  } finally {
+    rmSync(onDisk, { recursive: true });
+  }
+});
+
+it("keeps credentials that only root and the Pod's group can read, and writes only what changed", () => {
+  using volume = open();
+  volume.keepCredentials({ config: "[profile]\n", keys: "first\n" });
+  const path = (name: string) => join(directory, "credentials", name);
+  const shape = (name: string) => {
+    const { uid, gid, mode, ino } = lstatSync(path(name));
+    return { uid, gid, mode: mode & 0o7777, ino };
+  };
+  const before = { config: shape("config"), keys: shape("keys") };
+  expect(before.keys).toMatchObject({ uid: 0, gid: fsGroup, mode: 0o640 });
+  expect(lstatSync(join(directory, "credentials")).mode & 0o7777).toBe(0o750);
+
+  volume.keepCredentials({ config: "[profile]\n", keys: "first\n" });
+  expect({ config: shape("config"), keys: shape("keys") }).toEqual(before);
+  volume.keepCredentials({ config: "[profile]\n", keys: "firs\n" });
+  expect(shape("config").ino).toBe(before.config.ino);
+  expect(shape("keys").ino).not.toBe(before.keys.ino);
+  expect(readFileSync(path("keys"), "utf8")).toBe("firs\n");
+  expect(readdirSync(join(directory, "credentials")).toSorted()).toEqual(["config", "keys"]);
+});
+
+it("asks to exit once", () => {
+  using volume = open();
+  volume.askToExit();
+  const { ino } = lstatSync(join(directory, "mount.exit"));
+  volume.askToExit();
+  expect(lstatSync(join(directory, "mount.exit")).ino).toBe(ino);
+});
+
+it("reads no more than the end of an error", () => {
+  using volume = open();
+  expect(volume.errorText()).toBeUndefined();
+  writeFileSync(join(directory, "mount.err"), `${"x".repeat(10_000_000)}Error: the end\n`);
+  expect(volume.errorText()).toHaveLength(4096);
+  expect(volume.errorText()).toMatch(/Error: the end\n$/);
+});
+
+it("connects when somebody listens, and finds a socket without a listener useless", async () => {
+  using volume = open();
+  expect(volume.connect()).toBeUndefined();
+  const socket = join(directory, "mount.sock");
+  const server = createServer().listen(socket);
+  await once(server, "listening");
+  using connection = volume.connect();
+  expect(connection).toBeDefined();
+  const [peer] = (await once(server, "connection")) as [{ destroy(): void }];
+  peer.destroy();
+  await expect(connection?.closed).resolves.toBe("byPeer");
+  server.close();
+  await once(server, "close");
+  // What a mounter leaves that was killed: the file, and nobody behind it.
+  const dead = createServer().listen(`${socket}.other`);
+  await once(dead, "listening");
+  linkSync(`${socket}.other`, socket);
+  dead.close();
+  await once(dead, "close");
+  expect(volume.connect()).toBeUndefined();
+});
