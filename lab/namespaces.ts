@@ -34,8 +34,11 @@ export async function startNested(signal: AbortSignal, hub: ProcessId): Promise<
 
 /** Waits for the init process that a keeper started. */
 export async function hubInit(signal: AbortSignal, unsharePidFile: string): Promise<ProcessId> {
-  while (!existsSync(unsharePidFile)) await delay(5, undefined, { signal });
-  const unshare = Number(readFileSync(unsharePidFile, "utf8").trim());
+  // The shell creates the file first and writes to it then.
+  while (!existsSync(unsharePidFile) || !readFileSync(unsharePidFile, "utf8").endsWith("\n")) {
+    await delay(5, undefined, { signal });
+  }
+  const unshare = Number(readFileSync(unsharePidFile, "utf8"));
   const init = await onlyChild(signal, unshare);
   await untilNamed(signal, init.pid, "tini");
   return init;
