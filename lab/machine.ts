@@ -1,6 +1,7 @@
 /** What the machine must offer before anything is started. */
-import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, statfsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { cacheDirectory } from "./cache.ts";
 import { labsDirectory } from "./layout.ts";
 import { Problem } from "./problem.ts";
@@ -9,26 +10,32 @@ const gibibyte = 1024 ** 3;
 /** Sources, build caches and images of a first run; a lab from the cache needs a fraction. */
 const firstRunBytes = 15 * gibibyte;
 const laterRunBytes = 3 * gibibyte;
+/** Major 10, minor 229, as every Linux has it. */
+const fuseDevice = (10 << 8) | 229;
 
 export async function checkMachine(): Promise<void> {
   if (process.getuid?.() !== 0) throw new Problem("the lab needs root", "run ./dev as root");
-  if (!existsSync("/dev/fuse")) {
+  checkFuse();
+  const cache = cacheDirectory();
+  await mkdir(cache, { recursive: true });
+  await mkdir(labsDirectory, { recursive: true });
+  checkSpace(cache, existsSync(join(cache, "kubernetes")) ? laterRunBytes : firstRunBytes);
+  checkSpace(labsDirectory, laterRunBytes);
+}
+
+function checkFuse(): void {
+  const device = statSync("/dev/fuse", { throwIfNoEntry: false });
+  if (device?.rdev !== fuseDevice) {
     throw new Problem(
       "there is no /dev/fuse",
       "load the fuse module (modprobe fuse), or use a machine whose kernel has FUSE",
     );
   }
   try {
-    accessSync("/dev/fuse", constants.R_OK | constants.W_OK);
+    closeSync(openSync("/dev/fuse", constants.O_RDWR));
   } catch (error) {
     throw new Problem("/dev/fuse cannot be opened", "allow this machine or container to use FUSE", { cause: error });
   }
-  const cache = cacheDirectory();
-  const first = !existsSync(cache);
-  await mkdir(cache, { recursive: true });
-  await mkdir(labsDirectory, { recursive: true });
-  checkSpace(cache, first ? firstRunBytes : laterRunBytes);
-  checkSpace(labsDirectory, laterRunBytes);
 }
 
 function checkSpace(directory: string, wanted: number): void {
