@@ -24,7 +24,8 @@ export interface Cluster {
 
 /**
  * Each step is performed, and then seen in the view, before the next one: whoever decides about this place after us knows
- * what we did. Without that, a workload could be given a Mountpoint Pod that was marked for unmount a moment ago.
+ * what we did. Without that, and with a later step that failed, a workload could be given a Mountpoint Pod that was marked
+ * for unmount a moment ago.
  */
 export async function act(call: Call, steps: readonly Step[], cluster: Cluster): Promise<Outcome> {
   for (const step of steps) {

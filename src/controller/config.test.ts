@@ -80,10 +80,10 @@ it("accepts every flag of 2.x", () => {
 });
 
 it("reports every problem at once", () => {
-  const args = ["--mountpoint-image-pull-policy=Sometimes", "--health-port=http", "--v=-1"];
+  const args = ["--mountpoint-image-pull-policy=Sometimes", "--health-port=http", "--v=-1", "--imgae=x", "extra"];
   expect(() => reconcilerConfigFrom(args, {}, "3")).toThrow(
     new Error(
-      "invalid configuration: --mountpoint-image (or MOUNTPOINT_IMAGE) is not set; " +
+      "invalid configuration: --imgae is not known; extra is not a flag; --mountpoint-image (or MOUNTPOINT_IMAGE) is not set; " +
         "--mountpoint-image-pull-policy is none of Always, IfNotPresent, Never: Sometimes; " +
         "--mountpoint-version (or MOUNTPOINT_VERSION) is not set; " +
         "outside a cluster --kubeconfig is needed; " +
@@ -93,6 +93,10 @@ it("reports every problem at once", () => {
   );
 });
 
-it("refuses a flag that nobody knows", () => {
-  expect(() => reconcilerConfigFrom(["--mountpoint-imgae=x"], env, "3")).toThrow("--mountpoint-imgae");
+it("refuses a flag without its value", () => {
+  expect(() => reconcilerConfigFrom(["--mountpoint-image"], env, "3")).toThrow("--mountpoint-image has no value");
+});
+
+it("takes a value after a space, too", () => {
+  expect(reconcilerConfigFrom(["--mountpoint-image", "other:4"], env, "3").mountpointPods.image).toBe("other:4");
 });

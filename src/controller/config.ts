@@ -103,15 +103,20 @@ const acceptedFlags = [
   "tls-init-resources-lim-memory",
 ] as const;
 
+/** Not strict, because that would stop at the first mistake. */
 function parseFlags(args: readonly string[], problems: string[]): Readonly<Partial<Record<Flag, string>>> {
-  const names = [...usedFlags, ...acceptedFlags];
+  const names: readonly string[] = [...usedFlags, ...acceptedFlags];
   const options: ParseArgsOptionsConfig = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
-  try {
-    return parseArgs({ args: [...args], options }).values;
-  } catch (error) {
-    problems.push(error instanceof Error ? error.message : String(error));
-    return {};
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const flags: Record<string, string> = {};
+  for (const token of tokens) {
+    if (token.kind === "positional") problems.push(`${token.value} is not a flag`);
+    if (token.kind !== "option") continue;
+    if (!names.includes(token.name)) problems.push(`${token.rawName} is not known`);
+    else if (token.value === undefined) problems.push(`${token.rawName} has no value`);
+    else flags[token.name] = token.value;
   }
+  return flags;
 }
 
 function pullPolicy(value: string | undefined, problems: string[]): string {

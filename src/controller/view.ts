@@ -41,7 +41,7 @@ export function emptyView(): View {
 
 /** Until the first picture of every kind is complete: before that, "not there" means nothing. */
 export async function synced(call: Call, view: View): Promise<void> {
-  await Promise.all(Object.values<Pick<Store<unknown>, "synced">>({ ...view }).map((store) => store.synced(call)));
+  await Promise.all(Object.values(view).map((store) => store.synced(call)));
 }
 
 export function placeOf({ spec }: ObservedAttachment): PlaceKey {

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { errno } from "../../test/support/fake-kernel.ts";
 import {
   call,
   dies,
   FakeNode,
-  hangs,
   intentOf,
   keysOf,
   mountpointPod,
@@ -70,59 +68,32 @@ it("sends the bucket, options and an environment without keys", async () => {
   expect(node.credentials.get("s3-csi-keys")).toBe('"AccessKeyId":"driver-id","SecretAccessKey":"driver-secret"\n');
 });
 
-it.for(["openFuse", "makeDirectory", "mountFuse"] as const)("leaves no trace when %s fails", async (step) => {
+it("keeps the source from being unmounted until the target is bound", async () => {
   node.knows(podOf(), workload);
-  node.kernel.faults.set(step, "EPERM");
-  await expect(publishOne()).rejects.toThrow('Could not mount "photos"');
-  expect(node.traces).toEqual(nothing);
-  expect(node.kernel.directories).not.toContain(source);
-});
-
-it("leaves no trace when the Mountpoint Pod refuses the request", async () => {
-  node.knows(podOf(), workload);
-  node.sendFault = errno("EPIPE");
-  await expect(publishOne()).rejects.toThrow('Could not mount "photos"');
-  expect(node.traces).toEqual(nothing);
-});
-
-it.for(["bind", "remountReadOnly"] as const)("leaves the target unmounted when %s fails", async (step) => {
-  node.knows(podOf(), workload);
-  node.kernel.faults.set(step, "EPERM");
-  await expect(publishOne(intentOf(workload, { readOnly: true }))).rejects.toThrow('Could not mount "photos"');
-  expect(node.traces.mounts).toEqual([source]);
-});
-
-it("never gives the node's own disk to a workload when the source vanishes in between", async () => {
-  node.knows(podOf(), workload);
-  node.kernel.faults.set("bind", () => void node.kernel.unmount(source));
-  await expect(publishOne()).rejects.toMatchObject({ kind: "notReady" });
-  expect(node.traces.mounts).toEqual([]);
-});
-
-it("tells in mount-s3's own words why it died, and unmounts", async () => {
-  node.knows(podOf(), workload);
-  node.behaviour = (fake, device) => {
-    dies(fake, device);
-    const message = "INFO starting\nError: Failed to create S3 client\n\nCaused by:\n  Access Denied\n";
-    const lastEnd = { exitCode: 1, finishedAt: new Date(Date.now() + 1000).toISOString(), message };
-    fake.put(podOf({ lastEnd }));
-  };
-  await expect(publishOne()).rejects.toMatchObject({
-    kind: "notReady",
-    message: `Could not mount "photos" at "${target}": Error: Failed to create S3 client Caused by: Access Denied`,
-    hint: expect.stringContaining(`kubectl logs -n mount-s3 ${mountpointPod}`),
+  const { sources } = node.parts;
+  let held = false;
+  node.kernel.faults.set("bind", () => {
+    held = sources.isPublishing(mountpointPod);
   });
-  expect(node.traces).toEqual(nothing);
+  await publishOne();
+  expect(held).toBe(true);
+  expect(sources.isPublishing(mountpointPod)).toBe(false);
 });
 
-it("does not take the end of an earlier container for this one's", async () => {
-  const lastEnd = { exitCode: 1, finishedAt: "2020-01-01T00:00:00Z", message: "Error: long ago" };
-  node.knows(podOf({ lastEnd }), workload);
-  node.behaviour = dies;
-  await Promise.all([
-    expect(publishOne()).rejects.toThrow("mount-s3 ended without a word"),
-    vi.advanceTimersByTimeAsync(10_000),
-  ]);
+it("adds no workload to a source that is to be unmounted", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  await publishOne();
+  node.put(podOf({ needsUnmount: true }));
+  await expect(publishOne(intentOf(otherWorkload))).rejects.toThrow("is being unmounted");
+  expect(node.traces.mounts).toEqual([source, target]);
+});
+
+it("does not let a repeated call change whose keys a mount uses", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  const written = node.writes;
+  await expect(publishOne(intentOf(workload, { keys: keysOf("volume") }))).rejects.toThrow("uses the keys of");
+  expect(node.writes).toBe(written);
 });
 
 it("makes a target read-only for one workload and leaves its sharer writing", async () => {
@@ -215,24 +186,6 @@ it("lets a sharer take over when the first one's call is called off", async () =
   expect(node.kernel.at(targetOf(otherWorkload))).toBeDefined();
 });
 
-it("leaves a slow start alone when time is up, and the next call finds it", async () => {
-  node.knows(podOf(), workload);
-  node.behaviour = hangs;
-  await Promise.all([
-    expect(publishOne()).rejects.toMatchObject({
-      kind: "notReady",
-      message: expect.stringContaining("Timed out waiting for mount-s3"),
-    }),
-    vi.advanceTimersByTimeAsync(60_000),
-  ]);
-  expect(node.traces.mounts).toEqual([source]);
-
-  const again = publishOne();
-  node.kernel.server(source, "serving");
-  await again;
-  expect(node.requests).toHaveLength(1);
-});
-
 it("covers a dead mount at the target, and unpublishing takes off both", async () => {
   node.knows(podOf(), workload);
   await publishOne();
@@ -261,57 +214,4 @@ it("does not touch a mount that hangs, and says so", async () => {
     vi.advanceTimersByTimeAsync(10_000),
   ]);
   expect(node.traces.mounts).toEqual([source, target]);
-});
-
-it.for([
-  {
-    missing: "Timed out waiting for MountpointS3PodAttachment",
-    arrange: () => node.knows(podOf()),
-  },
-  {
-    missing: "Failed to list MountpointS3PodAttachments",
-    arrange: () => node,
-  },
-  {
-    missing: `Timed out waiting for Mountpoint Pod ${mountpointPod} to be scheduled`,
-    arrange: () => node.knows(undefined, workload),
-  },
-  {
-    missing: "to listen: it is CrashLoopBackOff, and it ended before with: Error: no such bucket",
-    arrange: () => {
-      node.listens = false;
-      const lastEnd = { exitCode: 1, message: "Error: no such bucket\n" };
-      return node.knows(podOf({ waiting: { reason: "CrashLoopBackOff" }, lastEnd }), workload);
-    },
-  },
-  {
-    missing: "to listen: it is pending",
-    arrange: () => {
-      node.volumeExists = false;
-      return node.knows(podOf({ phase: "pending" }), workload);
-    },
-  },
-])("names what was missing when time is up: $missing", async ({ missing, arrange }) => {
-  arrange();
-  await Promise.all([
-    expect(publishOne()).rejects.toMatchObject({
-      kind: "notReady",
-      message: expect.stringContaining(missing),
-    }),
-    vi.advanceTimersByTimeAsync(60_000),
-  ]);
-});
-
-it.for([
-  { pod: { needsUnmount: true }, reason: "is being unmounted" },
-  { pod: { terminating: true }, reason: "is being deleted" },
-  {
-    pod: { phase: "failed", explanation: "Evicted: low on memory" },
-    reason: "has ended (failed: Evicted: low on memory)",
-  },
-  { pod: { waiting: { reason: "ErrImagePull", message: "denied" } }, reason: "does not start (ErrImagePull: denied)" },
-] as const)("does not wait for a Mountpoint Pod that $reason", async ({ pod, reason }) => {
-  node.listens = false;
-  node.knows(podOf(pod), workload);
-  await expect(publishOne()).rejects.toThrow(reason);
 });

@@ -114,36 +114,8 @@ export class Sandbox implements AsyncDisposable {
   async volume(wish: VolumeWish = {}): Promise<string> {
     const name = wish.name ?? `${this.name}-${this.#volumes.length}`;
     this.#volumes.push(name);
-    const accessModes = [wish.accessMode ?? "ReadWriteMany"];
-    const capacity = { storage: "1Gi" };
-    const csi = {
-      driver: "s3.csi.scality.com",
-      volumeHandle: name,
-      volumeAttributes: { bucketName: this.bucket, ...wish.attributes },
-      ...wish.csi,
-    };
-    await this.cluster.apply(
-      {
-        apiVersion: "v1",
-        kind: "PersistentVolume",
-        metadata: { name },
-        spec: {
-          capacity,
-          accessModes,
-          storageClassName: "",
-          persistentVolumeReclaimPolicy: "Retain",
-          mountOptions: wish.mountOptions ?? [],
-          claimRef: { namespace: this.name, name },
-          csi,
-        },
-      },
-      {
-        apiVersion: "v1",
-        kind: "PersistentVolumeClaim",
-        metadata: { name, namespace: this.name },
-        spec: { accessModes, storageClassName: "", volumeName: name, resources: { requests: capacity } },
-      },
-    );
+    const ref = { namespace: this.name, name };
+    await this.cluster.apply(persistentVolumeManifest(ref, this.bucket, wish), claimManifest(ref, wish));
     return name;
   }
 
@@ -182,6 +154,44 @@ export function podManifest({ namespace, name }: PodRef, wish: PodWish): object 
         },
       ],
       volumes: wish.claim === undefined ? [] : [volume],
+    },
+  };
+}
+
+/** Reserved for the claim of this name. */
+export function persistentVolumeManifest({ namespace, name }: PodRef, bucketName: string, wish: VolumeWish) {
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name },
+    spec: {
+      capacity: { storage: "1Gi" },
+      accessModes: [wish.accessMode ?? "ReadWriteMany"],
+      storageClassName: "",
+      persistentVolumeReclaimPolicy: "Retain",
+      mountOptions: wish.mountOptions ?? [],
+      claimRef: { namespace, name },
+      csi: {
+        driver: "s3.csi.scality.com",
+        volumeHandle: name,
+        volumeAttributes: { bucketName, ...wish.attributes },
+        ...wish.csi,
+      },
+    },
+  };
+}
+
+/** For the PersistentVolume of the same name. */
+export function claimManifest({ namespace, name }: PodRef, wish: Pick<VolumeWish, "accessMode"> = {}) {
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name, namespace },
+    spec: {
+      accessModes: [wish.accessMode ?? "ReadWriteMany"],
+      storageClassName: "",
+      volumeName: name,
+      resources: { requests: { storage: "1Gi" } },
     },
   };
 }

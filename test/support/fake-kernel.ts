@@ -10,10 +10,10 @@ import type { Call } from "../../src/runtime/call.ts";
 
 type Server = "starting" | "serving" | "dead" | "hung";
 
-const disk = { minor: 0, fsType: "ext4", device: "/dev/vda" };
-
 export class FakeKernel implements Kernel {
   table: readonly Mount[] = [];
+  /** What a bind of a plain directory shows. */
+  disk = { minor: 0, fsType: "ext4", device: "/dev/vda" };
   readonly directories = new Set<string>(["/"]);
   /** Paths of regular files: what makes a directory not empty. */
   readonly files = new Set<string>();
@@ -85,7 +85,7 @@ export class FakeKernel implements Kernel {
   bind(source: string, target: string): void {
     this.#fault("bind");
     if (!this.directories.has(source)) throw errno("ENOENT");
-    this.#mount(target, this.at(source) ?? disk);
+    this.#mount(target, this.at(source) ?? this.disk);
   }
 
   remountReadOnly(target: string): void {

@@ -96,7 +96,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
 /** What a mounter does with its request; by default mount-s3 serves at once. */
 export type Behaviour = (node: FakeNode, device: Descriptor) => void;
 
-export const serves: Behaviour = ({ kernel }, device) => kernel.server(device, "serving");
+const serves: Behaviour = ({ kernel }, device) => kernel.server(device, "serving");
 export const hangs: Behaviour = () => undefined;
 export const dies: Behaviour = (node, device) => {
   node.kernel.server(device, "dead");

@@ -9,9 +9,11 @@ type Needed = Pick<NodeParts, "comm" | "driverKeys" | "mountpointPods">;
 /** Brings a changed key of the driver to every mount that uses it, at once (MP-4). */
 export function keepDriverKeys(log: Logger, node: Needed): Disposable {
   return node.driverKeys.onChange(() => {
+    // Without usable keys running mounts keep those they have: a wrong Secret must not take a working mount down.
+    const usable = node.driverKeys.known() !== undefined;
     const users = [...node.mountpointPods.store.values()].filter(usesDriverKeys);
     const failures = users.flatMap((pod) => refreshed(node, pod));
-    log.info("the keys of the driver were read anew", { mountpointPods: users.length, failures });
+    log.info("the keys of the driver were read anew", { usable, mountpointPods: users.length, failures });
   });
 }
 

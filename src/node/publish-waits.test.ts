@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import {
+  call,
+  FakeNode,
+  hangs,
+  intentOf,
+  mountpointPod,
+  podOf,
+  source,
+  workload,
+} from "../../test/support/fake-node.ts";
+import { publish } from "./publish.ts";
+
+let node: FakeNode;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  node = new FakeNode();
+});
+
+afterEach(() => {
+  node[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
+
+it("leaves a slow start alone when time is up, and the next call finds it", async () => {
+  node.knows(podOf(), workload);
+  node.behaviour = hangs;
+  await Promise.all([
+    expect(publishOne()).rejects.toMatchObject({
+      kind: "notReady",
+      message: expect.stringContaining("Timed out waiting for mount-s3"),
+    }),
+    vi.advanceTimersByTimeAsync(60_000),
+  ]);
+  expect(node.traces.mounts).toEqual([source]);
+
+  const again = publishOne();
+  node.kernel.server(source, "serving");
+  await again;
+  expect(node.requests).toHaveLength(1);
+});
+
+it.for([
+  {
+    missing: "Timed out waiting for MountpointS3PodAttachment",
+    arrange: () => node.knows(podOf()),
+  },
+  {
+    missing: "Failed to list MountpointS3PodAttachments",
+    arrange: () => node,
+  },
+  {
+    missing: `Timed out waiting for Mountpoint Pod ${mountpointPod} to be scheduled`,
+    arrange: () => node.knows(undefined, workload),
+  },
+  {
+    missing: "to listen: it is CrashLoopBackOff, and it ended before with: Error: no such bucket",
+    arrange: () => {
+      node.listens = false;
+      const lastEnd = { exitCode: 1, message: "Error: no such bucket\n" };
+      return node.knows(podOf({ waiting: { reason: "CrashLoopBackOff" }, lastEnd }), workload);
+    },
+  },
+  {
+    missing: "to listen: it is pending",
+    arrange: () => {
+      node.volumeExists = false;
+      return node.knows(podOf({ phase: "pending" }), workload);
+    },
+  },
+])("names what was missing when time is up: $missing", async ({ missing, arrange }) => {
+  arrange();
+  await Promise.all([
+    expect(publishOne()).rejects.toMatchObject({
+      kind: "notReady",
+      message: expect.stringContaining(missing),
+    }),
+    vi.advanceTimersByTimeAsync(60_000),
+  ]);
+});
+
+it.for([
+  { pod: { needsUnmount: true }, reason: "is being unmounted" },
+  { pod: { terminating: true }, reason: "is being deleted" },
+  {
+    pod: { phase: "failed", explanation: "Evicted: low on memory" },
+    reason: "has ended (failed: Evicted: low on memory)",
+  },
+  { pod: { waiting: { reason: "ErrImagePull", message: "denied" } }, reason: "does not start (ErrImagePull: denied)" },
+] as const)("does not wait for a Mountpoint Pod that $reason", async ({ pod, reason }) => {
+  node.listens = false;
+  node.knows(podOf(pod), workload);
+  await expect(publishOne()).rejects.toThrow(reason);
+});

@@ -1,0 +1,78 @@
+/** The reconciler as it runs in its container: a process of its own that can be killed at any moment. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { onTestFailed } from "vitest";
+import type { Stage } from "./stage.ts";
+
+const program = join(import.meta.dirname, "../../src/bin/reconciler.ts");
+
+/** Far away, so that whatever a test sees was done because of an event. */
+const never = "--cleanup-interval-seconds=86400";
+
+export interface ReconcilerOptions {
+  readonly kubeconfig?: string;
+  readonly flags?: readonly string[];
+}
+
+export class ReconcilerProcess implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #lines: string[] = [];
+  readonly #exit: Promise<number | undefined>;
+
+  private constructor(args: readonly string[]) {
+    // Without the variables of the machine, which are defaults of flags.
+    const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "ignore", "pipe"], env: {} });
+    this.#child = child;
+    this.#exit = once(child, "exit").then(([code]) => code ?? undefined);
+    createInterface({ input: child.stderr }).on("line", (line) => this.#lines.push(line));
+    onTestFailed(() => void process.stderr.write(`${this.log}\n`));
+  }
+
+  /** It knows the whole cluster and works when this returns. */
+  static async start(stage: Stage, { kubeconfig, flags = [] }: ReconcilerOptions = {}): Promise<ReconcilerProcess> {
+    const reconciler = new ReconcilerProcess([
+      `--kubeconfig=${kubeconfig ?? stage.cluster.lab.layout.kubeconfig}`,
+      `--mountpoint-namespace=${stage.mountpointNamespace}`,
+      ...["--mountpoint-image=driver", "--mountpoint-version=1.0.0", never, "--v=4"],
+      ...flags,
+    ]);
+    await reconciler.said("the picture of the cluster is complete");
+    return reconciler;
+  }
+
+  get log(): string {
+    return this.#lines.join("\n");
+  }
+
+  /** Until the log has a line with this text. */
+  async said(text: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setInterval(() => this.log.includes(text) && resolve(), 20);
+    try {
+      const end = this.#exit.then((code) => {
+        throw new Error(`the reconciler ended with ${code}, before it said "${text}":\n${this.log}`);
+      });
+      await Promise.race([promise, end]);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** As the kernel does it, without any chance to tidy up. */
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#exit;
+  }
+
+  /** As kubelet does it; gives the exit code. */
+  async stop(): Promise<number | undefined> {
+    this.#child.kill("SIGTERM");
+    return await this.#exit;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+}

@@ -1,0 +1,186 @@
+/** A cluster whose nodes exist on paper only: the test says what kubelet would say, so every moment can be held still. */
+import { randomBytes } from "node:crypto";
+import { checkout } from "../../lab/images.ts";
+import { annotations } from "../../src/core/names.ts";
+import { KubeClient } from "../../src/kube/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { type CoreEvent, kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
+import { Transport } from "../../src/kube/transport.ts";
+import type { Call } from "../../src/runtime/call.ts";
+import { silentLogger } from "../../src/runtime/log.ts";
+import { type Cluster, claimManifest, persistentVolumeManifest, type VolumeWish } from "./cluster.ts";
+
+/** Installs the attachments' kind as the documentation says; there already, nothing changes. */
+export async function installAttachmentKind(cluster: Cluster): Promise<void> {
+  await cluster.kubectl("apply", "-k", checkout);
+  await cluster.kubectl("wait", "--for=condition=Established", "crd/mountpoints3podattachments.s3.csi.scality.com");
+}
+
+export interface StageVolumeWish extends VolumeWish {
+  /** Of its claim. */
+  readonly namespace?: string;
+}
+
+export interface WorkloadWish {
+  /** Names of claims, in the workload's namespace. */
+  readonly claims?: readonly string[];
+  readonly node?: string;
+  readonly fsGroup?: number;
+  readonly namespace?: string;
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+/** Mountpoint Pod → UIDs of the workloads it serves. */
+export type Served = Readonly<Record<string, readonly string[]>>;
+
+export class Stage implements AsyncDisposable {
+  /** Of the namespace of workloads; everything else has names that begin like it. */
+  readonly name = `t-${randomBytes(4).toString("hex")}`;
+  readonly mountpointNamespace = `${this.name}-mp`;
+  readonly node = `${this.name}-node-1`;
+  readonly otherNode = `${this.name}-node-2`;
+  readonly cluster: Cluster;
+  readonly client: KubeClient;
+  readonly call: Call = { signal: new AbortController().signal, log: silentLogger };
+  readonly #transport: Transport;
+  readonly #volumes: string[] = [];
+
+  private constructor(cluster: Cluster) {
+    const credentials = kubeconfigCredentials(cluster.lab.layout.kubeconfig);
+    this.cluster = cluster;
+    this.client = new KubeClient(credentials, { userAgent: "test" });
+    this.#transport = new Transport(credentials, { userAgent: "test" });
+  }
+
+  static async open(cluster: Cluster): Promise<Stage> {
+    const stage = new Stage(cluster);
+    const namespaces = [stage.name, stage.mountpointNamespace].map((name) => stage.#create("namespaces", { name }));
+    const nodes = [stage.node, stage.otherNode].map((name) => stage.#addNode(name));
+    await Promise.all([...namespaces, ...nodes]);
+    return stage;
+  }
+
+  /** A PersistentVolume and a claim of the same name bound to it. */
+  async volume(wish: StageVolumeWish = {}): Promise<string> {
+    const name = await this.persistentVolume(wish);
+    await this.claim(name, wish.namespace);
+    return name;
+  }
+
+  async persistentVolume(wish: StageVolumeWish = {}): Promise<string> {
+    const name = wish.name ?? `${this.name}-${this.#volumes.length}`;
+    this.#volumes.push(name);
+    const manifest = persistentVolumeManifest({ namespace: wish.namespace ?? this.name, name }, name, wish);
+    await this.client.create(this.call, kinds.persistentVolumes, manifest);
+    return name;
+  }
+
+  async claim(name: string, namespace = this.name): Promise<void> {
+    await this.client.create(this.call, kinds.persistentVolumeClaims, claimManifest({ namespace, name }));
+  }
+
+  /** A Pod as it is once the scheduler has chosen its node. */
+  async workload(name: string, wish: WorkloadWish = {}): Promise<Pod> {
+    const { namespace = this.name, node = this.node, fsGroup, terminationGracePeriodSeconds = 0 } = wish;
+    return await this.client.create(this.call, kinds.pods, {
+      metadata: { name, namespace },
+      spec: {
+        nodeName: node,
+        terminationGracePeriodSeconds,
+        // A node without kubelet is taken for lost after a minute; that must not end the test's Pods.
+        tolerations: [{ operator: "Exists" }],
+        securityContext: fsGroup === undefined ? {} : { fsGroup },
+        containers: [{ name: "app", image: "app" }],
+        volumes: (wish.claims ?? []).map((claimName, index) => ({
+          name: `volume-${index}`,
+          persistentVolumeClaim: { claimName },
+        })),
+      },
+    } as { metadata: { name: string } });
+  }
+
+  /** What kubelet would report. */
+  async phase({ metadata }: Pick<Pod, "metadata">, phase: string, more: object = {}): Promise<void> {
+    const body = { status: { phase, ...more } };
+    await this.patch(`${podPath(metadata)}/status`, body);
+  }
+
+  /** With 0 seconds the object is gone when this returns, as after kubelet's last word or `--force`. */
+  async deletePod({ metadata }: Pick<Pod, "metadata">, gracePeriodSeconds = 0): Promise<void> {
+    const body = { gracePeriodSeconds, preconditions: { uid: metadata.uid } };
+    await this.#transport.json(this.call, { method: "DELETE", path: podPath(metadata), body });
+  }
+
+  async patch(path: string, body: object): Promise<void> {
+    const contentType = "application/merge-patch+json";
+    await this.#transport.json(this.call, { method: "PATCH", path, body, contentType });
+  }
+
+  /** Those of the stage's volumes. */
+  async attachments(): Promise<readonly MountpointS3PodAttachment[]> {
+    const all = await this.client.list(this.call, kinds.attachments);
+    return all.filter(({ spec }) => spec.persistentVolumeName.startsWith(this.name));
+  }
+
+  async served(): Promise<Served> {
+    return Object.assign({}, ...(await this.attachments()).map(servedBy)) as Served;
+  }
+
+  /** Every Pod in the namespace of Mountpoint Pods. */
+  async mountpointPods(): Promise<readonly Pod[]> {
+    return await this.client.list(this.call, kinds.pods, { namespace: this.mountpointNamespace });
+  }
+
+  async mountpointPod(name: string): Promise<Pod | undefined> {
+    return await this.client.get(this.call, kinds.pods, { namespace: this.mountpointNamespace, name });
+  }
+
+  /** Messages of the events about a Pod. */
+  async events({ metadata }: Pick<Pod, "metadata">): Promise<readonly CoreEvent[]> {
+    const { namespace, uid } = metadata;
+    return await this.client.list(this.call, kinds.events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
+  }
+
+  /** Namespaces go in their own time: it takes the namespace controller five seconds, and nobody uses their names again. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const namespace of [this.name, this.mountpointNamespace]) {
+      await this.#delete(`/api/v1/namespaces/${namespace}/pods`);
+      await this.#delete(`/api/v1/namespaces/${namespace}`);
+    }
+    for (const node of [this.node, this.otherNode]) {
+      await this.#delete(`/apis/s3.csi.scality.com/v2/mountpoints3podattachments?fieldSelector=spec.nodeName%3D${node}`);
+      await this.#delete(`/api/v1/nodes/${node}`);
+    }
+    for (const name of this.#volumes) await this.#delete(`/api/v1/persistentvolumes/${name}`);
+    this.client[Symbol.dispose]();
+    this.#transport[Symbol.dispose]();
+  }
+
+  async #addNode(name: string): Promise<void> {
+    await this.#create("nodes", { name, labels: { "kubernetes.io/os": "linux" } });
+    // The scheduler places nothing where there is no room.
+    const room = { pods: "1000", cpu: "100", memory: "100Gi" };
+    await this.patch(`/api/v1/nodes/${name}/status`, { status: { capacity: room, allocatable: room } });
+  }
+
+  async #create(plural: string, metadata: object): Promise<void> {
+    await this.#transport.json(this.call, { method: "POST", path: `/api/v1/${plural}`, body: { metadata } });
+  }
+
+  async #delete(path: string): Promise<void> {
+    await this.#transport.json(this.call, { method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
+  }
+}
+
+export function servedBy({ spec }: MountpointS3PodAttachment): Served {
+  const lists = Object.entries(spec.mountpointS3PodAttachments);
+  return Object.fromEntries(lists.map(([name, served]) => [name, served.map((entry) => entry.workloadPodUID)]));
+}
+
+export function isMarked({ metadata }: Pick<Pod, "metadata">): boolean {
+  return metadata.annotations?.[annotations.needsUnmount] === "true";
+}
+
+function podPath({ namespace, name }: Pod["metadata"]): string {
+  return `/api/v1/namespaces/${namespace}/pods/${name}`;
+}
