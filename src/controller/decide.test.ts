@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PodUid } from "../core/names.ts";
 import type { Workload } from "../core/workload.ts";
 import { decide, type Observed } from "./decide.ts";
-import { attachment, mp, now, pod, seen, told, volume, w1, w2, workload } from "./situation.fixture.ts";
+import { attachment, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
@@ -84,6 +84,7 @@ describe("a workload that is to be mounted", () => {
     ["it uses other keys (SE-6)", { identity: "secret:shop/keys" }],
     ["2.x made it", { identity: undefined, volumeId: undefined }],
     ["an operator closed it", { noNewWorkload: true }],
+    ["it was made for a read-only volume of the same name", { readOnly: true }],
     ["it is to be unmounted", { needsUnmount: true }],
     ["it is being deleted", { terminating: true }],
   ] as const)("gets its own Mountpoint Pod in the same attachment where %s", ([, but]) => {
@@ -134,6 +135,24 @@ describe("a running workload without an attachment", () => {
         mountpointPods: [pod(mp(w1)), pod(mp(w2))],
       },
       ["attach w1#0: w1", "attach w2#0: w2"],
+    ],
+    [
+      "gets its line back in the attachment that lists its Mountpoint Pod for others",
+      {
+        workloads: [running(w1), running(w2)],
+        attachments: [attachment({ [mp(w1)]: [w2] }, { mountOptions: "before-the-edit" })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w2 w1"],
+    ],
+    [
+      "gets its line back in place of one that is of nobody",
+      {
+        workloads: [running(w1)],
+        attachments: [attachment({ [mp(w1)]: [w3] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w1"],
     ],
     ["is left alone where there is no Mountpoint Pod (v1)", { workloads: [running(w1)] }, []],
     [

@@ -154,15 +154,22 @@ class Draft {
     return workload.phase === "running" || !(pod.terminating || pod.needsUnmount);
   }
 
-  /** LC-9. One with an attachment is not given away: a workload of v1 may run beside those that use it. */
+  /**
+   * LC-9. Its own comes back even where others are listed on it. Another's is given only when nobody is: a workload of
+   * v1 may run beside those that use it.
+   */
   #restore(workload: Workload, meeting: Meeting): void {
-    const lost = this.#strays().filter((pod) => isAlive(pod) && !pod.needsUnmount);
-    const own = lost.find(({ createdFor }) => createdFor === workload.uid)?.name;
+    const because = "the attachment of a running workload was lost";
+    const usable = this.#observed.mountpointPods.filter((pod) => isAlive(pod) && !pod.needsUnmount);
+    const own = usable.find(({ createdFor }) => createdFor === workload.uid)?.name;
+    const listing = own && this.roster.entries().find((entry) => listedIn(entry).includes(own));
+    if (listing) return this.#assign(workload, own, { ...meeting, entry: listing }, because);
+    const lost = usable.filter(({ name }) => !this.roster.lists(name));
     const shared = meeting.entry && listedIn(meeting.entry).find((name) => this.#restored.has(name));
     const mountpointPod = own ?? shared ?? lost.find(({ phase }) => phase === "running")?.name;
     if (mountpointPod === undefined) return;
     this.#restored.add(mountpointPod);
-    this.#assign(workload, mountpointPod, meeting, "the attachment of a running workload was lost");
+    this.#assign(workload, mountpointPod, meeting, because);
   }
 
   #serve(workload: Workload, meeting: Meeting): void {

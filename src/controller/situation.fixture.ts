@@ -22,6 +22,7 @@ export const volume: S3Volume = {
   mountOptions: [],
   attributes: { bucket: "b", authenticationSource: "driver", serviceAccountName: undefined, region: undefined },
   identity: "driver",
+  readOnly: false,
 };
 
 const uids = ["w1", "w2", "w3"] as PodUid[];
@@ -50,6 +51,7 @@ export function pod(name: PodName, but: Partial<MountpointPod> = {}): Mountpoint
     terminating: false,
     needsUnmount: false,
     noNewWorkload: false,
+    readOnly: false,
     ...but,
   };
 }

@@ -74,6 +74,7 @@ it("reads back what we write", () => {
     terminating: false,
     needsUnmount: false,
     noNewWorkload: false,
+    readOnly: false,
   });
 });
 

@@ -21,6 +21,8 @@ export interface MountpointPod {
   readonly terminating: boolean;
   readonly needsUnmount: boolean;
   readonly noNewWorkload: boolean;
+  /** Of the volume: every target is read-only. */
+  readonly readOnly: boolean;
 }
 
 /** The fields of a Pod object that `mountpointPodFrom` looks at. */
@@ -67,6 +69,7 @@ export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | und
     terminating: metadata.deletionTimestamp !== undefined,
     needsUnmount: notes[annotations.needsUnmount] === "true",
     noNewWorkload: notes[annotations.noNewWorkload] === "true",
+    readOnly: notes[annotations.readOnly] === "true",
   };
 }
 
@@ -78,8 +81,14 @@ export function isAlive({ phase }: Pick<MountpointPod, "phase">): boolean {
 /** Whether a workload that comes now may be served by it (contract 1.5). */
 export function isOpen(pod: MountpointPod, volume: S3Volume, driverVersion: string): boolean {
   const staying = isAlive(pod) && !pod.terminating && !pod.needsUnmount;
-  const fitting = pod.volumeId === volume.volumeId && pod.identity === volume.identity;
-  return staying && fitting && !pod.noNewWorkload && pod.driverVersion === driverVersion;
+  const sameVolume = pod.volumeId === volume.volumeId && pod.readOnly === volume.readOnly;
+  return (
+    staying &&
+    sameVolume &&
+    pod.identity === volume.identity &&
+    !pod.noNewWorkload &&
+    pod.driverVersion === driverVersion
+  );
 }
 
 function isName(name: string): name is PodName {

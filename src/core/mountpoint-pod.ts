@@ -50,6 +50,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         [annotations.volumeName]: volume.name,
         [annotations.volumeId]: volume.volumeId,
         [annotations.identity]: volume.identity,
+        ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
         // Without it the autoscaler keeps a node whose only Pods are ours.
         "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
       },

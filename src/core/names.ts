@@ -35,6 +35,7 @@ export const annotations = {
   volumeName: `${driverName}/volume-name`,
   volumeId: `${driverName}/volume-id`,
   identity: `${driverName}/authentication-source`,
+  readOnly: `${driverName}/read-only`,
 } as const;
 
 /** Device of our FUSE mounts in mountinfo. */

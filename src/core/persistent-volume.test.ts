@@ -22,6 +22,15 @@ it.for([
   expect(s3VolumeFrom({ metadata, spec })).toBeUndefined();
 });
 
+it.for([
+  [true, true],
+  [false, false],
+  [undefined, false],
+] as const)("with readOnly %s is read-only: %s", ([readOnly, expected]) => {
+  const given = readOnly === undefined ? csi : { ...csi, readOnly };
+  expect(s3VolumeFrom({ metadata, spec: { csi: given } })?.readOnly).toBe(expected);
+});
+
 it("refuses a volume of ours without a bucket", () => {
   expect(() => s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes: {} } } })).toThrow(DriverError);
 });

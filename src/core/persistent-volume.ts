@@ -9,6 +9,8 @@ export interface S3Volume {
   readonly attributes: VolumeAttributes;
   /** Whose keys a mount of this volume uses; workloads share a Mountpoint Pod only under the same identity (SE-6). */
   readonly identity: string;
+  /** Nobody may write, whatever the Pod says. kubelet does not tell the node plugin, so the Mountpoint Pod carries it. */
+  readonly readOnly: boolean;
 }
 
 /** The fields of a PersistentVolume object that `s3VolumeFrom` looks at. */
@@ -19,6 +21,7 @@ export interface PersistentVolume {
     readonly csi?: {
       readonly driver: string;
       readonly volumeHandle: string;
+      readonly readOnly?: boolean;
       readonly volumeAttributes?: Readonly<Record<string, string>>;
       readonly nodePublishSecretRef?: { readonly name?: string; readonly namespace?: string };
     };
@@ -40,5 +43,6 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     mountOptions: spec.mountOptions ?? [],
     attributes,
     identity: ownKeys ? `secret:${secret.namespace}/${secret.name}` : "driver",
+    readOnly: csi.readOnly ?? false,
   };
 }

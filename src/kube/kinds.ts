@@ -102,6 +102,7 @@ export interface PersistentVolume extends KubeObject {
     readonly csi?: {
       readonly driver: string;
       readonly volumeHandle: string;
+      readonly readOnly?: boolean;
       readonly volumeAttributes?: Readonly<Record<string, string>>;
       readonly nodePublishSecretRef?: { readonly name?: string; readonly namespace?: string };
     };

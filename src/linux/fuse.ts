@@ -37,9 +37,23 @@ export function bind(source: string, target: string): void {
   syscall("mount", source, target, undefined, MS_BIND);
 }
 
-/** Makes one bind read-only; other binds of the same source stay as they are. A remount drops the flags it omits. */
-export function remountReadOnly(target: string): void {
-  syscall("mount", undefined, target, undefined, MS_REMOUNT | MS_BIND | MS_RDONLY | ourFlags);
+/** A directory that every system has for mounts that last a moment. */
+const stagingDir = "/mnt";
+
+/**
+ * Shows the source at `target` read-only; other binds of the same source stay as they are.
+ *
+ * A remount of the target would not do: mounts propagate to the host, their flags do not, so the host's copy, from which
+ * containers get theirs, would stay writable. A copy takes the flags along that are there when it is made. So the bind
+ * is made read-only where nobody looks, and what appears at the target was never writable. A remount drops the flags it
+ * omits.
+ */
+export function bindReadOnly(source: string, target: string): void {
+  using undo = new DisposableStack();
+  bind(source, stagingDir);
+  undo.defer(() => unmount(stagingDir));
+  syscall("mount", undefined, stagingDir, undefined, MS_REMOUNT | MS_BIND | MS_RDONLY | ourFlags);
+  bind(stagingDir, target);
 }
 
 /**

@@ -20,13 +20,13 @@ export function bindTarget(kernel: Kernel, { source, target, readOnly }: Bind): 
   if (served === undefined || !isOurs(served)) throw vanished(source);
   if (mountAt(mounts, target) === undefined) kernel.makeDirectory(target);
 
-  kernel.bind(source, target);
+  if (readOnly) kernel.bindReadOnly(source, target);
+  else kernel.bind(source, target);
   undo.defer(() => kernel.unmount(target));
-  if (readOnly) kernel.remountReadOnly(target);
 
   const bound = mountAt(kernel.mounts(), target);
   if (bound === undefined || !isOurs(bound) || bound.minor !== served.minor) throw vanished(source);
-  if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} did not become read-only`);
+  if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
   undo.move();
 }
 

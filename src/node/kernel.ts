@@ -1,7 +1,7 @@
 /** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang. */
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { Descriptor } from "../linux/descriptor.ts";
-import { bind, mountFuse, openFuse, remountReadOnly, unmount } from "../linux/fuse.ts";
+import { bind, bindReadOnly, mountFuse, openFuse, unmount } from "../linux/fuse.ts";
 import { type Mount, readMounts } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
@@ -14,7 +14,7 @@ export interface Kernel {
   openFuse(): Descriptor;
   mountFuse(device: Descriptor, source: string): void;
   bind(source: string, target: string): void;
-  remountReadOnly(target: string): void;
+  bindReadOnly(source: string, target: string): void;
   /** Takes off the top mount; false if there is none. */
   unmount(path: string): boolean;
   /** With all its parents. Not for a place that is a mount: that would ask its server. */
@@ -33,7 +33,7 @@ export function thisKernel(): Kernel {
     openFuse,
     mountFuse,
     bind,
-    remountReadOnly,
+    bindReadOnly,
     unmount,
     makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),
     removeDirectory: (path) => unlessMissing(() => (rmdirSync(path), true)) ?? false,

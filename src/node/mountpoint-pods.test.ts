@@ -19,7 +19,14 @@ const attributes = {
   serviceAccountName: undefined,
   region: undefined,
 } as const;
-const volume = { name: "pv" as PvName, volumeId: "v" as VolumeId, mountOptions: [], attributes, identity: "driver" };
+const volume = {
+  name: "pv" as PvName,
+  volumeId: "v" as VolumeId,
+  mountOptions: [],
+  attributes,
+  identity: "driver",
+  readOnly: false,
+};
 
 function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {
   const purpose = { volume, workload: "uid" as PodUid, node: "node-1" as NodeName, generation: 0 };

@@ -9,7 +9,7 @@ it.for([
   { target: "serving", isReadOnly: false, wantsReadOnly: false, plan: "keep" },
   { target: "serving", isReadOnly: true, wantsReadOnly: true, plan: "keep" },
   { target: "serving", isReadOnly: true, wantsReadOnly: false, plan: "keep" },
-  { target: "serving", isReadOnly: false, wantsReadOnly: true, plan: "makeReadOnly" },
+  { target: "serving", isReadOnly: false, wantsReadOnly: true, plan: "bind" },
 ] as const)("target $target, read-only $isReadOnly, wanted $wantsReadOnly → $plan", ({ plan, ...seen }) => {
   expect(planTarget(seen).do).toBe(plan);
 });

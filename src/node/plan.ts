@@ -13,7 +13,7 @@ export interface TargetSeen {
 }
 
 export interface TargetPlan {
-  readonly do: "keep" | "makeReadOnly" | "bind" | "giveUp";
+  readonly do: "keep" | "bind" | "giveUp";
   readonly because: string;
 }
 
@@ -30,9 +30,9 @@ export function planTarget({ target, isReadOnly, wantsReadOnly }: TargetSeen): T
     case "hung":
       return { do: "giveUp", because: "mount-s3 does not answer" };
     case "serving":
-      // A predecessor may have died between the bind and its remount.
+      // 2.x left it so. Nothing changes for containers that run, but the next one gets what is on top.
       return wantsReadOnly && !isReadOnly
-        ? { do: "makeReadOnly", because: "the target is writable and must not be" }
+        ? { do: "bind", because: "the target is writable and must not be" }
         : { do: "keep", because: "the target is published" };
     default:
       return target satisfies never;

@@ -43,10 +43,13 @@ it("leaves no trace when the Mountpoint Pod refuses the request", async () => {
   expect(node.traces).toEqual(nothing);
 });
 
-it.for(["bind", "remountReadOnly"] as const)("leaves the target unmounted when %s fails", async (step) => {
+it.for([
+  { step: "bind", readOnly: false },
+  { step: "bindReadOnly", readOnly: true },
+] as const)("leaves the target unmounted when $step fails", async ({ step, readOnly }) => {
   node.knows(podOf(), workload);
   node.kernel.faults.set(step, "EPERM");
-  await expect(publishOne(intentOf(workload, { readOnly: true }))).rejects.toThrow('Could not mount "photos"');
+  await expect(publishOne(intentOf(workload, { readOnly }))).rejects.toThrow('Could not mount "photos"');
   expect(node.traces.mounts).toEqual([source]);
 });
 

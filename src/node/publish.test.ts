@@ -31,6 +31,13 @@ afterEach(() => {
 const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
 const nothing = { mounts: [], devices: 0, openConnections: 0 };
 
+it("publishes a volume that is read-only itself as such, although kubelet does not say so", async () => {
+  node.knows(podOf({ readOnly: true }), workload);
+  await publishOne();
+  expect(node.kernel.at(target)).toMatchObject({ device: "mountpoint-s3", readOnly: true });
+  expect(node.kernel.at(source)).toMatchObject({ readOnly: false });
+});
+
 it("shows the device of the source at the target, and keeps the connection that tells of death", async () => {
   node.knows(podOf(), workload);
   await publishOne();

@@ -48,9 +48,6 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
   switch (plan.do) {
     case "keep":
       return refresh(node, intent, mount);
-    case "makeReadOnly":
-      kernel.remountReadOnly(target);
-      return refresh(node, intent, mount);
     case "giveUp":
       throw new DriverError("notReady", plan.because, hintAbout(node, mount));
     case "bind":
@@ -99,12 +96,9 @@ async function connectWorkload(
   // From here on nobody unmounts the source under our hands.
   using _publishing = node.sources.publishing(name);
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
-  bindTarget(node.kernel, {
-    source: sourcePath(node.config.kubeletDir, name),
-    target: intent.target,
-    readOnly: args.readOnly,
-  });
-  call.log.info("published", { mountpointPod: name, readOnly: args.readOnly });
+  const readOnly = args.readOnly || (await node.mountpointPods.known(call, name)).readOnly;
+  bindTarget(node.kernel, { source: sourcePath(node.config.kubeletDir, name), target: intent.target, readOnly });
+  call.log.info("published", { mountpointPod: name, readOnly });
 }
 
 /** Ends when the source serves with the keys of today. */

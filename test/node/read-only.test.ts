@@ -48,7 +48,10 @@ it("DS-1 a reader and a writer share one Mountpoint Pod, and only the reader is 
   expect(Object.values(attachment?.spec.mountpointS3PodAttachments ?? {}).map((served) => served.length)).toEqual([2]);
 
   await expectReadOnly(reader);
-  await cluster.exec(writer, "echo new > /data/new.txt && mkdir /data/dir && rm /data/there.txt");
+  await cluster.exec(
+    writer,
+    "echo old > /data/old.txt && rm /data/old.txt && echo new > /data/new.txt && mkdir /data/dir",
+  );
   expect(await cluster.exec(reader, "cat /data/new.txt")).toBe("new\n");
   await expectReadOnly(reader);
 });

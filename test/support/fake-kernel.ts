@@ -88,11 +88,11 @@ export class FakeKernel implements Kernel {
     this.#mount(target, this.at(source) ?? this.disk);
   }
 
-  remountReadOnly(target: string): void {
-    this.#fault("remountReadOnly");
+  bindReadOnly(source: string, target: string): void {
+    this.#fault("bindReadOnly");
+    this.bind(source, target);
     const top = this.at(target);
-    if (top === undefined) throw errno("EINVAL");
-    this.table = this.table.map((mount) => (mount.id === top.id ? { ...mount, readOnly: true } : mount));
+    this.table = this.table.map((mount) => (mount.id === top?.id ? { ...mount, readOnly: true } : mount));
   }
 
   unmount(path: string): boolean {

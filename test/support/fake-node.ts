@@ -85,6 +85,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     terminating: false,
     needsUnmount: false,
     noNewWorkload: false,
+    readOnly: false,
     isOld: false,
     explanation: "",
     waiting: undefined,

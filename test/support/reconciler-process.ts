@@ -19,6 +19,7 @@ export interface ReconcilerOptions {
 export class ReconcilerProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #lines: string[] = [];
+  readonly #waiting = new Set<() => void>();
   readonly #exit: Promise<number | undefined>;
 
   private constructor(args: readonly string[]) {
@@ -26,7 +27,10 @@ export class ReconcilerProcess implements AsyncDisposable {
     const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "ignore", "pipe"], env: {} });
     this.#child = child;
     this.#exit = once(child, "exit").then(([code]) => code ?? undefined);
-    createInterface({ input: child.stderr }).on("line", (line) => this.#lines.push(line));
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      this.#lines.push(line);
+      for (const look of this.#waiting) look();
+    });
     onTestFailed(() => void process.stderr.write(`${this.log}\n`));
   }
 
@@ -48,15 +52,15 @@ export class ReconcilerProcess implements AsyncDisposable {
 
   /** Until the log has a line with this text. */
   async said(text: string): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setInterval(() => this.log.includes(text) && resolve(), 20);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const look = () => void (this.log.includes(text) && resolve());
+    this.#waiting.add(look);
+    look();
+    void this.#exit.then((code) => reject(new Error(`the reconciler ended (${code}) before "${text}":\n${this.log}`)));
     try {
-      const end = this.#exit.then((code) => {
-        throw new Error(`the reconciler ended with ${code}, before it said "${text}":\n${this.log}`);
-      });
-      await Promise.race([promise, end]);
+      await promise;
     } finally {
-      clearInterval(timer);
+      this.#waiting.delete(look);
     }
   }
 

@@ -1,7 +1,8 @@
 /** A cluster whose nodes exist on paper only: the test says what kubelet would say, so every moment can be held still. */
 import { randomBytes } from "node:crypto";
+import { vi } from "vitest";
 import { checkout } from "../../lab/images.ts";
-import { annotations } from "../../src/core/names.ts";
+import { annotations, mountpointPodName, type PodUid, type PvName } from "../../src/core/names.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { type CoreEvent, kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
@@ -9,6 +10,9 @@ import { Transport } from "../../src/kube/transport.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { type Cluster, claimManifest, persistentVolumeManifest, type VolumeWish } from "./cluster.ts";
+
+/** How patiently a test waits for what the reconciler does within milliseconds. */
+export const long = { timeout: 60_000, interval: 50 } as const;
 
 /** Installs the attachments' kind as the documentation says; there already, nothing changes. */
 export async function installAttachmentKind(cluster: Cluster): Promise<void> {
@@ -28,6 +32,13 @@ export interface WorkloadWish {
   readonly fsGroup?: number;
   readonly namespace?: string;
   readonly terminationGracePeriodSeconds?: number;
+  /** By a scheduling gate; once that is removed, the real scheduler chooses a node. */
+  readonly held?: boolean;
+}
+
+export interface Running {
+  readonly workload: Pod;
+  readonly mountpointPod: Pod;
 }
 
 /** Mountpoint Pod → UIDs of the workloads it serves. */
@@ -79,13 +90,13 @@ export class Stage implements AsyncDisposable {
     await this.client.create(this.call, kinds.persistentVolumeClaims, claimManifest({ namespace, name }));
   }
 
-  /** A Pod as it is once the scheduler has chosen its node. */
+  /** A Pod as it is once the scheduler has chosen its node, unless it is held back. */
   async workload(name: string, wish: WorkloadWish = {}): Promise<Pod> {
     const { namespace = this.name, node = this.node, fsGroup, terminationGracePeriodSeconds = 0 } = wish;
     return await this.client.create(this.call, kinds.pods, {
       metadata: { name, namespace },
       spec: {
-        nodeName: node,
+        ...(wish.held ? { schedulingGates: [{ name: "example.com/held" }] } : { nodeName: node }),
         terminationGracePeriodSeconds,
         // A node without kubelet is taken for lost after a minute; that must not end the test's Pods.
         tolerations: [{ operator: "Exists" }],
@@ -97,6 +108,19 @@ export class Stage implements AsyncDisposable {
         })),
       },
     } as { metadata: { name: string } });
+  }
+
+  /** A workload with one volume, served by a Mountpoint Pod of its own, both started. */
+  async running(name: string, claim: string, wish: Omit<WorkloadWish, "claims"> = {}): Promise<Running> {
+    const workload = await this.workload(name, { ...wish, claims: [claim] });
+    const served = mountpointPodOf(workload, claim);
+    await vi.waitFor(async () => {
+      if ((await this.served())[served] === undefined) throw new Error(`${served} does not serve ${name}`);
+    }, long);
+    const mountpointPod = (await this.mountpointPod(served)) as Pod;
+    await this.phase(mountpointPod, "Running");
+    await this.phase(workload, "Running");
+    return { workload, mountpointPod };
   }
 
   /** What kubelet would report. */
@@ -148,7 +172,9 @@ export class Stage implements AsyncDisposable {
       await this.#delete(`/api/v1/namespaces/${namespace}`);
     }
     for (const node of [this.node, this.otherNode]) {
-      await this.#delete(`/apis/s3.csi.scality.com/v2/mountpoints3podattachments?fieldSelector=spec.nodeName%3D${node}`);
+      await this.#delete(
+        `/apis/s3.csi.scality.com/v2/mountpoints3podattachments?fieldSelector=spec.nodeName%3D${node}`,
+      );
       await this.#delete(`/api/v1/nodes/${node}`);
     }
     for (const name of this.#volumes) await this.#delete(`/api/v1/persistentvolumes/${name}`);
@@ -175,6 +201,11 @@ export class Stage implements AsyncDisposable {
 export function servedBy({ spec }: MountpointS3PodAttachment): Served {
   const lists = Object.entries(spec.mountpointS3PodAttachments);
   return Object.fromEntries(lists.map(([name, served]) => [name, served.map((entry) => entry.workloadPodUID)]));
+}
+
+/** The name that a workload's own Mountpoint Pod has. */
+export function mountpointPodOf({ metadata }: Pick<Pod, "metadata">, claim: string): string {
+  return mountpointPodName(metadata.uid as PodUid, claim as PvName);
 }
 
 export function isMarked({ metadata }: Pick<Pod, "metadata">): boolean {

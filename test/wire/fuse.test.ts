@@ -53,6 +53,14 @@ it("asks each of many hung mounts once, and neither event loop, file operations 
   });
 });
 
+it("makes a target read-only in the host's copy, too", async () => {
+  await expect(observe("propagated")).resolves.toEqual({
+    readOnly: [true, true],
+    errors: ["EROFS", "EROFS"],
+    ended: 0,
+  });
+});
+
 it("makes one target read-only while the others of the same source stay writable", async () => {
   await expect(observe("served")).resolves.toEqual({
     health: "serving",

@@ -1,0 +1,142 @@
+/** The reconciler against a real API server: from a workload that ends to the last trace of its mount. */
+import { beforeAll, expect, it } from "vitest";
+import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { openCluster } from "../support/cluster.ts";
+import { Journal } from "../support/journal.ts";
+import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { installAttachmentKind, isMarked, long, Stage } from "../support/stage.ts";
+
+const cluster = openCluster();
+
+beforeAll(() => installAttachmentKind(cluster));
+
+it.for<{ how: string; end: (stage: Stage, workload: Pod) => Promise<void> }>([
+  { how: "is deleted", end: (stage, workload) => stage.deletePod(workload) },
+  { how: "succeeds", end: (stage, workload) => stage.phase(workload, "Succeeded") },
+  { how: "fails", end: (stage, workload) => stage.phase(workload, "Failed") },
+])(
+  "the last workload $how: the Mountpoint Pod is marked, then forgotten, and deleted once it has ended",
+  async ({ end }) => {
+    await using stage = await Stage.open(cluster);
+    await using journal = await Journal.open(stage);
+    await using _ = await ReconcilerProcess.start(stage);
+    const { workload, mountpointPod } = await stage.running("app", await stage.volume());
+    const beginning = ["Mountpoint Pod made", "attachment lists 1"];
+
+    await end(stage, workload);
+
+    // The mark comes first: whatever happens between the two, nobody forgets a Pod that still mounts (DS-7).
+    const marked = [...beginning, "Mountpoint Pod marked", "attachment gone"];
+    await expect.poll(() => journal.story, long).toEqual(marked);
+    await stage.phase(mountpointPod, "Succeeded");
+    await expect.poll(() => journal.story, long).toEqual([...marked, "Mountpoint Pod gone"]);
+  },
+);
+
+it("a workload that leaves others behind takes only its own entry", async () => {
+  await using stage = await Stage.open(cluster);
+  await using journal = await Journal.open(stage);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const first = await stage.running("first", claim);
+  const second = await stage.workload("second", { claims: [claim] });
+  await expect.poll(async () => Object.values(await stage.served()).flat(), long).toHaveLength(2);
+
+  await stage.deletePod(first.workload);
+
+  const { name } = first.mountpointPod.metadata;
+  await expect.poll(() => stage.served(), long).toEqual({ [name]: [second.metadata.uid] });
+  const lists = ["attachment lists 1", "attachment lists 2", "attachment lists 1"];
+  expect(journal.story).toEqual(["Mountpoint Pod made", ...lists]);
+});
+
+it("a workload that is being deleted keeps its Mountpoint Pod while its containers may write, and others may come", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const { workload, mountpointPod } = await stage.running("app", claim, { terminationGracePeriodSeconds: 3600 });
+  await stage.deletePod(workload, 3600);
+  const { name } = mountpointPod.metadata;
+
+  const newcomer = await stage.workload("newcomer", { claims: [claim] });
+  await expect.poll(() => stage.served(), long).toEqual({ [name]: [workload.metadata.uid, newcomer.metadata.uid] });
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([false]);
+
+  await stage.deletePod(newcomer);
+  await stage.phase(workload, "Succeeded");
+  await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([true]);
+});
+
+it("a Mountpoint Pod that never started is deleted with its last workload", async () => {
+  await using stage = await Stage.open(cluster);
+  await using journal = await Journal.open(stage);
+  // A full node: the Pod stays as it was made. Nothing has been mounted, so nobody will unmount it.
+  await stage.patch(`/api/v1/nodes/${stage.node}/status`, { status: { allocatable: { pods: "0" } } });
+  await using _ = await ReconcilerProcess.start(stage);
+  const workload = await stage.workload("app", { claims: [await stage.volume()] });
+  await expect.poll(() => stage.served(), long).not.toEqual({});
+  await stage.deletePod(workload);
+  await expect
+    .poll(() => journal.story.slice(2), long)
+    .toEqual(["Mountpoint Pod marked", "attachment gone", "Mountpoint Pod gone"]);
+});
+
+it("LC-10 options edited under a running workload: it keeps its mount, and all is cleaned up at once when it ends", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume({ mountOptions: ["allow-delete"] });
+  const { workload, mountpointPod } = await stage.running("app", claim);
+  const options = { spec: { mountOptions: ["read-only", "prefix=other/"] } };
+  await stage.client.patch(stage.call, kinds.persistentVolumes, { name: claim }, options);
+  const newcomer = await stage.running("newcomer", claim);
+  expect(await stage.served()).toEqual({
+    [mountpointPod.metadata.name]: [workload.metadata.uid],
+    [newcomer.mountpointPod.metadata.name]: [newcomer.workload.metadata.uid],
+  });
+
+  await stage.deletePod(workload);
+
+  await expect.poll(async () => Object.values(await stage.served()), long).toEqual([[newcomer.workload.metadata.uid]]);
+  expect((await stage.attachments()).map(({ spec }) => spec.mountOptions)).toEqual(["read-only,prefix=other/"]);
+  expect(isMarked((await stage.mountpointPod(mountpointPod.metadata.name)) as Pod)).toBe(true);
+  await stage.phase(mountpointPod, "Succeeded");
+  await expect.poll(() => stage.mountpointPod(mountpointPod.metadata.name), long).toBeUndefined();
+});
+
+it("what ended while no reconciler ran is cleaned up when one starts", async () => {
+  await using stage = await Stage.open(cluster);
+  const claims = [await stage.volume(), await stage.volume()];
+  const reconciler = await ReconcilerProcess.start(stage);
+  await using _first = reconciler;
+  const [kept, gone] = [await stage.running("kept", claims[0] ?? ""), await stage.running("gone", claims[1] ?? "")];
+  expect(await reconciler.stop()).toBe(0);
+  await stage.deletePod(gone.workload);
+
+  await using _second = await ReconcilerProcess.start(stage);
+
+  await expect
+    .poll(() => stage.served(), long)
+    .toEqual({ [kept.mountpointPod.metadata.name]: [kept.workload.metadata.uid] });
+  expect(isMarked((await stage.mountpointPod(gone.mountpointPod.metadata.name)) as Pod)).toBe(true);
+  expect(isMarked((await stage.mountpointPod(kept.mountpointPod.metadata.name)) as Pod)).toBe(false);
+});
+
+it("a Mountpoint Pod that nothing refers to any more is found by the cleanup", async () => {
+  await using stage = await Stage.open(cluster);
+  const flags = ["--cleanup-interval-seconds=1", "--stale-threshold-seconds=1"];
+  const reconciler = await ReconcilerProcess.start(stage);
+  await using _first = reconciler;
+  const { workload, mountpointPod } = await stage.running("app", await stage.volume());
+  await reconciler.kill();
+  const [attachment] = await stage.attachments();
+  await stage.client.delete(stage.call, kinds.attachments, attachment?.metadata ?? { name: "" }, {
+    uid: attachment?.metadata.uid ?? "",
+  });
+  await stage.deletePod(workload);
+
+  await using second = await ReconcilerProcess.start(stage, { flags });
+
+  const marked = async () => (await stage.mountpointPods()).filter(isMarked).map(({ metadata }) => metadata.name);
+  await expect.poll(marked, long).toEqual([mountpointPod.metadata.name]);
+  await second.said("cleanup");
+});

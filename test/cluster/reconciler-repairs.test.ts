@@ -1,0 +1,147 @@
+/** The reconciler against a real API server: what dies, is lost or is changed by hand; and what is none of its business. */
+import { beforeAll, expect, it } from "vitest";
+import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
+import { openCluster } from "../support/cluster.ts";
+import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
+
+const cluster = openCluster();
+
+beforeAll(() => installAttachmentKind(cluster));
+
+it.for<{ how: string; end: (stage: Stage, pod: Pod) => Promise<void> }>([
+  { how: "fails", end: (stage, pod) => stage.phase(pod, "Failed") },
+  { how: "is evicted", end: (stage, pod) => stage.phase(pod, "Failed", { reason: "Evicted" }) },
+  { how: "succeeds unasked", end: (stage, pod) => stage.phase(pod, "Succeeded") },
+  { how: "is deleted by force", end: (stage, pod) => stage.deletePod(pod) },
+])("a Mountpoint Pod that $how while it serves gets a successor for all its workloads", async ({ end }) => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const { workload, mountpointPod } = await stage.running("first", claim);
+  const second = await stage.workload("second", { claims: [claim] });
+  await expect.poll(async () => Object.values(await stage.served()).flat(), long).toHaveLength(2);
+
+  await end(stage, mountpointPod);
+
+  const old = mountpointPod.metadata.name;
+  const uids = new Set([workload.metadata.uid, second.metadata.uid]);
+  const successors = async () =>
+    Object.entries(await stage.served()).map(([name, served]) => ({ isNew: name !== old, served: new Set(served) }));
+  await expect.poll(successors, long).toEqual([{ isNew: true, served: uids }]);
+  await expect
+    .poll(async () => (await stage.mountpointPods()).map(({ metadata }) => metadata.name), long)
+    .toEqual(Object.keys(await stage.served()));
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([false]);
+});
+
+it("a Mountpoint Pod that is being deleted gets no newcomer", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const { workload, mountpointPod } = await stage.running("first", claim);
+  await stage.deletePod(mountpointPod, 600);
+  const newcomer = await stage.workload("newcomer", { claims: [claim] });
+  await expect
+    .poll(() => stage.served(), long)
+    .toEqual({
+      [mountpointPod.metadata.name]: [workload.metadata.uid],
+      [mountpointPodOf(newcomer, claim)]: [newcomer.metadata.uid],
+    });
+});
+
+it("LC-9 an attachment deleted by hand comes back with all its workloads, and a workload of v1 is left alone", async () => {
+  await using stage = await Stage.open(cluster);
+  const [claim, claimOfV1] = [await stage.volume(), await stage.volume()];
+  const v1 = await stage.workload("v1", { claims: [claimOfV1] });
+  await stage.phase(v1, "Running"); // mounted before there was a reconciler
+  await using _ = await ReconcilerProcess.start(stage);
+  const { workload } = await stage.running("first", claim);
+  const second = await stage.workload("second", { claims: [claim] });
+  await stage.phase(second, "Running");
+  const served = { [mountpointPodOf(workload, claim)]: [workload.metadata.uid, second.metadata.uid] };
+  await expect.poll(() => stage.served(), long).toEqual(served);
+  const [lost] = await stage.attachments();
+
+  await cluster.kubectl("delete", "s3pa", lost?.metadata.name ?? "");
+
+  await expect.poll(() => stage.served(), long).toEqual(served);
+  const [restored] = await stage.attachments();
+  expect(restored?.metadata.uid).not.toBe(lost?.metadata.uid);
+  expect(keyOf(restored)).toEqual(keyOf(lost));
+  // A place is looked at as a whole: when its newcomer is served, the one of v1 has been passed over.
+  const newcomer = await stage.workload("newcomer", { claims: [claimOfV1] });
+  await expect
+    .poll(() => stage.served(), long)
+    .toEqual({ ...served, [mountpointPodOf(newcomer, claimOfV1)]: [newcomer.metadata.uid] });
+});
+
+it.for<{ change: string; make: (real: string, uid: string) => object }>([
+  { change: "a workload that does not exist", make: (real) => ({ [real]: [entry("x"), entry("y")] }) },
+  { change: "a Mountpoint Pod that does not exist", make: (real, uid) => ({ [real]: null, "mp-0": [entry(uid)] }) },
+  { change: "nothing", make: (real) => ({ [real]: null }) },
+])("an attachment made to list $change is put right", async ({ make }) => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const { workload, mountpointPod } = await stage.running("app", await stage.volume());
+  const [attachment] = await stage.attachments();
+  const { uid } = workload.metadata;
+  const spec = { mountpointS3PodAttachments: make(mountpointPod.metadata.name, uid) };
+  const ref = { name: attachment?.metadata.name ?? "" };
+  const changed = await stage.client.patch(stage.call, kinds.attachments, ref, { spec });
+  expect(changed.spec.mountpointS3PodAttachments).not.toEqual(attachment?.spec.mountpointS3PodAttachments);
+
+  await expect.poll(() => stage.served(), long).toEqual({ [mountpointPod.metadata.name]: [uid] });
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([false]);
+});
+
+it("SE-1 a Job in the namespace of Mountpoint Pods is served like any workload, and its Pod survives its success", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const namespace = stage.mountpointNamespace;
+  const claim = await stage.volume({ namespace });
+  await cluster.apply(job(stage, claim));
+  const ofJob = async () =>
+    (await stage.mountpointPods()).filter(({ metadata }) => metadata.name.startsWith("foreign-"));
+  await expect.poll(ofJob, long).toHaveLength(1);
+  const [pod] = (await ofJob()) as [Pod];
+  await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(pod, claim)]: [pod.metadata.uid] });
+
+  await stage.phase(pod, "Succeeded");
+
+  // The Mountpoint Pod is marked because of this success, so the reconciler has seen it.
+  const marked = async () => (await stage.mountpointPods()).filter(isMarked).map(({ metadata }) => metadata.name);
+  await expect.poll(marked, long).toEqual([mountpointPodOf(pod, claim)]);
+  await expect.poll(() => stage.served(), long).toEqual({});
+  await cluster.kubectl("wait", "--for=condition=Complete", "job/foreign", "-n", namespace, "--timeout=60s");
+  expect((await ofJob()).map(({ metadata }) => metadata.uid)).toEqual([pod.metadata.uid]);
+});
+
+function entry(workloadPodUID: string): object {
+  return { workloadPodUID, attachmentTime: "2026-01-15T10:30:00Z" };
+}
+
+function keyOf(attachment: MountpointS3PodAttachment | undefined): object {
+  const { mountpointS3PodAttachments: _, ...key } = attachment?.spec ?? ({} as MountpointS3PodAttachment["spec"]);
+  return key;
+}
+
+function job(stage: Stage, claimName: string): object {
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name: "foreign", namespace: stage.mountpointNamespace },
+    spec: {
+      template: {
+        spec: {
+          nodeName: stage.node,
+          restartPolicy: "Never",
+          terminationGracePeriodSeconds: 0,
+          tolerations: [{ operator: "Exists" }],
+          containers: [{ name: "app", image: "app" }],
+          volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
+        },
+      },
+    },
+  };
+}
