@@ -3,7 +3,7 @@
  * and a launcher for every command that manifests call. `COPY dist/<arch>/ /` installs it.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { printCredentials } from "../src/node/credentials/profile.ts";
@@ -53,22 +53,20 @@ const home = "/opt/s3-csi";
 /** As in TARGETARCH of a Dockerfile. */
 const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
 
-const programs = ["node", "controller", "reconciler", "mounter"] as const;
+const programs = ["node", "reconciler", "mounter"] as const;
 type Program = (typeof programs)[number];
 
-/** The commands that manifests and Mountpoint Pods call, each with the program that must exist for it. */
-const launchers: readonly { readonly command: string; readonly program: Program; readonly script: string }[] = [
+/** The commands that manifests and Mountpoint Pods call. */
+const launchers: readonly { readonly command: string; readonly script: string }[] = [
   {
     command: "scality-s3-csi-driver",
-    program: "node",
     script: [
       "export MALLOC_ARENA_MAX=1", // glibc otherwise keeps freed memory once per thread
-      `[ "$CSI_CONTROLLER_ONLY" != true ] || ${become("controller")}`,
       become("node", smallProcess),
     ].join("\n"),
   },
-  { command: "scality-csi-controller", program: "reconciler", script: become("reconciler") },
-  { command: "scality-s3-csi-mounter", program: "mounter", script: become("mounter") },
+  { command: "scality-csi-controller", script: become("reconciler") },
+  { command: "scality-s3-csi-mounter", script: become("mounter") },
 ];
 
 /** No shell stays behind, so signals reach the program. */
@@ -77,9 +75,8 @@ function become(program: Program, flags: readonly string[] = []): string {
 }
 
 async function makeDist(): Promise<void> {
-  const present = programs.filter((program) => existsSync(sourceOf(program)));
   rmSync(dist, { recursive: true, force: true });
-  await bundle(present.map(sourceOf), join(dist, home));
+  await bundle(programs.map(sourceOf), join(dist, home));
   buildNative();
   copyFileSync(join(root, "native/syscall.node"), join(dist, home, "syscall.node"));
   copyFileSync(join(root, "scripts/print-credentials.sh"), join(dist, printCredentials));
@@ -89,8 +86,7 @@ async function makeDist(): Promise<void> {
   execFileSync("strip", ["-o", join(dist, home, "node"), node]);
   // Not bin/: in the base image that is a link to usr/bin, and builders differ in how they copy a directory over a link.
   mkdirSync(join(dist, "usr/bin"), { recursive: true });
-  for (const { command, program, script } of launchers) {
-    if (!present.includes(program)) continue;
+  for (const { command, script } of launchers) {
     writeFileSync(join(dist, "usr/bin", command), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
 }

@@ -1,4 +1,8 @@
-/** `/healthz` over HTTP for kubelet's probes: what the liveness sidecar of 2.x did, without its 20 MB. */
+/**
+ * kubelet's probes over HTTP: what the liveness sidecar of 2.x did, without its 20 MB. `/healthz` tells whether the
+ * program can do its work now; `/livez` only that its event loop turns, because a restart mends nothing else: not an API
+ * server that is away, for one.
+ */
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,13 +24,15 @@ export async function serveHealth(call: Call, port: number, readiness: Readiness
   };
 }
 
+const alive = { ready: true } as const;
+
 function answerFrom(readiness: Readiness): RequestListener {
   return (request, response) => {
-    if (request.url !== "/healthz") {
+    const state = request.url === "/livez" ? alive : request.url === "/healthz" ? readiness() : undefined;
+    if (state === undefined) {
       response.writeHead(404).end();
       return;
     }
-    const state = readiness();
     response.writeHead(state.ready ? 200 : 503, { "content-type": "text/plain" });
     response.end(state.ready ? "ok" : state.because); // kubelet shows the text in the event of a failed probe
   };

@@ -157,9 +157,8 @@ describe("the chart as it comes", () => {
 
   it("probes every container, on a port of its own", () => {
     const ports = containersOf(chart).map((one) => {
-      const probe = { httpGet: { path: "/healthz", port: "healthz" } };
-      expect(one.livenessProbe).toMatchObject(probe);
-      expect(one.readinessProbe).toMatchObject(probe);
+      expect(one.livenessProbe).toMatchObject({ httpGet: { path: "/livez", port: "healthz" } });
+      expect(one.readinessProbe).toMatchObject({ httpGet: { path: "/healthz", port: "healthz" } });
       expect(one.args).toContain(`--health-port=${one.ports[0].containerPort}`);
       return one.ports[0].containerPort;
     });

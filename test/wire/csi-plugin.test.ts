@@ -96,6 +96,7 @@ it("answers both kinds of probe from the same readiness", async () => {
   state = { ready: false, because: "the API server has not answered for 60 s" };
   await expect(kubelet.probe({})).resolves.toEqual({ ready: false });
   await expect(fetched("/healthz")).resolves.toEqual({ code: 503, body: "the API server has not answered for 60 s" });
+  await expect(fetched("/livez")).resolves.toEqual({ code: 200, body: "ok" });
   await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
 });
 

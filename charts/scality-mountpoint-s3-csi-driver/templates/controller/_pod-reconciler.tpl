@@ -24,7 +24,7 @@
       containerPort: 9809
   livenessProbe:
     httpGet:
-      path: /healthz
+      path: /livez
       port: healthz
     initialDelaySeconds: 10
     periodSeconds: 10
