@@ -2,31 +2,25 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bench } from "./commands/bench.ts";
-import { build } from "./commands/build.ts";
-import { check } from "./commands/check.ts";
-import { down } from "./commands/down.ts";
-import { env, helm, kubectl, load, logs, shell } from "./commands/in-lab.ts";
-import { test } from "./commands/test.ts";
-import { up } from "./commands/up.ts";
 import { Problem } from "./problem.ts";
 
 /** Gives the exit code. */
 export type Command = (signal: AbortSignal, args: readonly string[]) => Promise<number>;
 
-const commands: Readonly<Record<string, Command>> = {
-  up,
-  down,
-  test,
-  check,
-  build,
-  bench,
-  kubectl,
-  helm,
-  logs,
-  shell,
-  env,
-  load,
+/** Loaded when asked for: `./dev kubectl` must not wait for what only `./dev up` needs. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  up: async () => (await import("./commands/up.ts")).up,
+  down: async () => (await import("./commands/down.ts")).down,
+  test: async () => (await import("./commands/test.ts")).test,
+  check: async () => (await import("./commands/check.ts")).check,
+  build: async () => (await import("./commands/build.ts")).build,
+  bench: async () => (await import("./commands/bench.ts")).bench,
+  kubectl: async () => (await import("./commands/in-lab.ts")).kubectl,
+  helm: async () => (await import("./commands/in-lab.ts")).helm,
+  logs: async () => (await import("./commands/in-lab.ts")).logs,
+  shell: async () => (await import("./commands/in-lab.ts")).shell,
+  env: async () => (await import("./commands/in-lab.ts")).env,
+  load: async () => (await import("./commands/in-lab.ts")).load,
 };
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -44,12 +38,13 @@ async function main([name = "help", ...args]: readonly string[]): Promise<number
     process.stdout.write(help());
     return 0;
   }
-  const command = commands[name];
-  if (command === undefined) {
+  const load = commands[name];
+  if (load === undefined) {
     process.stderr.write(`there is no "./dev ${name}"\n→ use one of: ${Object.keys(commands).join(", ")}\n`);
     return 2;
   }
   try {
+    const command = await load();
     return await command(stop.signal, args);
   } catch (error) {
     return explain(error);

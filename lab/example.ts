@@ -6,7 +6,7 @@ import { BucketAlreadyOwnedByYou, CreateBucketCommand, GetObjectCommand, PutObje
 import { checkout } from "./images.ts";
 import type { Lab } from "./lab.ts";
 import type { Progress } from "./progress.ts";
-import { s3Client } from "./s3.ts";
+import { s3Client } from "./s3-client.ts";
 
 const example = join(checkout, "examples", "static");
 const pod = "s3-static";

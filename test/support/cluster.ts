@@ -8,7 +8,7 @@ import {
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { Lab } from "../../lab/lab.ts";
-import { s3Client } from "../../lab/s3.ts";
+import { s3Client } from "../../lab/s3-client.ts";
 import type { KubeObject } from "../../src/kube/kinds.ts";
 
 /** The lab that `./dev test` or `./dev bench` opened for us. */
