@@ -39,11 +39,12 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
+  const kernel = thisKernel();
   const node: NodeParts = {
     config,
     driverVersion: version,
-    kernel: thisKernel(),
-    comm: commVolumes(config.kubeletDir),
+    kernel,
+    comm: commVolumes(config.kubeletDir, kernel),
     sources: new Sources(),
     inFlight: new InFlight(),
     unmounts,

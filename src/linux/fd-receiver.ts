@@ -4,7 +4,8 @@ import { DriverError } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
 import { Descriptor } from "./descriptor.ts";
 import type { Directory } from "./directory.ts";
-import { detachedSyscall, receiveDescriptors, syscall } from "./native.ts";
+import { receiveDescriptors, syscall } from "./native.ts";
+import { POLLIN, untilReady } from "./poll.ts";
 import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
 
 /**
@@ -76,17 +77,11 @@ export async function readToEnd(call: Call, connection: Descriptor, limitBytes: 
   throw new DriverError("invalid", `the message is longer than ${limitBytes} bytes`);
 }
 
-const POLLIN = 0x1;
-
-/** Waits on a thread of its own: Node's event loop offers no way to watch a descriptor without reading from it. */
 async function readable(call: Call, { fd }: Descriptor): Promise<void> {
   call.signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const stop = () => reject(call.signal.reason);
   call.signal.addEventListener("abort", stop, { once: true });
-  const question = Buffer.alloc(8);
-  question.writeInt32LE(fd, 0);
-  question.writeInt16LE(POLLIN, 4);
-  detachedSyscall("ppoll", question, 1, undefined, undefined, 0).then(resolve, reject);
+  untilReady(fd, POLLIN).then(resolve, reject);
   await promise.finally(() => call.signal.removeEventListener("abort", stop));
 }

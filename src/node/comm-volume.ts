@@ -1,14 +1,18 @@
 /** The node's end of the memory volume that it shares with a Mountpoint Pod: keys and wishes go in, failures come out. */
+import { type FSWatcher, watch } from "node:fs";
 import { comm, type PodUid } from "../core/names.ts";
 import { commDir } from "../core/target-path.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { Directory } from "../linux/directory.ts";
 import { connect } from "../linux/fd-sender.ts";
 import { isErrno } from "../runtime/errno.ts";
+import type { Kernel } from "./kernel.ts";
 
 export interface CommVolumes {
   /** undefined: kubelet has not set it up yet, or has removed it already. */
   open(mountpointPod: PodUid): CommVolume | undefined;
+  /** From now on, whenever kubelet sets the volume up or takes it away, and whenever a file in it comes or goes. */
+  subscribe(mountpointPod: PodUid, listener: () => void): Disposable;
 }
 
 export interface CommVolume extends Disposable {
@@ -28,8 +32,9 @@ export interface Connection extends Disposable {
   send(message: Uint8Array, device: Descriptor): void;
 }
 
-export function commVolumes(kubeletDir: string): CommVolumes {
+export function commVolumes(kubeletDir: string, kernel: Pick<Kernel, "onMountChange">): CommVolumes {
   return {
+    subscribe: (mountpointPod, listener) => changesIn(kernel, commDir(kubeletDir, mountpointPod), listener),
     open: (mountpointPod) => {
       using undo = new DisposableStack();
       const directory = unless(["ENOENT"], () => Directory.open(commDir(kubeletDir, mountpointPod)));
@@ -41,6 +46,37 @@ export function commVolumes(kubeletDir: string): CommVolumes {
       return commVolume(directory);
     },
   };
+}
+
+/**
+ * kubelet mounts the volume over a directory of the node's disk. inotify does not see that, and a watch on what lies
+ * below hears nothing of what happens above, so every change of the mount table makes a new one.
+ */
+function changesIn(kernel: Pick<Kernel, "onMountChange">, directory: string, listener: () => void): Disposable {
+  let files = watchFiles(directory, listener);
+  const table = kernel.onMountChange(() => {
+    files?.close();
+    files = watchFiles(directory, listener);
+    listener();
+  });
+  return {
+    [Symbol.dispose]: () => {
+      table[Symbol.dispose]();
+      files?.close();
+    },
+  };
+}
+
+/** undefined: the directory is not there, or there is no watch left for us; what the API tells must do then. */
+function watchFiles(directory: string, listener: () => void): FSWatcher | undefined {
+  try {
+    const files = watch(directory, { persistent: false }, listener);
+    files.on("error", () => undefined); // the directory went: the mount table tells that, too
+    return files;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOSPC", "EMFILE")) return undefined;
+    throw error;
+  }
 }
 
 const errorLimitBytes = 4096;

@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { bind, bindReadOnly, mountFuse, openFuse, unmount } from "../linux/fuse.ts";
+import { MountChanges } from "../linux/mount-changes.ts";
 import { type Mount, readMounts } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
@@ -9,6 +10,8 @@ import { isErrno } from "../runtime/errno.ts";
 
 export interface Kernel {
   mounts(): readonly Mount[];
+  /** From now on, whenever anything is mounted or unmounted where we see it. */
+  onMountChange(listener: () => void): Disposable;
   /** One question to the server of a mount; ends with "hung" at the limit. */
   probe(call: Call, mountPoint: string, limitMs: number): Promise<Health>;
   openFuse(): Descriptor;
@@ -27,8 +30,10 @@ export interface Kernel {
 
 export function thisKernel(): Kernel {
   const prober = new Prober();
+  const changes = new MountChanges();
   return {
     mounts: readMounts,
+    onMountChange: (listener) => changes.subscribe(listener),
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
     openFuse,
     mountFuse,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import type { PodName } from "../core/names.ts";
 import type { Call } from "../runtime/call.ts";
@@ -6,6 +5,7 @@ import type { CommVolume, Connection } from "./comm-volume.ts";
 import { mountS3Error } from "./mount-s3-error.ts";
 import { hopelessBecause, type LocalMountpointPod } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
+import { type Source, untilAnswer } from "./until-answer.ts";
 import { orMissing } from "./waiting.ts";
 
 /** A mounter that waits for its request. Whoever asked owns both. */
@@ -17,26 +17,24 @@ export interface Listening {
 
 type Needed = Pick<NodeParts, "comm" | "mountpointPods">;
 
-/**
- * No event tells of it: kubelet mounts the volume over a directory, which inotify does not see, and the API says that the
- * Pod runs up to a second later, when kubelet has looked at all containers. A look costs a few microseconds.
- */
-const lookEveryMs = 25;
-
 /** Connects to the mounter of a Mountpoint Pod as soon as it listens; ends early for a reason that will last. */
 export async function untilListening(call: Call, node: Needed, name: PodName): Promise<Listening> {
   const missing = () => timedOut(node, name);
   return await orMissing(call, missing, look(call, node, name));
 }
 
+/**
+ * Its volume tells at once. Waiting for the API to say that the Pod runs would take up to a second more, until kubelet
+ * has looked at all containers; what the API says is heard for the reasons that will last.
+ */
 async function look(call: Call, node: Needed, name: PodName): Promise<Listening> {
-  for (;;) {
-    call.signal.throwIfAborted();
-    const pod = node.mountpointPods.get(name);
-    const listening = pod && tryConnect(node, pod);
-    if (listening !== undefined) return listening;
-    await sleep(lookEveryMs, undefined, { signal: call.signal });
-  }
+  const { uid } = await node.mountpointPods.known(call, name);
+  const volume: Source = (wake) => node.comm.subscribe(uid, wake);
+  const pod: Source = (wake) => node.mountpointPods.subscribe(name, wake);
+  return await untilAnswer(call, [volume, pod], () => {
+    const known = node.mountpointPods.get(name);
+    return known && tryConnect(node, known);
+  });
 }
 
 function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): Listening | undefined {

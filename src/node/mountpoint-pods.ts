@@ -63,6 +63,14 @@ export class MountpointPods {
     return this.store.get(this.#key(name));
   }
 
+  /** From now on, whenever something about it changes. */
+  subscribe(name: PodName, listener: () => void): Disposable {
+    const wanted = this.#key(name);
+    return this.store.subscribe(({ key }) => {
+      if (key === wanted) listener();
+    });
+  }
+
   /** Waits until it is known here, that is: exists, and the scheduler has put it on this node. */
   async known(call: Call, name: PodName): Promise<LocalMountpointPod> {
     const missing = () =>

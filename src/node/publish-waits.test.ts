@@ -25,6 +25,32 @@ afterEach(() => {
 
 const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
 
+it("connects as soon as the mounter listens, without waiting for anything else", async () => {
+  node.knows(podOf({ phase: "pending" }), workload);
+  node.listens = false;
+  const publishing = publishOne();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(node.requests).toEqual([]);
+  node.startsListening();
+  await publishing;
+  expect(node.requests).toHaveLength(1);
+});
+
+it("ends at once when the API says that the Mountpoint Pod will not come", async () => {
+  node.knows(podOf({ phase: "pending" }), workload);
+  node.listens = false;
+  const publishing = publishOne();
+  setTimeout(() => node.put(podOf({ phase: "failed" })), 1);
+  await Promise.all([expect(publishing).rejects.toMatchObject({ kind: "notReady" }), vi.advanceTimersByTimeAsync(1)]);
+});
+
+it("has the source looked at again when it ends: somebody may have wanted to unmount it meanwhile", async () => {
+  node.knows(podOf(), workload);
+  node.sendFault = new Error("broken pipe");
+  await expect(publishOne()).rejects.toThrow("Could not mount");
+  await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
+});
+
 it("leaves a slow start alone when time is up, and the next call finds it", async () => {
   node.knows(podOf(), workload);
   node.behaviour = hangs;

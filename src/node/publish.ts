@@ -93,6 +93,8 @@ async function connectWorkload(
   args: MountArguments,
 ): Promise<void> {
   const name = await node.attachments.assigned(call, intent);
+  // Whoever wanted to unmount the source meanwhile looks again, also when nothing came of it.
+  using _after = { [Symbol.dispose]: () => node.unmounts.add(name) };
   // From here on nobody unmounts the source under our hands.
   using _publishing = node.sources.publishing(name);
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));

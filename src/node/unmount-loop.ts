@@ -2,19 +2,15 @@
 import type { PodName } from "../core/names.ts";
 import { sourcePath, sourcesDir } from "../core/target-path.ts";
 import { runController } from "../kube/run-controller.ts";
-import type { Outcome } from "../kube/work-queue.ts";
 import { mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { removeSource } from "./mount-source.ts";
 import { bindsOf } from "./mount-table.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
-import { planUnmount } from "./plan.ts";
+import { planUnmount, type UnmountPlan } from "./plan.ts";
 
 const workers = 4;
-
-/** Unpublishing brings a source back at once; this is for binds that others make and remove, which nobody tells us of. */
-const lookAgainMs = 2000;
 
 /** Ends with the call. Nothing happens before every Mountpoint Pod of the node is known: "gone" would mean nothing. */
 export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void> {
@@ -24,12 +20,20 @@ export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void
     const name = after?.name ?? before?.name;
     if (name !== undefined) unmounts.add(name);
   });
+  const stillUsed = new Set<PodName>();
+  using _mounts = node.kernel.onMountChange(() => {
+    for (const name of stillUsed) unmounts.add(name);
+  });
   for (const { name } of mountpointPods.store.values()) unmounts.add(name);
   for (const name of leftSources(node)) unmounts.add(name);
   await runController(call, {
     queue: unmounts,
     workers,
-    reconcile: async (attempt, name) => endIfUnneeded(attempt, node, name),
+    reconcile: async (attempt, name) => {
+      if (endIfUnneeded(attempt, node, name) === "later") stillUsed.add(name);
+      else stillUsed.delete(name);
+      return { kind: "done" };
+    },
   });
 }
 
@@ -39,7 +43,7 @@ function leftSources({ config, kernel }: NodeParts): readonly PodName[] {
 }
 
 /** Synchronous from the look to the last step, so that no publish comes in between. */
-function endIfUnneeded(call: Call, node: NodeParts, name: PodName): Outcome {
+function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan["do"] {
   const { kubeletDir } = node.config;
   const pod = node.mountpointPods.get(name);
   const mounts = node.kernel.mounts();
@@ -51,16 +55,18 @@ function endIfUnneeded(call: Call, node: NodeParts, name: PodName): Outcome {
   });
   switch (plan.do) {
     case "leave":
-      return { kind: "done" };
+      break;
     case "later":
-      return { kind: "again", afterMs: lookAgainMs, because: plan.because };
+      call.log.debug("source not unmounted yet", { mountpointPod: name, because: plan.because });
+      break;
     case "unmount":
       if (pod !== undefined) askToExit(node, pod);
       if (removeSource(node, name)) call.log.info("source unmounted", { mountpointPod: name, because: plan.because });
-      return { kind: "done" };
+      break;
     default:
       return plan.do satisfies never;
   }
+  return plan.do;
 }
 
 function stateOf(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {

@@ -22,6 +22,7 @@ export class FakeKernel implements Kernel {
   readonly #servers = new Map<number, Server>();
   readonly #devices = new Map<Descriptor, number>();
   readonly #waiting = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
   #nextId = 100;
   #nextMinor = 45;
 
@@ -88,6 +89,11 @@ export class FakeKernel implements Kernel {
     this.#mount(target, this.at(source) ?? this.disk);
   }
 
+  onMountChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+  }
+
   bindReadOnly(source: string, target: string): void {
     this.#fault("bindReadOnly");
     this.bind(source, target);
@@ -99,6 +105,7 @@ export class FakeKernel implements Kernel {
     this.#fault("unmount");
     const top = this.at(path);
     this.table = this.table.filter((mount) => mount !== top);
+    this.#changed();
     return top !== undefined;
   }
 
@@ -127,6 +134,12 @@ export class FakeKernel implements Kernel {
     const parentId = this.at(mountPoint)?.id ?? 1;
     const id = this.#nextId++;
     this.table = [...this.table, { id, parentId, minor, mountPoint, readOnly: false, fsType, device }];
+    this.#changed();
+  }
+
+  /** The kernel tells afterwards, never in the middle of a call. */
+  #changed(): void {
+    for (const listener of this.#listeners) queueMicrotask(listener);
   }
 
   #fault(name: keyof Kernel): void {

@@ -120,6 +120,7 @@ export class FakeNode implements Disposable {
   sendFault: Error | undefined;
   hangUp: () => void = () => undefined;
   #version = 0;
+  readonly #listeners = new Set<() => void>();
 
   constructor({ driverKeys }: { readonly driverKeys: Keys | undefined } = { driverKeys: keysOf("driver") }) {
     this.parts = {
@@ -127,7 +128,13 @@ export class FakeNode implements Disposable {
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",
       kernel: this.kernel,
-      comm: { open: () => (this.volumeExists ? this.#commVolume() : undefined) },
+      comm: {
+        open: () => (this.volumeExists ? this.#commVolume() : undefined),
+        subscribe: (_pod, listener) => {
+          this.#listeners.add(listener);
+          return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+        },
+      },
       attachments: new Attachments("ask the controller"),
       mountpointPods: new MountpointPods(namespace),
       driverKeys: fixedKeys(driverKeys),
@@ -144,6 +151,12 @@ export class FakeNode implements Disposable {
     this.parts.attachments.store.complete();
     this.parts.mountpointPods.store.complete();
     return this;
+  }
+
+  /** The mounter listens from now on, and the volume tells of it. */
+  startsListening(): void {
+    this.listens = true;
+    for (const listener of this.#listeners) listener();
   }
 
   put(pod: LocalMountpointPod): void {

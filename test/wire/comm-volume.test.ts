@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -16,10 +17,12 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { PodUid } from "../../src/core/names.ts";
 import { commDir } from "../../src/core/target-path.ts";
 import { type CommVolume, commVolumes } from "../../src/node/comm-volume.ts";
+import { thisKernel } from "../../src/node/kernel.ts";
 
 const pod = "uid-1" as PodUid;
 const fsGroup = 1000;
 
+const kernel = thisKernel();
 let kubeletDir: string;
 let directory: string;
 
@@ -34,13 +37,13 @@ beforeEach(() => {
 afterEach(() => rmSync(kubeletDir, { recursive: true }));
 
 function open(): CommVolume {
-  const volume = commVolumes(kubeletDir).open(pod);
+  const volume = commVolumes(kubeletDir, kernel).open(pod);
   if (volume === undefined) throw new Error("there is no volume");
   return volume;
 }
 
 it("is not there before kubelet made it", () => {
-  expect(commVolumes(kubeletDir).open("another" as PodUid)).toBeUndefined();
+  expect(commVolumes(kubeletDir, kernel).open("another" as PodUid)).toBeUndefined();
 });
 
 it("is not there while its place is on a disk, so that no key gets there", () => {
@@ -48,10 +51,19 @@ it("is not there while its place is on a disk, so that no key gets there", () =>
   const onDisk = mkdtempSync(join(import.meta.dirname, "comm-volume-"));
   try {
     mkdirSync(commDir(onDisk, pod), { recursive: true });
-    expect(commVolumes(onDisk).open(pod)).toBeUndefined();
+    expect(commVolumes(onDisk, kernel).open(pod)).toBeUndefined();
   } finally {
     rmSync(onDisk, { recursive: true });
   }
+});
+
+it("tells when a file appears in it, until nobody listens any more", async () => {
+  const heard = Promise.withResolvers<string>();
+  const subscription = commVolumes(kubeletDir, kernel).subscribe(pod, () => heard.resolve("something changed"));
+  writeFileSync(join(directory, ".mount.sock.new"), "");
+  renameSync(join(directory, ".mount.sock.new"), join(directory, "mount.sock"));
+  await expect(heard.promise).resolves.toBe("something changed");
+  subscription[Symbol.dispose]();
 });
 
 it("keeps credentials that only root and the Pod's group can read, and writes only what changed", () => {

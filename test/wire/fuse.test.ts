@@ -53,6 +53,10 @@ it("asks each of many hung mounts once, and neither event loop, file operations 
   });
 });
 
+it("is told of every change of the mount table", async () => {
+  await expect(observe("changes")).resolves.toEqual(["mount -t tmpfs some place", "umount place"]);
+});
+
 it("makes a target read-only in the host's copy, too", async () => {
   await expect(observe("propagated")).resolves.toEqual({
     readOnly: [true, true],

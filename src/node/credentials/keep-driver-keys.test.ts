@@ -28,7 +28,7 @@ it("brings a changed key to every mount with the driver's identity, past one tha
       return { [Symbol.dispose]: () => undefined };
     },
   };
-  using _ = keepDriverKeys(silentLogger, { ...node.parts, driverKeys, comm: { open: volumeOf } });
+  using _ = keepDriverKeys(silentLogger, { ...node.parts, driverKeys, comm: { ...node.parts.comm, open: volumeOf } });
   const identities = { going: "driver", first: "driver", own: "secret:default/keys", old2x: undefined, last: "driver" };
   for (const [uid, identity] of Object.entries(identities)) {
     node.put(podOf({ name: `mp-${uid}` as PodName, uid: uid as PodUid, identity }));
