@@ -49,12 +49,16 @@ export function processesWith(text: string): readonly ProcessId[] {
     .filter((id) => id !== undefined);
 }
 
-/** Field 22 of stat; the name in field 2 may hold spaces and brackets, so count from its last bracket. Zombies have ended. */
+/**
+ * Field 22 of stat; the name in field 2 may hold spaces and brackets, so count from its last bracket. A zombie has ended,
+ * unless other threads (field 20) are still on their way out: until the last of them is gone, its ports are in use.
+ */
 function startTimeOf(pid: number): string | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+  const ended = fields[0] === "X" || (fields[0] === "Z" && Number(fields[17]) <= 1);
+  return ended ? undefined : fields[19];
 }
 
 function readProc(path: string): string | undefined {

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { vi } from "vitest";
 import { checkout } from "../../lab/images.ts";
-import { annotations, mountpointPodName, type PodUid, type PvName } from "../../src/core/names.ts";
+import { annotations, mountpointPodName, type PodName, type PodUid, type PvName } from "../../src/core/names.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { type CoreEvent, kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
@@ -65,7 +65,7 @@ export class Stage implements AsyncDisposable {
 
   static async open(cluster: Cluster): Promise<Stage> {
     const stage = new Stage(cluster);
-    const namespaces = [stage.name, stage.mountpointNamespace].map((name) => stage.#create("namespaces", { name }));
+    const namespaces = [stage.name, stage.mountpointNamespace].map((name) => stage.#addNamespace(name));
     const nodes = [stage.node, stage.otherNode].map((name) => stage.#addNode(name));
     await Promise.all([...namespaces, ...nodes]);
     return stage;
@@ -182,6 +182,13 @@ export class Stage implements AsyncDisposable {
     this.#transport[Symbol.dispose]();
   }
 
+  /** No Pod is accepted before its account is there, which kube-controller-manager makes in its own time. */
+  async #addNamespace(name: string): Promise<void> {
+    await this.#create("namespaces", { name });
+    const path = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+    await vi.waitFor(() => this.#transport.json(this.call, { method: "GET", path }), long);
+  }
+
   async #addNode(name: string): Promise<void> {
     await this.#create("nodes", { name, labels: { "kubernetes.io/os": "linux" } });
     // The scheduler places nothing where there is no room.
@@ -194,7 +201,9 @@ export class Stage implements AsyncDisposable {
   }
 
   async #delete(path: string): Promise<void> {
-    await this.#transport.json(this.call, { method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
+    const body = { gracePeriodSeconds: 0 };
+    // A started API server is busy for a while after it has called itself ready.
+    await vi.waitFor(() => this.#transport.json(this.call, { method: "DELETE", path, body }), long);
   }
 }
 
@@ -204,7 +213,7 @@ export function servedBy({ spec }: MountpointS3PodAttachment): Served {
 }
 
 /** The name that a workload's own Mountpoint Pod has. */
-export function mountpointPodOf({ metadata }: Pick<Pod, "metadata">, claim: string): string {
+export function mountpointPodOf({ metadata }: Pick<Pod, "metadata">, claim: string): PodName {
   return mountpointPodName(metadata.uid as PodUid, claim as PvName);
 }
 

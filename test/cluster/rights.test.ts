@@ -1,0 +1,194 @@
+/** The chart's rights on a real API server: enough for what the programs do, and for nothing else. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { KubeClient } from "../../src/kube/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { Cluster as NodeView } from "../../src/node/cluster.ts";
+import { nodeConfigFrom } from "../../src/node/config.ts";
+import { jsonLogger } from "../../src/runtime/log.ts";
+import { releaseNamespace, render } from "../chart/rendered-chart.ts";
+import { openCluster } from "../support/cluster.ts";
+import { ending } from "../support/ending.ts";
+import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
+
+const cluster = openCluster();
+const accounts = { controller: "s3-csi-driver-controller-sa", node: "s3-csi-driver-sa" } as const;
+const accessKinds = new Set(["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]);
+
+let stage: Stage;
+let directory: string;
+
+beforeAll(async () => {
+  await installAttachmentKind(cluster);
+  stage = await Stage.open(cluster);
+  directory = await mkdtemp(join(tmpdir(), "s3-csi-rights-"));
+  await cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: releaseNamespace } });
+  await cluster.apply(...access());
+});
+
+afterAll(async () => {
+  for (const { kind, metadata } of access()) {
+    const namespace = metadata.namespace === undefined ? [] : ["-n", metadata.namespace];
+    await cluster.kubectl("delete", kind, metadata.name, ...namespace, "--ignore-not-found");
+  }
+  await cluster.kubectl("delete", "namespace", releaseNamespace, "--wait=false");
+  await rm(directory, { recursive: true });
+  await stage[Symbol.asyncDispose]();
+});
+
+it("the reconciler does all its work with the rights of its account", async () => {
+  const kubeconfig = await kubeconfigOf("controller");
+  await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig });
+  const claims = [await stage.volume(), await stage.volume({ attributes: { bucketName: "" } })];
+  const { workload, mountpointPod } = await stage.running("first", claims[0] ?? "");
+  const sharer = await stage.workload("sharer", { claims });
+  const { name } = mountpointPod.metadata;
+  await expect.poll(() => stage.served(), long).toEqual({ [name]: [workload.metadata.uid, sharer.metadata.uid] });
+  await expect.poll(() => stage.events(sharer), long).toMatchObject([{ reason: "VolumeRefused" }]);
+
+  for (const each of [workload, sharer]) await stage.deletePod(each);
+  await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([true]);
+  await stage.phase(mountpointPod, "Succeeded");
+  await expect.poll(() => stage.mountpointPods(), long).toEqual([]);
+  expect(await stage.attachments()).toEqual([]);
+  expect(reconciler.log).not.toMatch(/forbidden|403/i);
+});
+
+it("the node plugin sees its attachments, its Mountpoint Pods and the driver's keys with the rights of its account", async () => {
+  const name = "s3-secret";
+  await cluster.kubectl("create", "secret", "generic", name, "-n", releaseNamespace, "--from-literal=access_key_id=A1");
+  await using _reconciler = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const { workload, mountpointPod } = await stage.running("app", claim);
+  await expect
+    .poll(async () => (await stage.mountpointPod(mountpointPod.metadata.name))?.spec.nodeName, long)
+    .toBe(stage.node);
+  const lines: string[] = [];
+  const call = { ...stage.call, log: jsonLogger((line) => lines.push(line), 4) };
+  const kubeconfig = await kubeconfigOf("node");
+  const secret = `--credentials-secret=${releaseNamespace}/${name}`;
+  const env = {
+    MOUNTPOINT_NAMESPACE: stage.mountpointNamespace,
+    AWS_ENDPOINT_URL: "http://s3",
+    CSI_NODE_NAME: stage.node,
+  };
+  const view = new NodeView(nodeConfigFrom([secret, `--kubeconfig=${kubeconfig}`], env));
+  using client = new KubeClient(kubeconfigCredentials(kubeconfig), { userAgent: "test" });
+  await using _following = ending((signal) => view.follow({ ...call, signal }, client));
+
+  await expect.poll(() => view.readiness(), long).toEqual({ ready: true });
+  expect(view.attachments.store.by("workload", workload.metadata.uid)).toMatchObject([{ persistentVolumeName: claim }]);
+  expect(view.mountpointPods.get(mountpointPodOf(workload, claim))).toMatchObject({ persistentVolume: claim });
+  // Refused for what it lacks, so it was read; and its change is noticed.
+  await expect(view.driverKeys.get(call)).rejects.toThrow("secret_access_key");
+  const whole = JSON.stringify({ stringData: { secret_access_key: "S1" } });
+  await cluster.kubectl("patch", "secret", name, "-n", releaseNamespace, "-p", whole);
+  await expect.poll(() => view.driverKeys.known()?.accessKeyId.reveal(), long).toBe("A1");
+  expect(lines.join("")).not.toMatch(/forbidden|403/i);
+});
+
+type Row = readonly [verb: string, resource: string, where: "everywhere" | "mountpoint" | "release" | "default"];
+
+it.for<Row>([
+  ["list", "pods", "everywhere"],
+  ["watch", "persistentvolumes", "everywhere"],
+  ["watch", "persistentvolumeclaims", "everywhere"],
+  ["create", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["patch", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["delete", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["create", "events", "everywhere"],
+  ["patch", "events", "everywhere"],
+  ["create", "pods", "mountpoint"],
+  ["patch", "pods", "mountpoint"],
+  ["delete", "pods", "mountpoint"],
+])("the controller may %s %s (%s)", async ([verb, resource, where]) => {
+  expect(await can("controller", verb, resource, where)).toBe("yes");
+});
+
+it.for<Row>([
+  ["create", "pods", "default"],
+  ["patch", "pods", "default"],
+  ["delete", "pods", "default"],
+  ["create", "pods", "release"],
+  ["create", "pods/exec", "mountpoint"],
+  ["patch", "pods/status", "mountpoint"],
+  ["create", "pods/eviction", "mountpoint"],
+  ["get", "secrets", "mountpoint"],
+  ["get", "secrets/s3-secret", "release"],
+  ["list", "secrets", "everywhere"],
+  ["get", "configmaps", "release"],
+  ["create", "persistentvolumes", "everywhere"],
+  ["delete", "persistentvolumes", "everywhere"],
+  ["patch", "persistentvolumeclaims", "default"],
+  ["patch", "nodes", "everywhere"],
+  ["create", "serviceaccounts/token", "mountpoint"],
+  ["patch", "clusterroles.rbac.authorization.k8s.io", "everywhere"],
+  ["patch", "customresourcedefinitions.apiextensions.k8s.io", "everywhere"],
+])("the controller may not %s %s (%s)", async ([verb, resource, where]) => {
+  expect(await can("controller", verb, resource, where)).toBe("no");
+});
+
+it.for<Row>([
+  ["list", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["watch", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["list", "pods", "mountpoint"],
+  ["watch", "pods", "mountpoint"],
+  ["get", "secrets/s3-secret", "release"],
+  ["watch", "secrets/s3-secret", "release"],
+])("the node may %s %s (%s)", async ([verb, resource, where]) => {
+  expect(await can("node", verb, resource, where)).toBe("yes");
+});
+
+it.for<Row>([
+  ["create", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["patch", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["delete", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["create", "pods", "mountpoint"],
+  ["patch", "pods", "mountpoint"],
+  ["delete", "pods", "mountpoint"],
+  ["create", "pods/exec", "mountpoint"],
+  ["list", "pods", "everywhere"],
+  ["list", "pods", "default"],
+  ["list", "secrets", "release"],
+  ["get", "secrets/other", "release"],
+  ["get", "secrets/s3-secret", "default"],
+  ["get", "secrets/s3-secret", "mountpoint"],
+  ["patch", "secrets/s3-secret", "release"],
+  ["list", "persistentvolumes", "everywhere"],
+  ["patch", "nodes", "everywhere"],
+  ["create", "serviceaccounts/token", "release"],
+])("the node may not %s %s (%s)", async ([verb, resource, where]) => {
+  expect(await can("node", verb, resource, where)).toBe("no");
+});
+
+/** Only what gives rights; the chart's programs are not started. */
+function access() {
+  const chart = render({ "mountpointPod.namespace": stage.mountpointNamespace });
+  return chart.filter(({ kind }) => accessKinds.has(kind));
+}
+
+async function can(who: keyof typeof accounts, verb: string, resource: string, where: Row[2]): Promise<string> {
+  const namespaces = { mountpoint: stage.mountpointNamespace, release: releaseNamespace, default: "default" };
+  const scope = where === "everywhere" ? ["--all-namespaces"] : ["-n", namespaces[where]];
+  const as = `--as=system:serviceaccount:${releaseNamespace}:${accounts[who]}`;
+  const [kind = "", rest] = resource.split("/");
+  const what = rest !== undefined && subresources.has(rest) ? [kind, `--subresource=${rest}`] : [resource];
+  const argv = ["auth", "can-i", verb, ...what, ...scope, as];
+  // "no" is also an exit code of 1.
+  const { stdout } = await cluster.lab.tryKubectl(argv, { signal: AbortSignal.timeout(60_000) });
+  return stdout.trim();
+}
+
+const subresources = new Set(["exec", "status", "eviction", "token"]);
+
+/** A login as the account, with a token of the kind that kubelet gives to a Pod. */
+async function kubeconfigOf(who: keyof typeof accounts): Promise<string> {
+  const token = (await cluster.kubectl("create", "token", accounts[who], "-n", releaseNamespace)).trim();
+  const admin = JSON.parse(await readFile(cluster.lab.layout.kubeconfig, "utf8")) as { users: [{ name: string }] };
+  const file = join(directory, `${who}.json`);
+  await writeFile(file, JSON.stringify({ ...admin, users: [{ name: admin.users[0].name, user: { token } }] }));
+  return file;
+}

@@ -1,0 +1,160 @@
+/** Many workloads that come and go on a stage, a kubelet for them all, and an eye on the rules that must always hold. */
+import { ApiError } from "../../src/kube/api-error.ts";
+import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
+import { Store } from "../../src/kube/store.ts";
+import { watch } from "../../src/kube/watch.ts";
+import type { Random } from "./random.ts";
+import { isMarked, type Stage, servedBy } from "./stage.ts";
+
+export class CrowdedStage implements AsyncDisposable {
+  /** What happened to an attachment although it never may. */
+  readonly violations: string[] = [];
+  readonly #stage: Stage;
+  readonly #random: Random;
+  readonly #claims: readonly string[];
+  /** By UID; one that is about to end is not among them any more. */
+  readonly #live = new Map<string, Pod>();
+  readonly #stop = new AbortController();
+  readonly #watching: Promise<void>;
+  #count = 0;
+
+  private constructor(stage: Stage, random: Random, claims: readonly string[]) {
+    this.#stage = stage;
+    this.#random = random;
+    this.#claims = claims;
+    this.#watching = this.#watch();
+  }
+
+  static async open(stage: Stage, random: Random): Promise<CrowdedStage> {
+    return new CrowdedStage(stage, random, [await stage.volume(), await stage.volume()]);
+  }
+
+  /** One thing that users, kubelet or bad luck may do. */
+  async change(): Promise<void> {
+    const chance = this.#random.below(100);
+    if (chance < 50 || this.#live.size === 0) await this.#come();
+    else if (chance < 85) await this.#end();
+    else if (chance < 95) await this.#start();
+    else await this.#kill();
+  }
+
+  /** Every workload ends. */
+  async leave(): Promise<void> {
+    const all = [...this.#live.values()];
+    this.#live.clear();
+    await Promise.all(all.map((workload) => this.#stage.deletePod(workload)));
+  }
+
+  /** Why this is not yet how it should be, in words; empty when it is. Plays kubelet first. */
+  async unsettled(): Promise<readonly string[]> {
+    await this.#playKubelet();
+    const [attachments, pods] = [await this.#stage.attachments(), await this.#stage.mountpointPods()];
+    const serving = new Map(pods.filter(serves).map((pod) => [pod.metadata.name, pod]));
+    const lists = attachments.flatMap((attachment) => Object.entries(servedBy(attachment)));
+    const listed = lists.flatMap(([, uids]) => uids);
+    return [
+      ...lists.filter(([name]) => !serving.has(name)).map(([name]) => `${name} is listed and does not serve`),
+      ...listed.filter((uid) => !this.#live.has(uid)).map((uid) => `${uid} is listed and has ended`),
+      ...[...this.#live.keys()].filter((uid) => !listed.includes(uid)).map((uid) => `${uid} is not served`),
+    ];
+  }
+
+  /** What is there although nobody needs it. */
+  async leftovers(): Promise<readonly string[]> {
+    await this.#playKubelet();
+    const all = [...(await this.#stage.attachments()), ...(await this.#stage.mountpointPods())];
+    return all.map(({ metadata }) => metadata.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#watching;
+  }
+
+  async #come(): Promise<void> {
+    const { node, otherNode } = this.#stage;
+    this.#count += 1;
+    const workload = await this.#stage.workload(`workload-${this.#count}`, {
+      claims: [this.#random.oneOf(this.#claims) ?? ""],
+      node: this.#random.below(10) < 7 ? node : otherNode,
+      ...(this.#random.below(10) < 4 && { fsGroup: 2000 }),
+    });
+    this.#live.set(workload.metadata.uid, workload);
+  }
+
+  async #end(): Promise<void> {
+    const workload = this.#random.oneOf([...this.#live.values()]);
+    if (workload === undefined) return;
+    this.#live.delete(workload.metadata.uid);
+    if (this.#random.below(3) === 0) await this.#stage.phase(workload, "Succeeded");
+    else await this.#stage.deletePod(workload);
+  }
+
+  async #start(): Promise<void> {
+    const workload = this.#random.oneOf([...this.#live.values()]);
+    if (workload !== undefined) await this.#ifItIsThere(this.#stage.phase(workload, "Running"));
+  }
+
+  async #kill(): Promise<void> {
+    const pod = this.#random.oneOf((await this.#stage.mountpointPods()).filter(serves));
+    if (pod === undefined) return;
+    const failed = this.#random.below(2) === 0;
+    await this.#ifItIsThere(failed ? this.#stage.phase(pod, "Failed") : this.#stage.deletePod(pod));
+  }
+
+  /** Starts what is to run, ends what is marked, and lets go of what is deleted. */
+  async #playKubelet(): Promise<void> {
+    for (const pod of await this.#stage.mountpointPods()) {
+      const { phase } = pod.status ?? {};
+      if (pod.metadata.deletionTimestamp !== undefined) await this.#ifItIsThere(this.#stage.deletePod(pod));
+      else if (phase === "Running" && isMarked(pod)) await this.#ifItIsThere(this.#stage.phase(pod, "Succeeded"));
+      else if (phase === "Pending" && !isMarked(pod)) await this.#ifItIsThere(this.#stage.phase(pod, "Running"));
+    }
+  }
+
+  async #watch(): Promise<void> {
+    const call = { signal: this.#stop.signal, log: this.#stage.call.log };
+    const store = new Store<MountpointS3PodAttachment>({});
+    store.subscribe(({ before, after }) => this.#check(store, before, after));
+    const keep = ({ spec }: MountpointS3PodAttachment) => spec.persistentVolumeName.startsWith(this.#stage.name);
+    await watch(call, this.#stage.client, { kind: kinds.attachments, keep, trim: asItIs }, store);
+  }
+
+  #check(
+    store: Store<MountpointS3PodAttachment>,
+    before: MountpointS3PodAttachment | undefined,
+    after: MountpointS3PodAttachment | undefined,
+  ): void {
+    if (before !== undefined && after === undefined) {
+      const lost = uidsIn(before).filter((uid) => this.#live.has(uid));
+      if (lost.length > 0) this.violations.push(`the attachment of ${lost.join(", ")} was deleted`);
+    }
+    const listed = [...store.values()].flatMap(uidsIn);
+    if (new Set(listed).size < listed.length) this.violations.push(`a workload is listed twice: ${listed.join(", ")}`);
+    const keys = [...store.values()].map(keyOf);
+    if (new Set(keys).size < keys.length) this.violations.push(`two attachments for one key: ${keys.join(", ")}`);
+  }
+
+  /** The reconciler may have been faster. */
+  async #ifItIsThere(change: Promise<void>): Promise<void> {
+    try {
+      await change;
+    } catch (error) {
+      if (!(error instanceof ApiError && (error.isNotFound || error.isConflict))) throw error;
+    }
+  }
+}
+
+const asItIs = (attachment: MountpointS3PodAttachment) => attachment;
+
+function serves(pod: Pod): boolean {
+  return !isMarked(pod) && ["Pending", "Running"].includes(pod.status?.phase ?? "");
+}
+
+function uidsIn(attachment: MountpointS3PodAttachment): readonly string[] {
+  return Object.values(servedBy(attachment)).flat();
+}
+
+function keyOf({ spec }: MountpointS3PodAttachment): string {
+  return [spec.nodeName, spec.persistentVolumeName, spec.workloadFSGroup].join("/");
+}
