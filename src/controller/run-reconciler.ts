@@ -7,6 +7,7 @@ import { runController } from "../kube/run-controller.ts";
 import { Term } from "../kube/term.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Progress } from "../runtime/progress.ts";
 import type { PlaceKey } from "./place.ts";
 import { reconcile } from "./reconcile.ts";
 import { everyPlace, sweep } from "./sweep.ts";
@@ -20,6 +21,7 @@ export interface ReconcilerOptions {
   readonly staleAfterMs: number;
   /** In which election; undefined: there is none, and nobody else works. */
   readonly candidate: Candidate | undefined;
+  readonly progress: Progress;
   /** Called once the whole picture is there: from now on it works, or is ready to take over. */
   readonly onReady: () => void;
 }
@@ -29,7 +31,8 @@ const workers = 16;
 
 /** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
-  const { mountpointPods, candidate } = options;
+  const { mountpointPods, candidate, progress } = options;
+  const watching = { mountpointNamespace: mountpointPods.namespace, progress };
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);
@@ -38,14 +41,15 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
     else await lead(until, client, candidate, (term) => reconcileAll(term, client, view, options));
   };
-  await untilFirstEnds(call, [(until) => watchCluster(until, client, view, mountpointPods.namespace), work]);
+  await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);
 }
 
 /** From the picture as it is now: what others did before this term is in it, or will be. */
 async function reconcileAll(term: Term, client: KubeClient, view: View, options: ReconcilerOptions): Promise<void> {
   const { mountpointPods, cleanupIntervalMs, staleAfterMs } = options;
   using queue = new WorkQueue<PlaceKey>();
-  using _ = notePlaces(view, queue);
+  using _noting = notePlaces(view, queue);
+  using _progress = options.progress.follow("reconciling", () => queue.stalledMs);
   for (const place of everyPlace(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const context = { client: term.writer(client), events, view, mountpointPods, staleAfterMs };
