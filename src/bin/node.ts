@@ -23,6 +23,7 @@ import { unmountUnneeded } from "../node/unmount-loop.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
 import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { Progress } from "../runtime/progress.ts";
 import { version } from "./version.ts";
 
 const stop = new AbortController();
@@ -67,7 +68,11 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   });
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
   parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
-  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, cluster.readiness));
+  const progress = new Progress();
+  // Until the Mountpoint Pods are known nobody takes anything out of it, and a restart would not change that.
+  using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
+  const health = { readiness: cluster.readiness, liveness: progress.liveness };
+  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir !== undefined) {
     parts.use(await serveRegistration(call, { registryDir: config.registryDir, csiSocket: socketOnHost(config) }));
   }

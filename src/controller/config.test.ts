@@ -17,6 +17,7 @@ it("has the defaults of 2.x", () => {
     },
     apiServer: { host: "10.96.0.1", port: "443" },
     healthPort: undefined,
+    candidate: undefined,
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
     verbosity: 2,
@@ -56,6 +57,21 @@ it("takes the pull policy, the command, the health port, the times and the verbo
     staleAfterMs: 0,
     verbosity: 4,
   });
+});
+
+it("is a candidate by the name of its Pod, in the namespace of its Pod", () => {
+  expect(
+    reconcilerConfigFrom([], { ...env, POD_NAMESPACE: "driver", POD_NAME: "controller-1" }, "3").candidate,
+  ).toEqual({
+    lease: { namespace: "driver", name: "s3-pod-reconciler" },
+    identity: "controller-1",
+  });
+});
+
+it.for(["POD_NAMESPACE", "POD_NAME"])("refuses %s alone", (variable) => {
+  expect(() => reconcilerConfigFrom([], { ...env, [variable]: "x" }, "3")).toThrow(
+    "--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both",
+  );
 });
 
 it("accepts every flag of 2.x", () => {

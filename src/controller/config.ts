@@ -1,13 +1,16 @@
 /** Flags and environment → the configuration of the reconciler, or every problem at once. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
-import { defaultMountpointNamespace, mounterCommand } from "../core/names.ts";
+import { defaultMountpointNamespace, mounterCommand, reconcilerLease } from "../core/names.ts";
+import type { Candidate } from "../kube/lease.ts";
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
   readonly apiServer: ApiServerLocation;
   /** Undefined: no health is served, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
+  /** Undefined: there is no election, as under manifests of 2.x. */
+  readonly candidate: Candidate | undefined;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   readonly verbosity: number;
@@ -51,6 +54,7 @@ export function reconcilerConfigFrom(
     },
     apiServer: apiServer(given("kubeconfig"), env, problems),
     healthPort: given("health-port") === undefined ? undefined : number("health-port", 0),
+    candidate: candidate(given("pod-namespace"), given("pod-name"), problems),
     cleanupIntervalMs: 1000 * number("cleanup-interval-seconds", 1),
     staleAfterMs: 1000 * number("stale-threshold-seconds", 0),
     verbosity: number("v", 0),
@@ -66,6 +70,8 @@ const variables: Readonly<Partial<Record<Flag, string>>> = {
   "mountpoint-image": "MOUNTPOINT_IMAGE",
   "mountpoint-image-pull-policy": "MOUNTPOINT_IMAGE_PULL_POLICY",
   "mountpoint-priority-class-name": "MOUNTPOINT_PRIORITY_CLASS_NAME",
+  "pod-namespace": "POD_NAMESPACE",
+  "pod-name": "POD_NAME",
 };
 
 const defaults: Readonly<Partial<Record<Flag, string>>> = {
@@ -81,6 +87,8 @@ const usedFlags = [
   "mountpoint-image-pull-policy",
   "mountpoint-container-command",
   "mountpoint-priority-class-name",
+  "pod-namespace",
+  "pod-name",
   "kubeconfig",
   "health-port",
   "cleanup-interval-seconds",
@@ -125,6 +133,20 @@ function pullPolicy(value: string | undefined, problems: string[]): string {
   if (!known.includes(policy))
     problems.push(`--mountpoint-image-pull-policy is none of ${known.join(", ")}: ${policy}`);
   return policy;
+}
+
+/** A Pod's name is never given twice, and a container is restarted only when its process is gone. */
+function candidate(
+  namespace: string | undefined,
+  identity: string | undefined,
+  problems: string[],
+): Candidate | undefined {
+  if (namespace === undefined && identity === undefined) return undefined;
+  if (namespace === undefined || identity === undefined) {
+    problems.push("--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both");
+    return undefined;
+  }
+  return { lease: { namespace, name: reconcilerLease }, identity };
 }
 
 function apiServer(kubeconfig: string | undefined, env: Environment, problems: string[]): ApiServerLocation {

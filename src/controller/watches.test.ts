@@ -4,6 +4,7 @@ import { driverName } from "../core/names.ts";
 import type { KubeClient, WatchEvent } from "../kube/client.ts";
 import type { Kind } from "../kube/kinds.ts";
 import { silentLogger } from "../runtime/log.ts";
+import { Progress } from "../runtime/progress.ts";
 import { attachment, mp, node, volume, w1 } from "./situation.fixture.ts";
 import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
@@ -31,7 +32,10 @@ async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Pro
   const stop = new AbortController();
   const call = { signal: stop.signal, log: silentLogger };
   const view = emptyView();
-  const watching = watchCluster(call, fakeClient(objects), view, "mount-s3");
+  const watching = watchCluster(call, fakeClient(objects), view, {
+    mountpointNamespace: "mount-s3",
+    progress: new Progress(),
+  });
   await synced(call, view);
   stop.abort();
   await watching;

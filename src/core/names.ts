@@ -14,6 +14,9 @@ export const attachmentApi = {
 /** Where Mountpoint Pods live unless the chart says otherwise. */
 export const defaultMountpointNamespace = "mount-s3";
 
+/** Its holder is the one reconciler that works; in the namespace of the release. */
+export const reconcilerLease = "s3-pod-reconciler";
+
 export type PodUid = string & { readonly __brand: "PodUid" };
 export type PodName = string & { readonly __brand: "PodName" };
 export type NodeName = string & { readonly __brand: "NodeName" };

@@ -13,8 +13,11 @@ import { serveHealth } from "../../src/csi/health.ts";
 import { identityService, type Readiness } from "../../src/csi/identity.ts";
 import { serveRegistration } from "../../src/csi/registration.ts";
 import { serve } from "../../src/csi/server.ts";
+import { runController } from "../../src/kube/run-controller.ts";
+import { WorkQueue } from "../../src/kube/work-queue.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
 import { csiClient } from "../support/csi-client.ts";
 
 const csiSocket = "/var/lib/kubelet/plugins/s3.csi.scality.com/csi.sock";
@@ -87,7 +90,7 @@ it("answers both kinds of probe from the same readiness", async () => {
   const readiness = () => state;
   const identity = identityService({ version: "1", readiness, servesController: false });
   await using _server = await serve(call, `unix:${dir}/csi.sock`, [identity]);
-  await using _health = await serveHealth(call, 0, readiness);
+  await using _health = await serveHealth(call, 0, { readiness, liveness: ready });
   using kubelet = csiClient(IdentityService, `unix:${dir}/csi.sock`);
 
   await expect(kubelet.probe({})).resolves.toEqual({ ready: true });
@@ -100,8 +103,31 @@ it("answers both kinds of probe from the same readiness", async () => {
   await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
 });
 
+it("is not alive while a reconcile loop is frozen, and names it", async () => {
+  using queue = new WorkQueue<string>();
+  const progress = new Progress(200);
+  using _progress = progress.follow("reconciling", () => queue.stalledMs);
+  await using _health = await serveHealth(call, 0, { readiness: ready, liveness: progress.liveness });
+  const thaw = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  const reconcile = () => thaw.promise.then(() => ({ kind: "done" }) as const);
+  const running = runController({ ...call, signal: stop.signal }, { queue, workers: 1, reconcile });
+  await expect(fetched("/livez")).resolves.toEqual({ code: 200, body: "ok" });
+
+  queue.add("frozen");
+
+  await expect
+    .poll(() => fetched("/livez"), { timeout: 30_000 })
+    .toEqual({ code: 503, body: expect.stringMatching(/^reconciling: nothing has moved for [0-9]+ s$/) });
+  await expect(fetched("/healthz")).resolves.toEqual({ code: 200, body: "ok" });
+  thaw.resolve();
+  await expect.poll(() => fetched("/livez"), { timeout: 30_000 }).toEqual({ code: 200, body: "ok" });
+  stop.abort();
+  await running;
+});
+
 it("ends although somebody sent half a request and waits", async () => {
-  const health = await serveHealth(call, 0, () => ({ ready: true }));
+  const health = await serveHealth(call, 0, { readiness: ready, liveness: ready });
   const peer = connect(healthPort());
   await once(peer, "connect");
   peer.write("GET /healthz HTTP/1.1\r\n");
@@ -112,9 +138,13 @@ it("ends although somebody sent half a request and waits", async () => {
 });
 
 it("says why the health port cannot be served", async () => {
-  await using _health = await serveHealth(call, 0, () => ({ ready: true }));
-  await expect(serveHealth(call, healthPort(), () => ({ ready: true }))).rejects.toThrow(/EADDRINUSE/);
+  await using _health = await serveHealth(call, 0, { readiness: ready, liveness: ready });
+  await expect(serveHealth(call, healthPort(), { readiness: ready, liveness: ready })).rejects.toThrow(/EADDRINUSE/);
 });
+
+function ready() {
+  return { ready: true } as const;
+}
 
 function healthPort(): number {
   return Number(lines.find((line) => line["message"] === "serving health")?.["port"]);

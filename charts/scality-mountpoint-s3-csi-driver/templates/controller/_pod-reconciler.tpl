@@ -7,6 +7,15 @@
   args:
     - --health-port=9809
   env:
+    # Who takes part in the election, and where.
+    - name: POD_NAME
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.name
+    - name: POD_NAMESPACE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.namespace
     - name: MOUNTPOINT_NAMESPACE
       value: {{ .Values.mountpointPod.namespace | quote }}
     - name: MOUNTPOINT_IMAGE
