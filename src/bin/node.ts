@@ -19,6 +19,7 @@ import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { nodeService } from "../node/service.ts";
 import { Sources } from "../node/sources.ts";
+import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
@@ -60,7 +61,12 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   // Calls that are being finished still need what runs beside them: it ends last.
   const beside = new AbortController();
   const until = { signal: beside.signal, log: call.log };
-  const loops = Promise.all([cluster.follow(until, client), unmountUnneeded(until, node)]);
+  const registered = Promise.withResolvers<void>();
+  const loops = Promise.all([
+    cluster.follow(until, client),
+    unmountUnneeded(until, node),
+    removeStartupTaint(until, client, config.nodeName, registered.promise),
+  ]);
   const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below
   parts.defer(async () => {
     beside.abort(call.signal.reason);
@@ -73,8 +79,11 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
   const health = { readiness: cluster.readiness, liveness: progress.liveness };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
-  if (config.registryDir !== undefined) {
-    parts.use(await serveRegistration(call, { registryDir: config.registryDir, csiSocket: socketOnHost(config) }));
+  if (config.registryDir === undefined) {
+    registered.resolve(); // a sidecar does it, and does not tell
+  } else {
+    const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
+    parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
   }
   await orAborted(call, loops);
 }

@@ -41,6 +41,9 @@ export const annotations = {
   readOnly: `${driverName}/read-only`,
 } as const;
 
+/** Keeps workloads off a node until the driver runs there; whoever sets it up chooses the effect. */
+export const startupTaintKey = `${driverName}/agent-not-ready`;
+
 /** Device of our FUSE mounts in mountinfo. */
 export const mountDevice = "mountpoint-s3";
 

@@ -143,7 +143,14 @@ interface WorkloadAttachment {
 }
 
 export interface Node extends KubeObject {
-  readonly spec: { readonly taints?: readonly { readonly key: string; readonly effect: string }[] };
+  readonly spec: { readonly taints?: readonly Taint[] };
+}
+
+export interface Taint {
+  readonly key: string;
+  readonly effect: string;
+  readonly value?: string;
+  readonly timeAdded?: string;
 }
 
 export interface SecretObject extends KubeObject {

@@ -8,9 +8,12 @@ describe("rights", () => {
   const attachments = { apiGroups: [attachmentApi.group], resources: [attachmentApi.plural] };
   const pods = { apiGroups: [""], resources: ["pods"] };
 
-  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing", () => {
+  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing but nodes", () => {
     const verbs = ["get", "list", "watch"];
-    expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([{ ...attachments, verbs }]);
+    expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([
+      { ...attachments, verbs },
+      { apiGroups: [""], resources: ["nodes"], verbs: [...verbs, "patch"] },
+    ]);
     expect(rules("Role", "s3-csi-driver-node-mountpoint-pod-namespace-role")).toEqual([{ ...pods, verbs }]);
     expect(rules("Role", "s3-csi-driver-node-credentials-role")).toEqual([
       { apiGroups: [""], resources: ["secrets"], resourceNames: ["s3-secret"], verbs },

@@ -21,6 +21,7 @@ import { Progress } from "../../src/runtime/progress.ts";
 import { csiClient } from "../support/csi-client.ts";
 
 const csiSocket = "/var/lib/kubelet/plugins/s3.csi.scality.com/csi.sock";
+const onRegistered = () => undefined;
 
 let dir: string;
 let lines: Record<string, unknown>[];
@@ -35,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }));
 
 it("tells kubelet where the CSI socket is on the host", async () => {
-  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket, onRegistered });
   // kubelet's dial sends the percent-encoded path of the socket as authority.
   const socket = join(dir, "s3.csi.scality.com-reg.sock");
   using kubelet = csiClient(RegistrationService, `unix:${socket}`, {
@@ -55,17 +56,20 @@ it.for([
     answer: { pluginRegistered: false, error: "no such node" },
     message: "kubelet refused the registration and will ask again",
   },
-])("logs kubelet's answer: $message", async ({ answer, message }) => {
-  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+])("logs kubelet's answer and passes on a good one: $message", async ({ answer, message }) => {
+  let registered = false;
+  const registration = { registryDir: dir, csiSocket, onRegistered: () => void (registered = true) };
+  await using _registration = await serveRegistration(call, registration);
   using kubelet = csiClient(RegistrationService, `unix:${join(dir, "s3.csi.scality.com-reg.sock")}`);
   await kubelet.notifyRegistrationStatus(answer);
+  expect(registered).toBe(answer.pluginRegistered);
   const told = lines.filter((line) => line["message"] === message);
   expect(told).toHaveLength(1);
   expect(told[0]?.["error"] ?? "").toBe(answer.error);
 });
 
 it("takes its socket away at the end, so that kubelet forgets the driver at once", async () => {
-  const registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  const registration = await serveRegistration(call, { registryDir: dir, csiSocket, onRegistered });
   await registration[Symbol.asyncDispose]();
   expect(existsSync(join(dir, "s3.csi.scality.com-reg.sock"))).toBe(false);
 });
