@@ -3,6 +3,14 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import { defaultMountpointNamespace, mounterCommand, reconcilerLease } from "../core/names.ts";
 import type { Candidate } from "../kube/lease.ts";
+import {
+  caFrom,
+  namesFrom,
+  pullPolicyFrom,
+  resourcesFrom,
+  tolerationsFrom,
+  userByFrom,
+} from "./mountpoint-pod-settings.ts";
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
@@ -46,11 +54,16 @@ export function reconcilerConfigFrom(
     mountpointPods: {
       namespace: given("mountpoint-namespace") ?? defaultMountpointNamespace,
       image: required("mountpoint-image"),
-      imagePullPolicy: pullPolicy(given("mountpoint-image-pull-policy"), problems),
+      imagePullPolicy: pullPolicyFrom("mountpoint-image-pull-policy", given, problems),
       command: given("mountpoint-container-command") ?? mounterCommand,
       priorityClassName: given("mountpoint-priority-class-name") ?? "",
       driverVersion,
       mountpointVersion: required("mountpoint-version"),
+      resources: resourcesFrom(given("mountpoint-resources"), problems),
+      tolerations: tolerationsFrom(given("mountpoint-tolerations"), problems),
+      imagePullSecrets: namesFrom(given("mountpoint-image-pull-secrets")),
+      userBy: userByFrom(given("mountpoint-user-by"), problems),
+      ca: caFrom(given, problems),
     },
     apiServer: apiServer(given("kubeconfig"), env, problems),
     healthPort: given("health-port") === undefined ? undefined : number("health-port", 0),
@@ -72,6 +85,16 @@ const variables: Readonly<Partial<Record<Flag, string>>> = {
   "mountpoint-priority-class-name": "MOUNTPOINT_PRIORITY_CLASS_NAME",
   "pod-namespace": "POD_NAMESPACE",
   "pod-name": "POD_NAME",
+  "mountpoint-resources": "MOUNTPOINT_RESOURCES",
+  "mountpoint-tolerations": "MOUNTPOINT_TOLERATIONS",
+  "mountpoint-image-pull-secrets": "MOUNTPOINT_IMAGE_PULL_SECRETS",
+  "mountpoint-user-by": "MOUNTPOINT_USER_BY",
+  "tls-ca-cert-configmap": "TLS_CA_CERT_CONFIGMAP",
+  "tls-init-image": "TLS_INIT_IMAGE",
+  "tls-init-image-pull-policy": "TLS_INIT_IMAGE_PULL_POLICY",
+  "tls-init-resources-req-cpu": "TLS_INIT_RESOURCES_REQUESTS_CPU",
+  "tls-init-resources-req-memory": "TLS_INIT_RESOURCES_REQUESTS_MEMORY",
+  "tls-init-resources-lim-memory": "TLS_INIT_RESOURCES_LIMITS_MEMORY",
 };
 
 const defaults: Readonly<Partial<Record<Flag, string>>> = {
@@ -89,6 +112,16 @@ const usedFlags = [
   "mountpoint-priority-class-name",
   "pod-namespace",
   "pod-name",
+  "mountpoint-resources",
+  "mountpoint-tolerations",
+  "mountpoint-image-pull-secrets",
+  "mountpoint-user-by",
+  "tls-ca-cert-configmap",
+  "tls-init-image",
+  "tls-init-image-pull-policy",
+  "tls-init-resources-req-cpu",
+  "tls-init-resources-req-memory",
+  "tls-init-resources-lim-memory",
   "kubeconfig",
   "health-port",
   "cleanup-interval-seconds",
@@ -103,12 +136,6 @@ const acceptedFlags = [
   "mountpoint-preempting-priority-class-name",
   "mountpoint-headroom-priority-class-name",
   "headroom-image",
-  "tls-ca-cert-configmap",
-  "tls-init-image",
-  "tls-init-image-pull-policy",
-  "tls-init-resources-req-cpu",
-  "tls-init-resources-req-memory",
-  "tls-init-resources-lim-memory",
 ] as const;
 
 /** Not strict, because that would stop at the first mistake. */
@@ -125,14 +152,6 @@ function parseFlags(args: readonly string[], problems: string[]): Readonly<Parti
     else flags[token.name] = token.value;
   }
   return flags;
-}
-
-function pullPolicy(value: string | undefined, problems: string[]): string {
-  const policy = value ?? "IfNotPresent";
-  const known = ["Always", "IfNotPresent", "Never"];
-  if (!known.includes(policy))
-    problems.push(`--mountpoint-image-pull-policy is none of ${known.join(", ")}: ${policy}`);
-  return policy;
 }
 
 /** A Pod's name is never given twice, and a container is restarted only when its process is gone. */

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { driverName } from "../core/names.ts";
 import type { KubeClient, WatchEvent } from "../kube/client.ts";
@@ -73,16 +74,7 @@ it("keeps the Pods that name claims and need them, and no others", async () => {
 });
 
 it("tells Mountpoint Pods from workloads in the same namespace, and from look-alikes elsewhere (SE-1)", async () => {
-  const config = {
-    namespace: "mount-s3",
-    image: "driver:3",
-    imagePullPolicy: "Never",
-    command: "x",
-    priorityClassName: "",
-    driverVersion: "3.0.0",
-    mountpointVersion: "1",
-  };
-  const made = mountpointPod(config, { volume, workload: w1, node, generation: 0 });
+  const made = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
   const { workloads, mountpointPods } = await viewOf({
     Pod: [
       { ...made, metadata: { ...metadata(made.metadata.name), ...made.metadata } },

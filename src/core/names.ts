@@ -60,6 +60,16 @@ export const comm = {
 /** Where a Mountpoint Pod with a cache volume has it. */
 export const cacheContainerPath = "/cache";
 
+/** In Mountpoint Pods with a CA of the installation's own: 2.x has the same volumes, container and key. */
+export const caBundle = {
+  configMapVolume: "custom-ca-cert",
+  configMapKey: "ca-bundle.crt",
+  rootsVolume: "etc-ssl-certs",
+  rootsPath: "/etc/ssl/certs",
+  rootsFile: "ca-certificates.crt",
+  initContainer: "install-ca-cert",
+} as const;
+
 /** The only other place in which a Mountpoint Pod can write, and its working directory. */
 export const scratch = { volume: "scratch", containerPath: "/tmp" } as const;
 

@@ -182,6 +182,8 @@ describe("the chart as it comes", () => {
       { name: "MOUNTPOINT_IMAGE", value: image },
       { name: "MOUNTPOINT_IMAGE_PULL_POLICY", value: "IfNotPresent" },
       { name: "MOUNTPOINT_PRIORITY_CLASS_NAME", value: "mount-s3-critical" },
+      { name: "MOUNTPOINT_RESOURCES", value: '{"requests":{"cpu":"10m","memory":"32Mi"}}' },
+      { name: "MOUNTPOINT_TOLERATIONS", value: '[{"operator":"Exists"}]' },
     ]);
     for (const one of containersOf(chart)) expect(one.image).toBe(image);
   });

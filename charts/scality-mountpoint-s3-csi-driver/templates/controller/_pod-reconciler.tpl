@@ -24,6 +24,8 @@
       value: {{ .Values.image.pullPolicy | quote }}
     - name: MOUNTPOINT_PRIORITY_CLASS_NAME
       value: {{ .Values.mountpointPod.priorityClassName | quote }}
+    {{- include "s3-csi.mountpointPodSettings" . | nindent 4 }}
+    {{- include "s3-csi.caSettings" . | nindent 4 }}
     {{- with .Values.node.mountpointVersion }}
     - name: MOUNTPOINT_VERSION
       value: {{ . | quote }}
