@@ -136,6 +136,9 @@ function kubeletConfig(layout: Layout, node: NodeAddress): unknown {
     tlsPrivateKeyFile: join(layout.pki, `${node.name}.key`),
     resolvConf: "",
     volumePluginDir: "/var/lib/kubelet/volume-plugins",
+    // So that kubelet tells what drivers say about the condition of volumes, and soon: a minute is its default.
+    featureGates: { CSIVolumeHealth: true },
+    volumeStatsAggPeriod: "10s",
     // The lab shares the machine's disk: how full that is says nothing about a node, and images come from no registry.
     evictionHard: { "memory.available": "100Mi", "nodefs.available": "0%", "imagefs.available": "0%" },
     imageGCHighThresholdPercent: 100,

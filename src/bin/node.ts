@@ -19,10 +19,12 @@ import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { nodeService } from "../node/service.ts";
 import { Sources } from "../node/sources.ts";
+import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
 import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { Progress } from "../runtime/progress.ts";
 import { version } from "./version.ts";
 
 const stop = new AbortController();
@@ -59,7 +61,12 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   // Calls that are being finished still need what runs beside them: it ends last.
   const beside = new AbortController();
   const until = { signal: beside.signal, log: call.log };
-  const loops = Promise.all([cluster.follow(until, client), unmountUnneeded(until, node)]);
+  const registered = Promise.withResolvers<void>();
+  const loops = Promise.all([
+    cluster.follow(until, client),
+    unmountUnneeded(until, node),
+    removeStartupTaint(until, client, config.nodeName, registered.promise),
+  ]);
   const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below
   parts.defer(async () => {
     beside.abort(call.signal.reason);
@@ -67,9 +74,16 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   });
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
   parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
-  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, cluster.readiness));
-  if (config.registryDir !== undefined) {
-    parts.use(await serveRegistration(call, { registryDir: config.registryDir, csiSocket: socketOnHost(config) }));
+  const progress = new Progress();
+  // Until the Mountpoint Pods are known nobody takes anything out of it, and a restart would not change that.
+  using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
+  const health = { readiness: cluster.readiness, liveness: progress.liveness };
+  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
+  if (config.registryDir === undefined) {
+    registered.resolve(); // a sidecar does it, and does not tell
+  } else {
+    const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
+    parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
   }
   await orAborted(call, loops);
 }

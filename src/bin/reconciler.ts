@@ -5,6 +5,7 @@ import { serveHealth } from "../csi/health.ts";
 import { KubeClient } from "../kube/client.ts";
 import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
 import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { Progress } from "../runtime/progress.ts";
 import { version as driverVersion } from "./version.ts";
 
 const stop = new AbortController();
@@ -28,9 +29,12 @@ async function run(): Promise<void> {
   let complete = false;
   const readiness = () =>
     complete ? ({ ready: true } as const) : ({ ready: false, because: "the cluster is not known yet" } as const);
-  await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, readiness);
+  const progress = new Progress();
+  const health = { readiness, liveness: progress.liveness };
+  await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, health);
   await runReconciler(call, client, {
     ...config,
+    progress,
     onReady: () => {
       complete = true;
     },

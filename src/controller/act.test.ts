@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
+import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
 import { annotations } from "../core/names.ts";
+import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Kind } from "../kube/kinds.ts";
 import { keyOf } from "../kube/store.ts";
@@ -13,15 +15,7 @@ import { emptyView } from "./view.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 
-const mountpointPods = {
-  namespace: "mount-s3",
-  image: "driver:3",
-  imagePullPolicy: "IfNotPresent",
-  command: "/bin/mounter",
-  priorityClassName: "",
-  driverVersion: "3.0.0",
-  mountpointVersion: "1.23.0",
-};
+const mountpointPods = installation;
 
 interface Stored {
   readonly metadata: {
@@ -234,4 +228,13 @@ it("reports a refused volume on the workload", async () => {
   const { steps } = decide(seen({ volume: { refused: "name the bucket" }, workloads: [workload(w1)] }));
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
   expect(api.told).toEqual(["w1: VolumeRefused: name the bucket"]);
+});
+
+it("reports a memory limit that is too small, and makes the Pod all the same", async () => {
+  const api = fakeCluster();
+  const attributes = parseVolumeAttributes({ bucketName: "b", mountpointContainerResourcesLimitsMemory: "64Mi" });
+  const { steps } = decide(seen({ workloads: [workload(w1)], volume: { ...volume, attributes } }));
+  expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
+  expect(api.told).toEqual([expect.stringMatching(/^w1: VolumeQuestionable: .*leaves 64 MiB to mount-s3/)]);
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)).toBeDefined();
 });

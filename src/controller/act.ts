@@ -1,7 +1,7 @@
 /** Performs the steps of a decision against the API server. */
 import { specPatch } from "../core/attachment.ts";
 import { DriverError } from "../core/errors.ts";
-import { type MountpointPodConfig, mountpointPod } from "../core/mountpoint-pod.ts";
+import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "../core/mountpoint-pod.ts";
 import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { annotations } from "../core/names.ts";
 import type { Workload } from "../core/workload.ts";
@@ -109,6 +109,9 @@ async function createMountpointPod(
     throw error;
   }
   await untilPod(call, cluster, name, (seen) => seen !== undefined);
+  for (const message of mountpointPodWarnings(mountpointPods, purpose)) {
+    await report(call, cluster, workload, { reason: "VolumeQuestionable", message });
+  }
   return result;
 }
 

@@ -14,9 +14,15 @@ it("has the defaults of 2.x", () => {
       priorityClassName: "",
       driverVersion: "3.0.0",
       mountpointVersion: "1.23.0",
+      resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
+      tolerations: [{ operator: "Exists" }],
+      imagePullSecrets: [],
+      ca: undefined,
+      userBy: "driver",
     },
     apiServer: { host: "10.96.0.1", port: "443" },
     healthPort: undefined,
+    candidate: undefined,
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
     verbosity: 2,
@@ -58,25 +64,84 @@ it("takes the pull policy, the command, the health port, the times and the verbo
   });
 });
 
+it("is a candidate by the name of its Pod, in the namespace of its Pod", () => {
+  expect(
+    reconcilerConfigFrom([], { ...env, POD_NAMESPACE: "driver", POD_NAME: "controller-1" }, "3").candidate,
+  ).toEqual({
+    lease: { namespace: "driver", name: "s3-pod-reconciler" },
+    identity: "controller-1",
+  });
+});
+
+it.for(["POD_NAMESPACE", "POD_NAME"])("refuses %s alone", (variable) => {
+  expect(() => reconcilerConfigFrom([], { ...env, [variable]: "x" }, "3")).toThrow(
+    "--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both",
+  );
+});
+
 it("accepts every flag of 2.x", () => {
-  const names = [
-    "mountpoint-preempting-priority-class-name",
-    "mountpoint-headroom-priority-class-name",
-    "headroom-image",
-    "tls-ca-cert-configmap",
-    "tls-init-image",
-    "tls-init-image-pull-policy",
-    "tls-init-resources-req-cpu",
-    "tls-init-resources-req-memory",
-    "tls-init-resources-lim-memory",
-  ];
-  expect(() =>
-    reconcilerConfigFrom(
-      names.map((name) => `--${name}=x`),
-      env,
-      "3",
-    ),
-  ).not.toThrow();
+  const flags = {
+    "mountpoint-preempting-priority-class-name": "x",
+    "mountpoint-headroom-priority-class-name": "x",
+    "headroom-image": "x",
+    "tls-ca-cert-configmap": "our-ca",
+    "tls-init-image": "alpine:3",
+    "tls-init-image-pull-policy": "Always",
+    "tls-init-resources-req-cpu": "1m",
+    "tls-init-resources-req-memory": "2Mi",
+    "tls-init-resources-lim-memory": "3Mi",
+  };
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  expect(reconcilerConfigFrom(args, env, "3").mountpointPods.ca).toEqual({
+    configMap: "our-ca",
+    image: "alpine:3",
+    imagePullPolicy: "Always",
+    resources: { requests: { cpu: "1m", memory: "2Mi" }, limits: { memory: "3Mi" } },
+  });
+});
+
+it("joins CA bundles with the driver's own image, unless another is named", () => {
+  const { ca } = reconcilerConfigFrom([], { ...env, TLS_CA_CERT_CONFIGMAP: "our-ca" }, "3").mountpointPods;
+  expect(ca).toEqual({
+    configMap: "our-ca",
+    image: "driver:3",
+    imagePullPolicy: "IfNotPresent",
+    resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },
+  });
+});
+
+it("takes what our chart passes about Mountpoint Pods", () => {
+  const given = {
+    MOUNTPOINT_RESOURCES: '{"requests":{"cpu":1,"memory":"64Mi"},"limits":null}',
+    MOUNTPOINT_TOLERATIONS: '[{"key":"gpu","operator":"Exists"}]',
+    MOUNTPOINT_IMAGE_PULL_SECRETS: "one, two",
+    MOUNTPOINT_USER_BY: "platform",
+  };
+  expect(reconcilerConfigFrom([], { ...env, ...given }, "3").mountpointPods).toMatchObject({
+    resources: { requests: { cpu: "1", memory: "64Mi" }, limits: {} },
+    tolerations: [{ key: "gpu", operator: "Exists" }],
+    imagePullSecrets: ["one", "two"],
+    userBy: "platform",
+  });
+});
+
+it("can leave Mountpoint Pods without any toleration", () => {
+  expect(reconcilerConfigFrom(["--mountpoint-tolerations=[]"], env, "3").mountpointPods.tolerations).toEqual([]);
+});
+
+it.for([
+  ["mountpoint-resources", "lots"],
+  ["mountpoint-resources", "null"],
+  ["mountpoint-resources", "[]"],
+  ["mountpoint-resources", '{"limits":{"memory":"lots"}}'],
+  ["mountpoint-resources", '{"limits":"1Gi"}'],
+  ["mountpoint-tolerations", "Exists"],
+  ["mountpoint-tolerations", '["Exists"]'],
+  ["mountpoint-user-by", "nobody"],
+  ["tls-init-image-pull-policy", "Sometimes"],
+  ["tls-init-resources-req-cpu", "some"],
+] as const)("refuses --%s=%s", ([flag, value]) => {
+  expect(() => reconcilerConfigFrom([`--${flag}=${value}`], env, "3")).toThrow(`--${flag} `);
 });
 
 it("reports every problem at once", () => {

@@ -1,13 +1,24 @@
 /** Flags and environment → the configuration of the reconciler, or every problem at once. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
-import { defaultMountpointNamespace, mounterCommand } from "../core/names.ts";
+import { defaultMountpointNamespace, mounterCommand, reconcilerLease } from "../core/names.ts";
+import type { Candidate } from "../kube/lease.ts";
+import {
+  caFrom,
+  namesFrom,
+  pullPolicyFrom,
+  resourcesFrom,
+  tolerationsFrom,
+  userByFrom,
+} from "./mountpoint-pod-settings.ts";
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
   readonly apiServer: ApiServerLocation;
   /** Undefined: no health is served, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
+  /** Undefined: there is no election, as under manifests of 2.x. */
+  readonly candidate: Candidate | undefined;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   readonly verbosity: number;
@@ -43,14 +54,20 @@ export function reconcilerConfigFrom(
     mountpointPods: {
       namespace: given("mountpoint-namespace") ?? defaultMountpointNamespace,
       image: required("mountpoint-image"),
-      imagePullPolicy: pullPolicy(given("mountpoint-image-pull-policy"), problems),
+      imagePullPolicy: pullPolicyFrom("mountpoint-image-pull-policy", given, problems),
       command: given("mountpoint-container-command") ?? mounterCommand,
       priorityClassName: given("mountpoint-priority-class-name") ?? "",
       driverVersion,
       mountpointVersion: required("mountpoint-version"),
+      resources: resourcesFrom(given("mountpoint-resources"), problems),
+      tolerations: tolerationsFrom(given("mountpoint-tolerations"), problems),
+      imagePullSecrets: namesFrom(given("mountpoint-image-pull-secrets")),
+      userBy: userByFrom(given("mountpoint-user-by"), problems),
+      ca: caFrom(given, problems),
     },
     apiServer: apiServer(given("kubeconfig"), env, problems),
     healthPort: given("health-port") === undefined ? undefined : number("health-port", 0),
+    candidate: candidate(given("pod-namespace"), given("pod-name"), problems),
     cleanupIntervalMs: 1000 * number("cleanup-interval-seconds", 1),
     staleAfterMs: 1000 * number("stale-threshold-seconds", 0),
     verbosity: number("v", 0),
@@ -66,6 +83,18 @@ const variables: Readonly<Partial<Record<Flag, string>>> = {
   "mountpoint-image": "MOUNTPOINT_IMAGE",
   "mountpoint-image-pull-policy": "MOUNTPOINT_IMAGE_PULL_POLICY",
   "mountpoint-priority-class-name": "MOUNTPOINT_PRIORITY_CLASS_NAME",
+  "pod-namespace": "POD_NAMESPACE",
+  "pod-name": "POD_NAME",
+  "mountpoint-resources": "MOUNTPOINT_RESOURCES",
+  "mountpoint-tolerations": "MOUNTPOINT_TOLERATIONS",
+  "mountpoint-image-pull-secrets": "MOUNTPOINT_IMAGE_PULL_SECRETS",
+  "mountpoint-user-by": "MOUNTPOINT_USER_BY",
+  "tls-ca-cert-configmap": "TLS_CA_CERT_CONFIGMAP",
+  "tls-init-image": "TLS_INIT_IMAGE",
+  "tls-init-image-pull-policy": "TLS_INIT_IMAGE_PULL_POLICY",
+  "tls-init-resources-req-cpu": "TLS_INIT_RESOURCES_REQUESTS_CPU",
+  "tls-init-resources-req-memory": "TLS_INIT_RESOURCES_REQUESTS_MEMORY",
+  "tls-init-resources-lim-memory": "TLS_INIT_RESOURCES_LIMITS_MEMORY",
 };
 
 const defaults: Readonly<Partial<Record<Flag, string>>> = {
@@ -81,6 +110,18 @@ const usedFlags = [
   "mountpoint-image-pull-policy",
   "mountpoint-container-command",
   "mountpoint-priority-class-name",
+  "pod-namespace",
+  "pod-name",
+  "mountpoint-resources",
+  "mountpoint-tolerations",
+  "mountpoint-image-pull-secrets",
+  "mountpoint-user-by",
+  "tls-ca-cert-configmap",
+  "tls-init-image",
+  "tls-init-image-pull-policy",
+  "tls-init-resources-req-cpu",
+  "tls-init-resources-req-memory",
+  "tls-init-resources-lim-memory",
   "kubeconfig",
   "health-port",
   "cleanup-interval-seconds",
@@ -95,12 +136,6 @@ const acceptedFlags = [
   "mountpoint-preempting-priority-class-name",
   "mountpoint-headroom-priority-class-name",
   "headroom-image",
-  "tls-ca-cert-configmap",
-  "tls-init-image",
-  "tls-init-image-pull-policy",
-  "tls-init-resources-req-cpu",
-  "tls-init-resources-req-memory",
-  "tls-init-resources-lim-memory",
 ] as const;
 
 /** Not strict, because that would stop at the first mistake. */
@@ -119,12 +154,18 @@ function parseFlags(args: readonly string[], problems: string[]): Readonly<Parti
   return flags;
 }
 
-function pullPolicy(value: string | undefined, problems: string[]): string {
-  const policy = value ?? "IfNotPresent";
-  const known = ["Always", "IfNotPresent", "Never"];
-  if (!known.includes(policy))
-    problems.push(`--mountpoint-image-pull-policy is none of ${known.join(", ")}: ${policy}`);
-  return policy;
+/** A Pod's name is never given twice, and a container is restarted only when its process is gone. */
+function candidate(
+  namespace: string | undefined,
+  identity: string | undefined,
+  problems: string[],
+): Candidate | undefined {
+  if (namespace === undefined && identity === undefined) return undefined;
+  if (namespace === undefined || identity === undefined) {
+    problems.push("--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both");
+    return undefined;
+  }
+  return { lease: { namespace, name: reconcilerLease }, identity };
 }
 
 function apiServer(kubeconfig: string | undefined, env: Environment, problems: string[]): ApiServerLocation {

@@ -6,6 +6,52 @@ import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, w3, work
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
+describe("several attachments with one key become the oldest of them (LC-7)", () => {
+  const running = [workload(w1, { phase: "running" }), workload(w2, { phase: "running" })];
+  const mountpointPods = [pod(mp(w1)), pod(mp(w2))];
+  const [older, younger] = [{ name: "s3pa-a" }, { name: "s3pa-b" }];
+  it.for([
+    [
+      "it takes over what the others list, and they are deleted after that",
+      { attachments: [attachment({ [mp(w2)]: [w2] }, younger), attachment({ [mp(w1)]: [w1] }, older)] },
+      ["rewrite w1#0: w1, w2#0: w2", "detach"],
+    ],
+    [
+      "those that list nothing else are deleted",
+      {
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] }, older), attachment({ [mp(w2)]: [w2] }, younger)],
+      },
+      ["detach"],
+    ],
+    [
+      "a workload that two of them list stays with the Mountpoint Pod in the oldest",
+      { attachments: [attachment({ [mp(w1)]: [w1, w2] }, older), attachment({ [mp(w2)]: [w2] }, younger)] },
+      ["mark w2#0", "detach"],
+    ],
+    [
+      "a newcomer waits for that: what it needs is added to one attachment",
+      {
+        workloads: [...running, workload(w3)],
+        mountpointPods: mountpointPods.map((each) => ({ ...each, noNewWorkload: true })),
+        attachments: [attachment({ [mp(w1)]: [w1] }, older), attachment({ [mp(w2)]: [w2] }, younger)],
+      },
+      ["rewrite w1#0: w1, w2#0: w2", "detach"],
+    ],
+    [
+      "those for other options stay",
+      {
+        attachments: [
+          attachment({ [mp(w1)]: [w1] }, older),
+          attachment({ [mp(w2)]: [w2] }, { ...younger, mountOptions: "former" }),
+        ],
+      },
+      [],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen({ workloads: running, mountpointPods, ...observed })))).toEqual(steps);
+  });
+});
+
 describe("a workload that ends", () => {
   it.for([
     [
@@ -71,7 +117,7 @@ describe("a workload that ends", () => {
         attachments: [attachment({ [mp(w1)]: [w1] }), attachment({ [mp(w1)]: [w1, w2] }, { name: "s3pa-duplicate" })],
         mountpointPods: [pod(mp(w1))],
       },
-      ["detach", "rewrite w1#0: w2"],
+      ["rewrite w1#0: w2", "detach"],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {
     expect(told(decide(seen(observed)))).toEqual(steps);

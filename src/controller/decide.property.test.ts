@@ -76,9 +76,16 @@ const toMountpointPod = (what: "starts" | "unmounts" | "dies" | "vanishes") =>
       },
   );
 
+const twins = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(
+  ([which, keep]): Happening =>
+    (world) => {
+      for (const each of any(world.model.truth.attachments, which)) world.model.split(each, keep);
+    },
+);
+
 const kind = fc.constantFrom<Kind>("workloads", "attachments", "mountpointPods");
 
-const happening = fc.oneof(
+const happenings = [
   {
     weight: 4,
     arbitrary: fc.constantFrom("", "2000").map(
@@ -136,7 +143,7 @@ const happening = fc.oneof(
           model.wait(ms),
     ),
   },
-);
+];
 
 /** Everything is told and done, until there is nothing more to do. */
 function settle(world: World): void {
@@ -156,25 +163,32 @@ function expectEveryoneServed({ model }: World): void {
   }
 }
 
+function tell(story: readonly Happening[]): void {
+  const world = new World();
+  // The model itself throws when a write breaks a rule.
+  for (const happens of story) happens(world);
+  settle(world);
+  expectEveryoneServed(world);
+  world.model.checkAttachments();
+
+  for (const workload of [...world.model.truth.workloads.values()]) world.ends(workload);
+  for (let round = 0; round < 4; round++) {
+    settle(world);
+    for (const pod of [...world.model.truth.mountpointPods.values()]) world.unmounts(pod);
+    world.model.wait(120_000);
+  }
+  expect(world.model.truth).toEqual({ workloads: new Map(), attachments: new Map(), mountpointPods: new Map() });
+}
+
+const stories = (...possible: typeof happenings) =>
+  fc.array(fc.oneof(...possible), { minLength: 60, maxLength: 120, size: "max" });
+
 it("serves every workload once and leaves nothing behind, whatever happens in whatever order", {
   timeout: 60_000,
 }, () => {
-  fc.assert(
-    fc.property(fc.array(happening, { minLength: 60, maxLength: 120, size: "max" }), (story) => {
-      const world = new World();
-      // The model itself throws when a write breaks a rule.
-      for (const happens of story) happens(world);
-      settle(world);
-      expectEveryoneServed(world);
+  fc.assert(fc.property(stories(...happenings), tell), { numRuns: 1000 });
+});
 
-      for (const workload of [...world.model.truth.workloads.values()]) world.ends(workload);
-      for (let round = 0; round < 4; round++) {
-        settle(world);
-        for (const pod of [...world.model.truth.mountpointPods.values()]) world.unmounts(pod);
-        world.model.wait(120_000);
-      }
-      expect(world.model.truth).toEqual({ workloads: new Map(), attachments: new Map(), mountpointPods: new Map() });
-    }),
-    { numRuns: 1000 },
-  );
+it("does so, too, where someone else makes twins of its attachments", { timeout: 60_000 }, () => {
+  fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: twins }), tell), { numRuns: 1000 });
 });

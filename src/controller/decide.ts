@@ -5,6 +5,7 @@
 import {
   type Attachment,
   type AttachmentSpec,
+  hasSameLists,
   holderOf,
   newAttachment,
   type SharingKey,
@@ -73,6 +74,7 @@ export type NewAttachment = ReturnType<typeof newAttachment>;
 export function decide(observed: Observed): Decision {
   const draft = new Draft(observed);
   const needing = observed.workloads.filter(needsVolumes);
+  draft.roster.mergeTwins("several attachments had the same key");
   draft.roster.releaseAllBut(new Set(needing.map(({ uid }) => uid)), "a workload ended");
   for (const workload of draft.creatorsFirst(needing)) draft.place(workload);
   return draft.decision();
@@ -129,7 +131,8 @@ class Draft {
   decision(): Decision {
     const strays = this.#strays();
     const idle = this.roster.dropIdle("a Mountpoint Pod serves nobody").flatMap((name) => this.#pods.get(name) ?? []);
-    const entries = Map.groupBy(this.roster.entries(), (entry) => this.#spawnsInto(entry).length > 0);
+    const emptiedLast = this.roster.entries().toSorted((a, b) => Number(isEmpty(a)) - Number(isEmpty(b)));
+    const entries = Map.groupBy(emptiedLast, (entry) => this.#spawnsInto(entry).length > 0);
     const steps = [
       ...this.#reports,
       ...idle.flatMap((pod) => marking(pod, "it serves nobody")),
@@ -260,6 +263,11 @@ function listedIn({ after }: Entry): readonly PodName[] {
   return Object.keys(after.spec.mountpointS3PodAttachments) as PodName[];
 }
 
+/** Its workloads may have moved to a twin, which is then written first. */
+function isEmpty(entry: Entry): boolean {
+  return listedIn(entry).length === 0;
+}
+
 function marking(mountpointPod: MountpointPod, because: string): readonly Step[] {
   return mountpointPod.needsUnmount ? [] : [{ do: "markForUnmount", mountpointPod, because }];
 }
@@ -268,7 +276,8 @@ function writing(entry: Entry): readonly Step[] {
   const { before, after } = entry;
   const because = entry.reasons.join("; ") || "it lists nothing";
   if (before === undefined) return [{ do: "createAttachment", attachment: after as NewAttachment, because }];
-  if (listedIn(entry).length === 0) return [{ do: "deleteAttachment", attachment: before, because }];
-  if (after.spec === before.spec) return [];
+  if (isEmpty(entry)) return [{ do: "deleteAttachment", attachment: before, because }];
+  // A patch that changes nothing makes no new version, and whoever wrote it would wait for one in vain.
+  if (hasSameLists(after.spec, before.spec)) return [];
   return [{ do: "rewriteAttachment", attachment: before, spec: after.spec, because }];
 }

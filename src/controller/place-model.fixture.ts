@@ -24,6 +24,7 @@ export class PlaceModel {
   #view: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
   /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
   readonly #news: Record<Kind, (() => void)[]> = { workloads: [], attachments: [], mountpointPods: [] };
+  #twins = 0;
   #version = 0;
   #time = Date.parse("2026-01-15T10:00:00Z");
 
@@ -40,6 +41,24 @@ export class PlaceModel {
 
   come(uid: PodUid, fsGroup: string): void {
     this.put("workloads", uid, workload(uid, { fsGroup }));
+  }
+
+  /**
+   * As 2.x leaves them behind and our first look finds them: a second attachment for one key, which has some lists of the
+   * first, or all of them, too.
+   */
+  split(of: ObservedAttachment, keep: "both" | "either"): void {
+    this.#twins += 1;
+    const lists = Object.entries(of.spec.mountpointS3PodAttachments);
+    const [first, second] = keep === "both" ? [lists, lists] : [lists.slice(1), lists.slice(0, 1)];
+    const put = (name: string, some: typeof lists) => {
+      const metadata = { ...of.metadata, name, uid: `uid of ${name}`, resourceVersion: this.#nextVersion() };
+      const spec = { ...of.spec, mountpointS3PodAttachments: Object.fromEntries(some) };
+      this.put("attachments", name, { metadata, spec });
+    };
+    put(`s3pa-${this.#twins % 2 === 0 ? "0" : "z"}${this.#twins}`, second); // the older one, or the younger
+    put(of.metadata.name, first);
+    this.tellAll();
   }
 
   change(name: PodName, but: Partial<MountpointPod>): void {
@@ -72,7 +91,7 @@ export class PlaceModel {
     for (const [number, step] of decision.steps.entries()) {
       if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
-      this.#checkAttachments();
+      if (this.#twins === 0) this.checkAttachments();
       // Whoever writes waits until the view shows it.
       this.tell(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
       if (!accepted) return false;
@@ -134,7 +153,7 @@ export class PlaceModel {
   #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
-    const chosen = newHolders(now?.spec, spec);
+    const chosen = newHolders([...this.truth.attachments.values()], spec);
     if (chosen.some((holder) => this.truth.mountpointPods.get(holder)?.needsUnmount)) throw new Error("a marked one");
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
@@ -164,12 +183,15 @@ export class PlaceModel {
     if (now === undefined) return true;
     if (now.metadata.resourceVersion !== resourceVersion) return false;
     const users = [...this.truth.workloads.values()].filter(needsVolumes);
-    if (users.some(({ uid }) => holderOf(now.spec, uid) !== undefined)) throw new Error("deleted under a workload");
+    const listed = users.filter(({ uid }) => holderOf(now.spec, uid) !== undefined);
+    // Listed by a twin as well, it loses nothing.
+    if (listed.some(({ uid }) => this.holdersOf(uid).length < 2)) throw new Error("deleted under a workload");
     this.remove("attachments", name);
     return true;
   }
 
-  #checkAttachments(): void {
+  /** At any moment, unless someone else makes twins; and at rest in any case. */
+  checkAttachments(): void {
     const all = [...this.truth.attachments.values()];
     const keys = all.map(({ spec }) => attachmentName({ node, ...keyFieldsOf(spec) }));
     if (new Set(keys).size < keys.length) throw new Error("two attachments for one key");
@@ -192,11 +214,10 @@ function keyFieldsOf(spec: AttachmentSpec) {
 }
 
 /** Mountpoint Pods that get a workload they did not have. */
-function newHolders(before: AttachmentSpec | undefined, after: AttachmentSpec): readonly string[] {
+function newHolders(before: readonly ObservedAttachment[], after: AttachmentSpec): readonly string[] {
+  const had = (name: string, uid: PodUid) => before.some(({ spec }) => holderOf(spec, uid) === name);
   const listed = Object.entries(after.mountpointS3PodAttachments);
-  return listed.flatMap(([name, list]) =>
-    list.some(({ workloadPodUID }) => before === undefined || holderOf(before, workloadPodUID) !== name) ? [name] : [],
-  );
+  return listed.flatMap(([name, list]) => (list.some((entry) => !had(name, entry.workloadPodUID)) ? [name] : []));
 }
 
 /** A JSON merge patch of the lists. */

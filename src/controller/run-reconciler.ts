@@ -2,45 +2,61 @@
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
+import { type Candidate, lead } from "../kube/lease.ts";
 import { runController } from "../kube/run-controller.ts";
+import { Term } from "../kube/term.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Progress } from "../runtime/progress.ts";
 import type { PlaceKey } from "./place.ts";
 import { reconcile } from "./reconcile.ts";
-import { sweep } from "./sweep.ts";
+import { everyPlace, sweep } from "./sweep.ts";
 import { notePlaces } from "./triggers.ts";
-import { emptyView, synced } from "./view.ts";
+import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
-  /** Called once the whole picture is there and work begins. */
+  /** In which election; undefined: there is none, and nobody else works. */
+  readonly candidate: Candidate | undefined;
+  readonly progress: Progress;
+  /** Called once the whole picture is there: from now on it works, or is ready to take over. */
   readonly onReady: () => void;
 }
 
 /** A place takes a few requests one after the other; other places need not wait for them. */
 const workers = 16;
 
+/** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
-  const { mountpointPods, cleanupIntervalMs, staleAfterMs } = options;
+  const { mountpointPods, candidate, progress } = options;
+  const watching = { mountpointNamespace: mountpointPods.namespace, progress };
   const view = emptyView();
-  using queue = new WorkQueue<PlaceKey>();
-  using _ = notePlaces(view, queue);
-  const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
-  const context = { client, events, view, mountpointPods, staleAfterMs };
-
   const work = async (until: Call) => {
     await synced(until, view);
     call.log.info("the picture of the cluster is complete");
     options.onReady();
-    await Promise.all([
-      runController(until, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
-      sweep(until, view, queue, cleanupIntervalMs),
-    ]);
+    if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
+    else await lead(until, client, candidate, (term) => reconcileAll(term, client, view, options));
   };
-  await untilFirstEnds(call, [(until) => watchCluster(until, client, view, mountpointPods.namespace), work]);
+  await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);
+}
+
+/** From the picture as it is now: what others did before this term is in it, or will be. */
+async function reconcileAll(term: Term, client: KubeClient, view: View, options: ReconcilerOptions): Promise<void> {
+  const { mountpointPods, cleanupIntervalMs, staleAfterMs } = options;
+  using queue = new WorkQueue<PlaceKey>();
+  using _noting = notePlaces(view, queue);
+  using _progress = options.progress.follow("reconciling", () => queue.stalledMs);
+  for (const place of everyPlace(view)) queue.add(place);
+  const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
+  const context = { client: term.writer(client), events, view, mountpointPods, staleAfterMs };
+  await Promise.all([
+    runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
+    sweep(term, view, queue, cleanupIntervalMs),
+  ]);
 }
 
 /** None of them is of use without the others: when one ends, for whatever reason, all do. */

@@ -10,6 +10,7 @@ import {
   type VolumeId,
 } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
+import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import type { Workload } from "../core/workload.ts";
 import type { Observed, ObservedAttachment, Step } from "./decide.ts";
 
@@ -20,9 +21,10 @@ export const volume: S3Volume = {
   name: "data" as PvName,
   volumeId: "handle" as VolumeId,
   mountOptions: [],
-  attributes: { bucket: "b", authenticationSource: "driver", serviceAccountName: undefined, region: undefined },
+  attributes: parseVolumeAttributes({ bucketName: "b" }),
   identity: "driver",
   readOnly: false,
+  cache: undefined,
 };
 
 const uids = ["w1", "w2", "w3"] as PodUid[];

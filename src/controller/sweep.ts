@@ -23,7 +23,7 @@ export async function sweep(
   }
 }
 
-function everyPlace(view: View): ReadonlySet<PlaceKey> {
+export function everyPlace(view: View): ReadonlySet<PlaceKey> {
   const places = new Set<PlaceKey>();
   for (const workload of view.workloads.values()) for (const place of placesOf(view, workload)) places.add(place);
   for (const attachment of view.attachments.values()) places.add(placeOf(attachment));

@@ -1,9 +1,11 @@
 import { expect, it } from "vitest";
+import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { driverName } from "../core/names.ts";
 import type { KubeClient, WatchEvent } from "../kube/client.ts";
 import type { Kind } from "../kube/kinds.ts";
 import { silentLogger } from "../runtime/log.ts";
+import { Progress } from "../runtime/progress.ts";
 import { attachment, mp, node, volume, w1 } from "./situation.fixture.ts";
 import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
@@ -31,7 +33,10 @@ async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Pro
   const stop = new AbortController();
   const call = { signal: stop.signal, log: silentLogger };
   const view = emptyView();
-  const watching = watchCluster(call, fakeClient(objects), view, "mount-s3");
+  const watching = watchCluster(call, fakeClient(objects), view, {
+    mountpointNamespace: "mount-s3",
+    progress: new Progress(),
+  });
   await synced(call, view);
   stop.abort();
   await watching;
@@ -69,16 +74,7 @@ it("keeps the Pods that name claims and need them, and no others", async () => {
 });
 
 it("tells Mountpoint Pods from workloads in the same namespace, and from look-alikes elsewhere (SE-1)", async () => {
-  const config = {
-    namespace: "mount-s3",
-    image: "driver:3",
-    imagePullPolicy: "Never",
-    command: "x",
-    priorityClassName: "",
-    driverVersion: "3.0.0",
-    mountpointVersion: "1",
-  };
-  const made = mountpointPod(config, { volume, workload: w1, node, generation: 0 });
+  const made = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
   const { workloads, mountpointPods } = await viewOf({
     Pod: [
       { ...made, metadata: { ...metadata(made.metadata.name), ...made.metadata } },

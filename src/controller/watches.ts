@@ -7,6 +7,7 @@ import { needsVolumes, type Workload, workloadFrom } from "../core/workload.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Intern } from "../kube/intern.ts";
 import {
+  type KubeObject,
   kinds,
   type MountpointS3PodAttachment,
   type PersistentVolume,
@@ -14,25 +15,33 @@ import {
   type Pod,
 } from "../kube/kinds.ts";
 import type { Feed } from "../kube/store.ts";
-import { watch } from "../kube/watch.ts";
+import { type Watched, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Progress } from "../runtime/progress.ts";
 import type { ObservedAttachment, Refusal } from "./decide.ts";
 import type { Claim, View } from "./view.ts";
+
+export interface WatchOptions {
+  readonly mountpointNamespace: string;
+  readonly progress: Pick<Progress, "pulse">;
+}
 
 /** Ends when the call does. */
 export async function watchCluster(
   call: Call,
   client: Pick<KubeClient, "pages" | "watch">,
   view: View,
-  mountpointNamespace: string,
+  { mountpointNamespace, progress }: WatchOptions,
 ): Promise<void> {
   const { pods, persistentVolumeClaims, persistentVolumes, attachments } = kinds;
   const podFrom = (pod: PodObject, intern: Intern) => seenPod(pod, mountpointNamespace, intern);
+  const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept>, feed: Feed<Kept>) =>
+    watch(call, client, { ...what, turned: progress.pulse(`watch over ${what.kind.plural}`) }, feed);
   await Promise.all([
-    watch(call, client, { kind: pods, ...wherever(podFrom) }, podFeed(view)),
-    watch(call, client, { kind: persistentVolumeClaims, ...wherever(boundClaim) }, view.claims),
-    watch(call, client, { kind: persistentVolumes, ...wherever(volumeFrom) }, view.volumes),
-    watch(call, client, { kind: attachments, trim: attachmentFrom }, view.attachments),
+    follow({ kind: pods, ...wherever(podFrom) }, podFeed(view)),
+    follow({ kind: persistentVolumeClaims, ...wherever(boundClaim) }, view.claims),
+    follow({ kind: persistentVolumes, ...wherever(volumeFrom) }, view.volumes),
+    follow({ kind: attachments, trim: attachmentFrom }, view.attachments),
   ]);
 }
 

@@ -109,6 +109,30 @@ export function findAttachments<T extends Attachment>(attachments: Iterable<T>, 
   return [...attachments].filter((attachment) => hasKey(attachment.spec, key)).toSorted(byAge);
 }
 
+/** Those among them that have the same key as this one, itself included, oldest first. */
+export function twinsOf<T extends Attachment>(attachments: Iterable<T>, { spec }: Attachment): readonly T[] {
+  return findAttachments(attachments, {
+    node: spec.nodeName,
+    persistentVolume: spec.persistentVolumeName,
+    volumeId: spec.volumeID,
+    mountOptions: spec.mountOptions,
+    fsGroup: spec.workloadFSGroup,
+  });
+}
+
+/** With all that the twin lists. A workload that both list stays where it is; the same spec if nothing is new. */
+export function absorb(spec: AttachmentSpec, twin: AttachmentSpec): AttachmentSpec {
+  const lists = { ...spec.mountpointS3PodAttachments };
+  let isNew = false;
+  for (const [mountpointPod, served] of entries(twin)) {
+    const newcomers = served.filter(({ workloadPodUID }) => holderOf(spec, workloadPodUID) === undefined);
+    if (newcomers.length === 0 && lists[mountpointPod] !== undefined) continue;
+    lists[mountpointPod] = [...(lists[mountpointPod] ?? []), ...newcomers];
+    isNew = true;
+  }
+  return isNew ? { ...spec, mountpointS3PodAttachments: lists } : spec;
+}
+
 /** The Mountpoint Pod that serves this workload here, if any. */
 export function holderOf(spec: AttachmentSpec, workload: PodUid): PodName | undefined {
   for (const [mountpointPod, served] of entries(spec)) {
@@ -149,6 +173,12 @@ export function dropMountpointPod(spec: AttachmentSpec, mountpointPod: PodName):
   if (!idleMountpointPods(spec).includes(mountpointPod)) return spec;
   const lists = entries(spec).filter(([name]) => name !== mountpointPod);
   return { ...spec, mountpointS3PodAttachments: Object.fromEntries(lists) };
+}
+
+/** Whether both say the same of every workload; the order of Mountpoint Pods says nothing. */
+export function hasSameLists(a: AttachmentSpec, b: AttachmentSpec): boolean {
+  const text = (spec: AttachmentSpec) => JSON.stringify(entries(spec).toSorted(([x], [y]) => (x < y ? -1 : 1)));
+  return a === b || text(a) === text(b);
 }
 
 /**

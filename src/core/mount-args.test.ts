@@ -1,13 +1,21 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DriverError } from "./errors.ts";
-import { type MountWish, mountArguments, userAgentPrefix } from "./mount-args.ts";
+import { asksForCache, type MountWish, mountArguments, userAgentPrefix } from "./mount-args.ts";
 
 const agent = "s3-csi-driver/3.0.0 credential-source#driver";
 const always = ["--allow-root", "--force-path-style", `--user-agent-prefix=${agent}`];
 
 function wish(part: Partial<MountWish> = {}): MountWish {
-  return { options: [], readOnly: false, fsGroup: "", region: undefined, userAgentPrefix: agent, ...part };
+  return {
+    options: [],
+    readOnly: false,
+    fsGroup: "",
+    region: undefined,
+    cache: undefined,
+    userAgentPrefix: agent,
+    ...part,
+  };
 }
 
 /** What the options add to the arguments that every mount has. */
@@ -241,5 +249,49 @@ describe("for any options", () => {
         }
       }),
     );
+  });
+});
+
+const disk = (sizeLimit?: string) => ({ kind: "emptyDir", medium: "", sizeLimit }) as const;
+
+describe("the cache", () => {
+  it.for([
+    [undefined, [], []],
+    [undefined, ["cache /somewhere"], ["--cache=/somewhere"]], // the mounter knows the real place
+    [disk(), [], ["--cache=/cache"]],
+    [disk(), ["max-cache-size 5000"], ["--cache=/cache", "--max-cache-size=5000"]],
+    [disk("1Gi"), [], ["--cache=/cache", "--max-cache-size=972"]],
+    [disk("100M"), ["cache=/x"], ["--cache=/x", "--max-cache-size=90"]],
+    [disk("1Gi"), ["max-cache-size=500"], ["--cache=/cache", "--max-cache-size=500"]],
+    [disk("1Gi"), ["max-cache-size=0"], ["--cache=/cache", "--max-cache-size=0"]],
+    [disk("1Gi"), ["max-cache-size=972"], ["--cache=/cache", "--max-cache-size=972"]],
+    [
+      { kind: "ephemeral", storageClassName: undefined, storageRequest: "10Gi" },
+      [],
+      ["--cache=/cache", "--max-cache-size=9728"],
+    ],
+  ] as const)("%j with %j → %j", ([cache, options, expected]) => {
+    const { warnings } = mountArguments(wish({ cache, options }));
+    expect(argsOf({ cache, options })).toEqual(expected);
+    expect(warnings).toEqual([]);
+  });
+
+  it.for([["max-cache-size=973"], ["max-cache-size 99999", "max-cache-size=5000"]])(
+    "%j is reduced to what the volume holds, with a warning",
+    (options) => {
+      const { args, warnings } = mountArguments(wish({ cache: disk("1Gi"), options }));
+      expect(args).toContain("--max-cache-size=972");
+      expect(args.filter((arg) => arg.startsWith("--max-cache-size"))).toHaveLength(1);
+      expect(warnings).toEqual([expect.stringContaining("reduced to 972")]);
+    },
+  );
+
+  it.for([
+    [["cache"], true],
+    [["allow-delete", "  --cache=/x"], true],
+    [["cache-xz=bucket", "prefix=cache/"], false],
+    [[], false],
+  ] as const)("options %j ask for one: %s", ([options, expected]) => {
+    expect(asksForCache(options)).toBe(expected);
   });
 });

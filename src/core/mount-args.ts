@@ -3,8 +3,9 @@
  * a class that lists its options differently mounts the same.
  */
 import { resolve } from "node:path/posix";
+import { type CacheVolume, maxCacheMib } from "./cache-volume.ts";
 import { DriverError } from "./errors.ts";
-import { scratch } from "./names.ts";
+import { cacheContainerPath, scratch } from "./names.ts";
 
 export interface MountWish {
   /** As the PersistentVolume or StorageClass lists them. */
@@ -15,6 +16,8 @@ export interface MountWish {
   readonly fsGroup: string;
   /** Of the volume's attributes; a `region` option beats it. */
   readonly region: string | undefined;
+  /** Of the volume's attributes. The mount option `cache` works without. */
+  readonly cache: CacheVolume | undefined;
   readonly userAgentPrefix: string;
 }
 
@@ -24,7 +27,7 @@ export interface MountArguments {
   readonly env: Readonly<Record<string, string>>;
   /** Acts on the mount of the target: mount-s3 refuses the flag, because it does not mount itself. */
   readonly readOnly: boolean;
-  /** What was left out, a sentence each, for the log and the workload's events. */
+  /** What was left out or changed, a sentence each, for the log and the workload's events. */
   readonly warnings: readonly string[];
 }
 
@@ -38,6 +41,7 @@ export function mountArguments(wish: MountWish): MountArguments {
   const maxAttempts = options.take("--aws-max-attempts");
   if (wish.region !== undefined) options.addIfAbsent("--region", wish.region);
   addFsGroup(options, wish.fsGroup);
+  if (wish.cache !== undefined) addCache(options, wish.cache);
   if (options.has("--allow-other")) options.remove(["--allow-root"]);
   else options.addIfAbsent("--allow-root");
   if (options.has(...loggingWishes)) options.refuse(["--no-log"]);
@@ -47,6 +51,11 @@ export function mountArguments(wish: MountWish): MountArguments {
   const args = options.render();
   const env = maxAttempts ? { AWS_MAX_ATTEMPTS: maxAttempts } : {};
   return { args, env, readOnly, warnings: options.warnings };
+}
+
+/** Whether a volume with these options has a cache, even if its attributes say nothing of one. */
+export function asksForCache(options: readonly string[]): boolean {
+  return options.flatMap(parseOption).some(({ key }) => key === "--cache");
 }
 
 /** How a mount shows itself in the log of the object store. */
@@ -117,6 +126,17 @@ function addFsGroup(options: Options, fsGroup: string): void {
   options.addIfAbsent("--allow-other");
   options.addIfAbsent("--dir-mode", "770");
   options.addIfAbsent("--file-mode", "660");
+}
+
+/** Without a size of its own mount-s3 fills the file system below the volume, and that is the whole disk of the node. */
+function addCache(options: Options, cache: CacheVolume): void {
+  options.addIfAbsent("--cache", cacheContainerPath);
+  const most = maxCacheMib(cache);
+  if (most === undefined) return;
+  if (options.remove(["--max-cache-size"], (value) => Number(value) > most)) {
+    options.warnings.push(`mount option --max-cache-size was reduced to ${most}, 95 % of the cache volume`);
+  }
+  options.addIfAbsent("--max-cache-size", `${most}`);
 }
 
 /** A set of options among which none can hide: every operation acts on all values of a key. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { installation } from "./installation.fixture.ts";
 import { mountpointPod } from "./mountpoint-pod.ts";
 import {
   isAlive,
@@ -12,16 +13,6 @@ import { s3VolumeFrom } from "./persistent-volume.ts";
 
 const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const node = "worker-1" as NodeName;
-
-const config = {
-  namespace: "mount-s3",
-  image: "driver:3",
-  imagePullPolicy: "IfNotPresent",
-  command: "/bin/mounter",
-  priorityClassName: "",
-  driverVersion: "3.0.0",
-  mountpointVersion: "1.23.0",
-};
 
 function volume(secret?: string, name = "data") {
   const csi = {
@@ -37,7 +28,7 @@ function volume(secret?: string, name = "data") {
 
 /** As the API server returns what we send it. */
 function stored(name = "data"): MountpointPodObject {
-  const pod = mountpointPod(config, { volume: volume(undefined, name), workload, node, generation: 0 });
+  const pod = mountpointPod(installation, { volume: volume(undefined, name), workload, node, generation: 0 });
   const metadata = { uid: "uid-mp", resourceVersion: "7", creationTimestamp: "2026-01-15T10:30:00Z", ...pod.metadata };
   return { ...pod, metadata, status: { phase: "Pending" } };
 }

@@ -1,32 +1,30 @@
 import { describe, expect, it } from "vitest";
-import { type MountpointPodConfig, mountpointPod } from "./mountpoint-pod.ts";
-import { mounterCommand, type NodeName, type PodUid } from "./names.ts";
+import { installation } from "./installation.fixture.ts";
+import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "./mountpoint-pod.ts";
+import { type NodeName, type PodUid } from "./names.ts";
 import { s3VolumeFrom } from "./persistent-volume.ts";
 
-const config: MountpointPodConfig = {
-  namespace: "mount-s3",
-  image: "driver:3.0.0",
-  imagePullPolicy: "IfNotPresent",
-  command: mounterCommand,
-  priorityClassName: "mount-s3-critical",
-  driverVersion: "3.0.0",
-  mountpointVersion: "1.24.0",
-};
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 
 interface Wanted {
   readonly name?: string;
   readonly attributes?: Readonly<Record<string, string>>;
+  readonly mountOptions?: readonly string[];
   readonly generation?: number;
+  readonly installation?: Partial<MountpointPodConfig>;
 }
 
-function made({ name = "test-vol", attributes = {}, generation = 0 }: Wanted = {}) {
+function purposeOf({ name = "test-vol", attributes = {}, mountOptions = [], generation = 0 }: Wanted) {
   const volumeAttributes = { bucketName: "data", ...attributes };
   const csi = { driver: "s3.csi.scality.com", volumeHandle: "some/handle", volumeAttributes };
-  const volume = s3VolumeFrom({ metadata: { name }, spec: { csi } });
+  const volume = s3VolumeFrom({ metadata: { name }, spec: { csi, mountOptions } });
   if (volume === undefined) throw new Error("not a volume of ours");
-  return mountpointPod(config, { volume, workload: uid, node: "worker-1" as NodeName, generation });
+  return { volume, workload: uid, node: "worker-1" as NodeName, generation };
 }
+
+const made = (wanted: Wanted = {}) => mountpointPod({ ...installation, ...wanted.installation }, purposeOf(wanted));
+const warnings = (wanted: Wanted) =>
+  mountpointPodWarnings({ ...installation, ...wanted.installation }, purposeOf(wanted));
 
 describe("metadata", () => {
   it("has the name, labels and annotations of 2.x and of ours", () => {
@@ -114,7 +112,7 @@ describe("spec", () => {
       imagePullPolicy: "IfNotPresent",
       command: ["/bin/scality-s3-csi-mounter"],
       terminationMessagePolicy: "FallbackToLogsOnError",
-      resources: { requests: { cpu: "10m", memory: "32Mi" } },
+      resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
     });
   });
 
@@ -128,5 +126,118 @@ describe("spec", () => {
     expect(made().spec).not.toHaveProperty("serviceAccountName");
     const attributes = { mountpointPodServiceAccountName: "mounter" };
     expect(made({ attributes }).spec).toMatchObject({ serviceAccountName: "mounter" });
+  });
+});
+
+const limit = (memory: string) => ({ mountpointContainerResourcesLimitsMemory: memory });
+
+describe("resources", () => {
+  const memoryCache = { cache: "emptyDir", cacheEmptyDirMedium: "Memory", cacheEmptyDirSizeLimit: "1Gi" };
+  const limited = { resources: { requests: {}, limits: { memory: "1Gi" } } };
+
+  it("of the volume stand beside those of the installation", () => {
+    const attributes = { mountpointContainerResourcesRequestsCpu: "1", ...limit("1Gi") };
+    expect(made({ attributes }).spec.containers[0].resources).toEqual({
+      requests: { cpu: "1", memory: "32Mi" },
+      limits: { memory: "1Gi" },
+    });
+  });
+
+  it.for([
+    [{ attributes: {} }, undefined],
+    [{ attributes: limit("1Gi") }, ["--memory-target=972"]],
+    [{ attributes: limit("1Gi"), installation: { mountpointVersion: "1.23.0" } }, undefined],
+    [{ attributes: limit("1Gi"), installation: { mountpointVersion: "v2.0.0" } }, ["--memory-target=972"]],
+    [{ attributes: limit("1Gi"), installation: { mountpointVersion: "unknown" } }, undefined],
+    [{ attributes: limit("256Mi") }, undefined],
+    [{ attributes: { ...limit("2Gi"), ...memoryCache } }, ["--memory-target=972"]],
+    [{ attributes: {}, installation: limited }, ["--memory-target=972"]],
+  ] as const)("%j → arguments of the mounter %j", ([wanted, args]) => {
+    expect(made(wanted).spec.containers[0].args).toEqual(args);
+  });
+
+  it.for([
+    [{ attributes: {} }, 0],
+    [{ attributes: limit("512Mi") }, 0],
+    [{ attributes: limit("511Mi") }, 1],
+    [{ attributes: { ...limit("1Gi"), ...memoryCache } }, 1],
+    [{ attributes: { ...limit("1536Mi"), ...memoryCache } }, 0],
+    [{ attributes: {}, installation: { resources: { requests: {}, limits: { memory: "128Mi" } } } }, 1],
+  ] as const)("%j → warnings: %d", ([wanted, count]) => {
+    expect(warnings(wanted)).toHaveLength(count);
+  });
+
+  it("that are too small are reported with the attribute and the amount", () => {
+    const [warning] = warnings({ attributes: { ...limit("1Gi"), ...memoryCache } });
+    expect(warning).toContain("leaves 0 MiB to mount-s3");
+    expect(warning).toContain("mountpointContainerResourcesLimitsMemory to 1536Mi or more");
+  });
+});
+
+describe("the cache", () => {
+  it.for([
+    [{ attributes: { cache: "emptyDir" } }, { emptyDir: {} }],
+    [{ mountOptions: ["cache /anything"] }, { emptyDir: {} }],
+    [{ attributes: { cache: "emptyDir", cacheEmptyDirSizeLimit: "1Gi" } }, { emptyDir: { sizeLimit: "1Gi" } }],
+    [
+      { attributes: { cache: "emptyDir", cacheEmptyDirMedium: "Memory", cacheEmptyDirSizeLimit: "1Gi" } },
+      { emptyDir: { medium: "Memory", sizeLimit: "1Gi" } },
+    ],
+    [
+      {
+        attributes: {
+          cache: "ephemeral",
+          cacheEphemeralStorageClassName: "fast",
+          cacheEphemeralStorageResourceRequest: "10Gi",
+        },
+      },
+      {
+        ephemeral: {
+          volumeClaimTemplate: {
+            spec: {
+              accessModes: ["ReadWriteOnce"],
+              storageClassName: "fast",
+              resources: { requests: { storage: "10Gi" } },
+            },
+          },
+        },
+      },
+    ],
+  ] as const)("%j → %j", ([wanted, source]) => {
+    const { spec } = made(wanted);
+    expect(spec.volumes).toContainEqual({ name: "cache", ...source });
+    expect(spec.containers[0].volumeMounts).toContainEqual({ name: "cache", mountPath: "/cache" });
+  });
+});
+
+describe("an installation", () => {
+  it("brings its pull secrets and tolerations", () => {
+    const { spec } = made({ installation: { imagePullSecrets: ["one", "two"], tolerations: [{ key: "gpu" }] } });
+    expect(spec).toMatchObject({ imagePullSecrets: [{ name: "one" }, { name: "two" }], tolerations: [{ key: "gpu" }] });
+    expect(made().spec).not.toHaveProperty("imagePullSecrets");
+  });
+
+  it("on OpenShift leaves user and groups to the platform", () => {
+    const { spec } = made({ installation: { userBy: "platform" } });
+    expect(JSON.stringify(spec)).not.toMatch(/runAsUser|runAsGroup|fsGroup/);
+    expect(spec.containers[0].securityContext).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true });
+  });
+
+  it("with a CA joins it to the roots of the system before mount-s3 starts", () => {
+    const resources = { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } };
+    const ca = { configMap: "our-ca", image: "alpine:3", imagePullPolicy: "Always", resources };
+    const { spec } = made({ installation: { ca } });
+    expect(spec.volumes).toContainEqual({ name: "custom-ca-cert", configMap: { name: "our-ca" } });
+    expect(spec.volumes).toContainEqual({ name: "etc-ssl-certs", emptyDir: { sizeLimit: "2Mi" } });
+    expect(spec.containers[0].volumeMounts).toContainEqual({
+      name: "etc-ssl-certs",
+      mountPath: "/etc/ssl/certs",
+      readOnly: true,
+    });
+    expect(spec.initContainers).toEqual([
+      expect.objectContaining({ name: "install-ca-cert", image: "alpine:3", imagePullPolicy: "Always", resources }),
+    ]);
+    expect(spec.initContainers?.[0]?.securityContext).toEqual(spec.containers[0].securityContext);
+    expect(made().spec).not.toHaveProperty("initContainers");
   });
 });

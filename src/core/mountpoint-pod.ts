@@ -1,6 +1,10 @@
 /** The Pod that runs mount-s3 for one volume on one node. */
+import { type CaBundle, caVolumes, installCaContainer, rootsMount } from "./ca-bundle.ts";
+import { cacheMemoryMib, cacheVolumeSource } from "./cache-volume.ts";
+import { type ContainerResources, effectiveResources, leastMemoryMib, memoryLimitMib } from "./container-resources.ts";
 import {
   annotations,
+  cacheContainerPath,
   comm,
   labels,
   mountpointContainer,
@@ -20,6 +24,15 @@ export interface MountpointPodConfig {
   readonly priorityClassName: string;
   readonly driverVersion: string;
   readonly mountpointVersion: string;
+  /** Of volumes that say nothing else. */
+  readonly resources: ContainerResources;
+  readonly tolerations: readonly object[];
+  /** Names of Secrets in the namespace of Mountpoint Pods. */
+  readonly imagePullSecrets: readonly string[];
+  /** undefined: the roots of the image are enough. */
+  readonly ca: CaBundle | undefined;
+  /** OpenShift gives every namespace users and groups of its own, and refuses others. */
+  readonly userBy: "driver" | "platform";
 }
 
 /** What this one is for. Its name follows from it, so creation can be repeated after a crash. */
@@ -59,6 +72,20 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
   } as const;
 }
 
+/** What the owner of the workload should know about a Pod that is made all the same. */
+export function mountpointPodWarnings(
+  config: MountpointPodConfig,
+  { volume }: MountpointPodPurpose,
+): readonly string[] {
+  const leftMib = memoryForMountS3Mib(config, volume);
+  if (leftMib === undefined || leftMib >= leastMemoryMib) return [];
+  const neededMib = leastMemoryMib + cacheMemoryMib(volume.cache);
+  return [
+    `PersistentVolume ${volume.name}: its memory limit leaves ${leftMib} MiB to mount-s3, which needs ${leastMemoryMib} MiB and may be killed under load. ` +
+      `In the PersistentVolume: set volumeAttributes.mountpointContainerResourcesLimitsMemory to ${neededMib}Mi or more.`,
+  ];
+}
+
 /** Long enough for a drain to end every workload first: the end comes from the unmount, not from the signal (DS-9). */
 const gracePeriodSeconds = 600;
 
@@ -66,6 +93,7 @@ const gracePeriodSeconds = 600;
 const user = { uid: 1000, gid: 0, fsGroup: 1000 } as const;
 
 function podSpec(config: MountpointPodConfig, { volume, node }: MountpointPodPurpose) {
+  const { ca, imagePullSecrets } = config;
   const { serviceAccountName } = volume.attributes;
   return {
     restartPolicy: "OnFailure",
@@ -75,48 +103,80 @@ function podSpec(config: MountpointPodConfig, { volume, node }: MountpointPodPur
     // An environment variable for every Service of the namespace is of no use to mount-s3.
     enableServiceLinks: false,
     ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+    ...(imagePullSecrets.length === 0 ? {} : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
     nodeSelector: { "kubernetes.io/os": "linux" },
     affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: onlyOn(node) } },
-    tolerations: [{ operator: "Exists" }],
+    tolerations: config.tolerations,
     securityContext: {
       runAsNonRoot: true,
       // Group of the memory volume, setgid: so the Pod can read what root writes there with mode 0640.
-      fsGroup: user.fsGroup,
+      ...(config.userBy === "driver" ? { fsGroup: user.fsGroup } : {}),
       seccompProfile: { type: "RuntimeDefault" },
     },
-    containers: [container(config)],
+    ...(ca === undefined ? {} : { initContainers: [installCaContainer(ca, containerSecurity(config))] }),
+    containers: [container(config, volume)],
     volumes: [
       { name: comm.volume, emptyDir: { medium: "Memory", sizeLimit: "10Mi" } },
       { name: scratch.volume, emptyDir: {} },
+      ...(volume.cache === undefined ? [] : [{ name: cacheVolumeName, ...cacheVolumeSource(volume.cache) }]),
+      ...(ca === undefined ? [] : caVolumes(ca)),
     ],
   } as const;
 }
 
+const cacheVolumeName = "cache";
+
 /** No probe: it must not be possible for a probe to kill a file system that others use. */
-function container(config: MountpointPodConfig) {
+function container(config: MountpointPodConfig, volume: S3Volume) {
+  const target = memoryTargetMib(config, volume);
   return {
     name: mountpointContainer,
     image: config.image,
     imagePullPolicy: config.imagePullPolicy,
     command: [config.command],
+    ...(target === undefined ? {} : { args: [`--memory-target=${target}`] }),
     workingDir: scratch.containerPath,
     // The end of mount-s3's stderr in the Pod's status is how the node plugin learns why a mount failed.
     terminationMessagePolicy: "FallbackToLogsOnError",
-    resources: { requests: { cpu: "10m", memory: "32Mi" } },
-    securityContext: {
-      runAsUser: user.uid,
-      runAsGroup: user.gid,
-      runAsNonRoot: true,
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ["ALL"] },
-      seccompProfile: { type: "RuntimeDefault" },
-    },
+    resources: effectiveResources(config.resources, volume.attributes.resources),
+    securityContext: containerSecurity(config),
     volumeMounts: [
       { name: comm.volume, mountPath: comm.containerPath },
       { name: scratch.volume, mountPath: scratch.containerPath },
+      ...(volume.cache === undefined ? [] : [{ name: cacheVolumeName, mountPath: cacheContainerPath }]),
+      ...(config.ca === undefined ? [] : [rootsMount]),
     ],
   } as const;
+}
+
+function containerSecurity({ userBy }: MountpointPodConfig) {
+  return {
+    ...(userBy === "driver" ? { runAsUser: user.uid, runAsGroup: user.gid } : {}),
+    runAsNonRoot: true,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+    seccompProfile: { type: "RuntimeDefault" },
+  } as const;
+}
+
+/** What is left of the memory limit beside a cache in memory; undefined: there is no limit. */
+function memoryForMountS3Mib(config: MountpointPodConfig, { attributes, cache }: S3Volume): number | undefined {
+  const limitMib = memoryLimitMib(effectiveResources(config.resources, attributes.resources));
+  return limitMib === undefined ? undefined : limitMib - cacheMemoryMib(cache);
+}
+
+/**
+ * mount-s3 looks at the limit of its container by itself, but does not know that its cache may lie in the same memory.
+ * It has the option since 1.24 and refuses values below its least.
+ */
+function memoryTargetMib(config: MountpointPodConfig, volume: S3Volume): number | undefined {
+  const [major = 0, minor = 0] = config.mountpointVersion.replace(/^v/, "").split(".").map(Number);
+  const hasOption = major > 1 || (major === 1 && minor >= 24);
+  const leftMib = memoryForMountS3Mib(config, volume);
+  if (leftMib === undefined || !hasOption) return undefined;
+  const target = Math.floor(leftMib * 0.95);
+  return target < leastMemoryMib ? undefined : target;
 }
 
 /** Through the scheduler all the same, so that resources are accounted for and others can be preempted. */

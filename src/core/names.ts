@@ -14,6 +14,9 @@ export const attachmentApi = {
 /** Where Mountpoint Pods live unless the chart says otherwise. */
 export const defaultMountpointNamespace = "mount-s3";
 
+/** Its holder is the one reconciler that works; in the namespace of the release. */
+export const reconcilerLease = "s3-pod-reconciler";
+
 export type PodUid = string & { readonly __brand: "PodUid" };
 export type PodName = string & { readonly __brand: "PodName" };
 export type NodeName = string & { readonly __brand: "NodeName" };
@@ -38,6 +41,9 @@ export const annotations = {
   readOnly: `${driverName}/read-only`,
 } as const;
 
+/** Keeps workloads off a node until the driver runs there; whoever sets it up chooses the effect. */
+export const startupTaintKey = `${driverName}/agent-not-ready`;
+
 /** Device of our FUSE mounts in mountinfo. */
 export const mountDevice = "mountpoint-s3";
 
@@ -53,6 +59,16 @@ export const comm = {
 
 /** Where a Mountpoint Pod with a cache volume has it. */
 export const cacheContainerPath = "/cache";
+
+/** In Mountpoint Pods with a CA of the installation's own: 2.x has the same volumes, container and key. */
+export const caBundle = {
+  configMapVolume: "custom-ca-cert",
+  configMapKey: "ca-bundle.crt",
+  rootsVolume: "etc-ssl-certs",
+  rootsPath: "/etc/ssl/certs",
+  rootsFile: "ca-certificates.crt",
+  initContainer: "install-ca-cert",
+} as const;
 
 /** The only other place in which a Mountpoint Pod can write, and its working directory. */
 export const scratch = { volume: "scratch", containerPath: "/tmp" } as const;

@@ -35,6 +35,21 @@ it("refuses a volume of ours without a bucket", () => {
   expect(() => s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes: {} } } })).toThrow(DriverError);
 });
 
+it("refuses a mount option that is none, before anything is made for the volume", () => {
+  expect(() => s3VolumeFrom({ metadata, spec: { csi, mountOptions: ["-df"] } })).toThrow("mount option");
+});
+
+const plain = { kind: "emptyDir", medium: "", sizeLimit: undefined } as const;
+it.for([
+  [{}, [], undefined],
+  [{}, ["cache /x"], plain],
+  [{ cache: "emptyDir" }, [], plain],
+  [{ cache: "emptyDir", cacheEmptyDirSizeLimit: "1Gi" }, ["cache /x"], { ...plain, sizeLimit: "1Gi" }],
+] as const)("with attributes %j and options %j has the cache %j", ([attributes, mountOptions, cache]) => {
+  const volumeAttributes = { bucketName: "data", ...attributes };
+  expect(s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes }, mountOptions } })?.cache).toEqual(cache);
+});
+
 describe("the identity", () => {
   const nodePublishSecretRef = { namespace: "team-a", name: "keys" };
   const identity = (authenticationSource: string, ref?: typeof nodePublishSecretRef) =>

@@ -1,4 +1,6 @@
 /** What we read from a PersistentVolume of this driver. */
+import { type CacheVolume, plainCache } from "./cache-volume.ts";
+import { asksForCache } from "./mount-args.ts";
 import { driverName, type PvName, type VolumeId } from "./names.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "./volume-attributes.ts";
 
@@ -11,6 +13,8 @@ export interface S3Volume {
   readonly identity: string;
   /** Nobody may write, whatever the Pod says. kubelet does not tell the node plugin, so the Mountpoint Pod carries it. */
   readonly readOnly: boolean;
+  /** By attribute or by mount option; undefined: none. */
+  readonly cache: CacheVolume | undefined;
 }
 
 /** The fields of a PersistentVolume object that `s3VolumeFrom` looks at. */
@@ -28,11 +32,13 @@ export interface PersistentVolume {
   };
 }
 
-/** undefined for a volume of another driver; refused with a DriverError when it is ours and its attributes are wrong. */
+/** undefined for a volume of another driver; refused with a DriverError when it is ours and its attributes or options are wrong. */
 export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | undefined {
   const { csi } = spec;
   if (csi?.driver !== driverName) return undefined;
   const attributes = parseVolumeAttributes(csi.volumeAttributes ?? {});
+  const mountOptions = spec.mountOptions ?? [];
+  const cacheByOption = asksForCache(mountOptions) ? plainCache : undefined;
   const secret = csi.nodePublishSecretRef;
   // Without a Secret to publish with, "secret" falls back to the driver's keys: classes of 2.x that name a
   // provisioner secret only rely on it.
@@ -40,9 +46,10 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
   return {
     name: metadata.name as PvName,
     volumeId: csi.volumeHandle as VolumeId,
-    mountOptions: spec.mountOptions ?? [],
+    mountOptions,
     attributes,
     identity: ownKeys ? `secret:${secret.namespace}/${secret.name}` : "driver",
     readOnly: csi.readOnly ?? false,
+    cache: attributes.cache ?? cacheByOption,
   };
 }

@@ -3,6 +3,7 @@ import {
   type Assignment,
   type Attachment,
   type AttachmentSpec,
+  absorb,
   assignWorkload,
   dropMountpointPod,
   findAttachments,
@@ -10,6 +11,7 @@ import {
   idleMountpointPods,
   releaseWorkload,
   type SharingKey,
+  twinsOf,
 } from "./attachment.ts";
 import type { PodName, PodUid } from "./names.ts";
 
@@ -55,6 +57,23 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
     return this.entries().some(
       ({ before, after }) => hasList(after, mountpointPod) || (before !== undefined && hasList(before, mountpointPod)),
     );
+  }
+
+  /**
+   * Of those with the same key, the oldest takes over what the others list (LC-7). They are left empty, which means that they
+   * are to be deleted, and not before the oldest has been written.
+   */
+  mergeTwins(reason: string): void {
+    for (const entry of this.entries()) {
+      const twins = twinsOf<Attachment>(
+        this.entries().map(({ after }) => after),
+        entry.after,
+      );
+      const oldest = this.#entries.get(twins[0]?.metadata.name ?? "");
+      if (oldest === undefined || oldest.after.metadata.name === entry.after.metadata.name) continue;
+      this.#change(oldest, absorb(oldest.after.spec, entry.after.spec), reason);
+      this.#change(entry, { ...entry.after.spec, mountpointS3PodAttachments: {} }, reason);
+    }
   }
 
   releaseAllBut(needing: ReadonlySet<PodUid>, reason: string): void {

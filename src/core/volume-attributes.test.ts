@@ -20,6 +20,9 @@ it("needs nothing but a bucket, and leaves alone what others put into the map", 
     authenticationSource: "driver",
     serviceAccountName: undefined,
     region: undefined,
+    resources: { requests: {}, limits: {} },
+    cache: undefined,
+    proxy: {},
   });
 });
 

@@ -1,5 +1,8 @@
 /** The only place that reads the volume's string map. Past this line a volume is typed or it is refused. */
-import { DriverError } from "./errors.ts";
+import { quoted, attributeRefusal as refusal } from "./attribute-refusal.ts";
+import { type CacheVolume, parseCacheVolume } from "./cache-volume.ts";
+import { type ContainerResources, parseContainerResources } from "./container-resources.ts";
+import { type Proxy, parseProxy } from "./proxy.ts";
 
 export interface VolumeAttributes {
   readonly bucket: string;
@@ -8,6 +11,12 @@ export interface VolumeAttributes {
   readonly serviceAccountName: string | undefined;
   /** undefined: the driver's own region. A `region` mount option beats both. */
   readonly region: string | undefined;
+  /** Of the Mountpoint Pod's container, as far as the volume says; the installation has defaults for the rest. */
+  readonly resources: ContainerResources;
+  /** undefined: none, unless the mount option `cache` asks for one. */
+  readonly cache: CacheVolume | undefined;
+  /** Variables that differ from those of the driver. */
+  readonly proxy: Proxy;
 }
 
 /** Whose keys: those of the driver, or those of a Secret that the volume names. */
@@ -20,6 +29,9 @@ export function parseVolumeAttributes(raw: Readonly<Record<string, string>>): Vo
     authenticationSource: parseAuthenticationSource(raw["authenticationSource"]),
     serviceAccountName: parseServiceAccountName(raw["mountpointPodServiceAccountName"]),
     region: parseRegion(raw["region"]),
+    resources: parseContainerResources(raw),
+    cache: parseCacheVolume(raw),
+    proxy: parseProxy(raw),
   };
 }
 
@@ -69,15 +81,4 @@ function parseRegion(value: string | undefined): string | undefined {
   if (!value) return undefined;
   if (/^[A-Za-z0-9][-_A-Za-z0-9]*$/.test(value)) return value;
   throw refusal("region", `${quoted(value)} is not the name of a region`, "use a name such as us-east-1");
-}
-
-function refusal(attribute: string, problem: string, fix: string): DriverError {
-  return new DriverError("invalid", `volumeAttributes.${attribute} ${problem}`, {
-    hint: `In the PersistentVolume: ${fix}.`,
-  });
-}
-
-function quoted(value: string): string {
-  const shown = value.length > 64 ? `${value.slice(0, 64)}…` : value;
-  return JSON.stringify(shown);
 }

@@ -1,6 +1,6 @@
 /**
  * kubelet's probes over HTTP: what the liveness sidecar of 2.x did, without its 20 MB. `/healthz` tells whether the
- * program can do its work now; `/livez` only that its event loop turns, because a restart mends nothing else: not an API
+ * program can do its work now; `/livez` whether its loops turn, because a restart mends nothing else: not an API
  * server that is away, for one.
  */
 import { once } from "node:events";
@@ -9,8 +9,13 @@ import type { AddressInfo } from "node:net";
 import type { Call } from "../runtime/call.ts";
 import type { Readiness } from "./identity.ts";
 
-export async function serveHealth(call: Call, port: number, readiness: Readiness): Promise<AsyncDisposable> {
-  const server = createServer(answerFrom(readiness));
+export interface Health {
+  readonly readiness: Readiness;
+  readonly liveness: Readiness;
+}
+
+export async function serveHealth(call: Call, port: number, health: Health): Promise<AsyncDisposable> {
+  const server = createServer(answerFrom(health));
   server.listen(port);
   await once(server, "listening");
   call.log.info("serving health", { port: (server.address() as AddressInfo).port });
@@ -24,11 +29,9 @@ export async function serveHealth(call: Call, port: number, readiness: Readiness
   };
 }
 
-const alive = { ready: true } as const;
-
-function answerFrom(readiness: Readiness): RequestListener {
+function answerFrom({ readiness, liveness }: Health): RequestListener {
   return (request, response) => {
-    const state = request.url === "/livez" ? alive : request.url === "/healthz" ? readiness() : undefined;
+    const state = request.url === "/livez" ? liveness() : request.url === "/healthz" ? readiness() : undefined;
     if (state === undefined) {
       response.writeHead(404).end();
       return;

@@ -11,6 +11,8 @@ interface Registration {
   readonly registryDir: string;
   /** The CSI socket as kubelet sees it on the host. It must be served already: kubelet asks it at once. */
   readonly csiSocket: string;
+  /** Told each time kubelet has taken the driver on its list, which is also when its CSINode object says so. */
+  readonly onRegistered: () => void;
 }
 
 /**
@@ -22,9 +24,10 @@ interface Registration {
  * updated socket and take the driver off the list when the successor already serves, for one more round of its loop;
  * the CSINode object is rewritten twice in both cases (kubelet's plugin reconciler compares the identity of sockets).
  */
-export function serveRegistration(call: Call, { registryDir, csiSocket }: Registration): Promise<AsyncDisposable> {
+export function serveRegistration(call: Call, registration: Registration): Promise<AsyncDisposable> {
+  const { registryDir, csiSocket, onRegistered } = registration;
   const socket = join(registryDir, `${driverName}-reg.sock`);
-  const registration = service(RegistrationService, {
+  const answers = service(RegistrationService, {
     getInfo: async () => ({
       type: "CSIPlugin",
       name: driverName,
@@ -32,10 +35,14 @@ export function serveRegistration(call: Call, { registryDir, csiSocket }: Regist
       supportedVersions: ["1.0.0"], // of CSI; kubelet accepts every 1.x
     }),
     notifyRegistrationStatus: async (_call, { pluginRegistered, error }) => {
-      if (pluginRegistered) call.log.info("registered with kubelet");
-      else call.log.info("kubelet refused the registration and will ask again", { error });
+      if (pluginRegistered) {
+        call.log.info("registered with kubelet");
+        onRegistered();
+      } else {
+        call.log.info("kubelet refused the registration and will ask again", { error });
+      }
       return {};
     },
   });
-  return serve(call, `unix:${socket}`, [registration]);
+  return serve(call, `unix:${socket}`, [answers]);
 }

@@ -25,6 +25,11 @@ export class ApiError extends Error {
     return this.reason === "NotFound";
   }
 
+  /** The account lacks a right. */
+  get isForbidden(): boolean {
+    return this.code === 403;
+  }
+
   /** The version asked for has been compacted away: only a new list helps. */
   get isGone(): boolean {
     return this.code === 410;

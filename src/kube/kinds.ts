@@ -20,6 +20,12 @@ export const kinds = {
   nodes: core<Node>("Node", "nodes", "cluster"),
   secrets: core<SecretObject>("Secret", "secrets", "namespaced"),
   events: core<CoreEvent>("Event", "events", "namespaced"),
+  leases: {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    plural: "leases",
+    scope: "namespaced",
+  } as Kind<Lease>,
   attachments: {
     apiVersion: `${driverName}/v2`,
     kind: "MountpointS3PodAttachment",
@@ -137,7 +143,14 @@ interface WorkloadAttachment {
 }
 
 export interface Node extends KubeObject {
-  readonly spec: { readonly taints?: readonly { readonly key: string; readonly effect: string }[] };
+  readonly spec: { readonly taints?: readonly Taint[] };
+}
+
+export interface Taint {
+  readonly key: string;
+  readonly effect: string;
+  readonly value?: string;
+  readonly timeAdded?: string;
 }
 
 export interface SecretObject extends KubeObject {
@@ -150,4 +163,15 @@ export interface CoreEvent extends KubeObject {
   readonly reason: string;
   readonly message: string;
   readonly count?: number;
+}
+
+/** Who of several may work; every field may be missing. */
+export interface Lease extends KubeObject {
+  readonly spec?: {
+    readonly holderIdentity?: string | null;
+    readonly leaseDurationSeconds?: number | null;
+    /** RFC 3339 with exactly six digits of a second. */
+    readonly renewTime?: string | null;
+    readonly leaseTransitions?: number | null;
+  };
 }

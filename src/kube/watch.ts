@@ -16,6 +16,8 @@ export interface Watched<Shape, Kept> extends Selection {
   readonly keep?: (object: Shape) => boolean;
   /** The few fields to remember; what the server sent is dropped at once. */
   readonly trim: (object: Shape, intern: Intern) => Kept;
+  /** Called at every turn, be it an event or a failure: within minutes in any case. */
+  readonly turned?: () => void;
 }
 
 /** Ends when the call does; until then every failure is logged once and overcome. */
@@ -30,6 +32,7 @@ export async function watch<Shape extends KubeObject, Kept>(
   const { kind } = what.kind;
   let state = initialState;
   const take = (input: Input<Shape>) => {
+    what.turned?.();
     const [next, ...emits] = advance(state, input);
     state = next;
     for (const emit of emits) apply(emit);

@@ -164,3 +164,27 @@ it("leaves no timer behind", async () => {
   queue[Symbol.dispose]();
   expect(vi.getTimerCount()).toBe(0);
 });
+
+it("stands still while a key is ready and nobody takes it", async () => {
+  queue.add("a");
+  vi.advanceTimersByTime(5000);
+  queue.add("b");
+  expect(queue.stalledMs).toBe(5000);
+  queue.settle(await queue.take(call()), done);
+  vi.advanceTimersByTime(1000);
+  expect(queue.stalledMs).toBe(1000); // b waits for 1 s since something moved
+  queue.settle(await queue.take(call()), done);
+  vi.advanceTimersByTime(1000);
+  expect(queue.stalledMs).toBe(0);
+});
+
+it("stands still while a key is in the same hands, whatever else moves", async () => {
+  queue.add("stuck");
+  await queue.take(call());
+  vi.advanceTimersByTime(5000);
+  queue.add("b");
+  queue.settle(await queue.take(call()), done);
+  expect(queue.stalledMs).toBe(5000);
+  queue.settle("stuck", failed);
+  expect(queue.stalledMs).toBe(0); // an appointment after a failure is no standstill
+});

@@ -21,12 +21,15 @@ const changeDelayMs = 1000;
 export class WorkQueue<Key extends string> implements Disposable {
   /** In the order of arrival. */
   readonly #ready = new Set<Key>();
-  readonly #inHands = new Set<Key>();
+  /** Since when, in the order of taking. */
+  readonly #inHands = new Map<Key, number>();
   /** Added while in hands: the hands may have looked already, so it is looked at again. */
   readonly #changedMeanwhile = new Set<Key>();
   readonly #delayed = new Map<Key, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failing = new Map<Key, { readonly failures: number; readonly notBefore: number }>();
   readonly #takers = new Set<(key: Key) => void>();
+  /** When a key was last taken, or became the only one that is ready. */
+  #movedAtMs = 0;
 
   /** Something about this key may have changed. */
   add(key: Key): void {
@@ -67,6 +70,16 @@ export class WorkQueue<Key extends string> implements Disposable {
     if (this.#changedMeanwhile.delete(key)) this.add(key);
   }
 
+  /**
+   * For how long something has not moved that should: a key in the same hands, or keys that are ready and nobody takes one.
+   * A long queue out of which keys are taken is slow, but moves.
+   */
+  get stalledMs(): number {
+    const { value: sinceMs } = this.#inHands.values().next();
+    const heldMs = sinceMs === undefined ? 0 : performance.now() - sinceMs;
+    return Math.max(heldMs, this.#ready.size === 0 ? 0 : performance.now() - this.#movedAtMs);
+  }
+
   [Symbol.dispose](): void {
     for (const { timer } of this.#delayed.values()) clearTimeout(timer);
     this.#delayed.clear();
@@ -83,6 +96,7 @@ export class WorkQueue<Key extends string> implements Disposable {
 
   #makeReady(key: Key): void {
     this.#cancelDelay(key);
+    if (this.#ready.size === 0) this.#movedAtMs = performance.now();
     this.#ready.add(key);
     const { value: taker } = this.#takers.values().next();
     if (taker === undefined) return;
@@ -92,7 +106,8 @@ export class WorkQueue<Key extends string> implements Disposable {
 
   #hand(key: Key): Key {
     this.#ready.delete(key);
-    this.#inHands.add(key);
+    this.#movedAtMs = performance.now();
+    this.#inHands.set(key, this.#movedAtMs);
     return key;
   }
 

@@ -15,7 +15,11 @@ import type { Received } from "./receive.ts";
  */
 export function becomeMountS3(call: Call, config: MounterConfig, { request, device, connection }: Received): never {
   const file = join(config.binDir, "mount-s3");
-  const args = mountS3Args(request, device.fd, () => cacheDirectory(config));
+  const args = mountS3Args(request, {
+    device: device.fd,
+    memoryTarget: config.memoryTarget,
+    cacheDirectory: () => cacheDirectory(config),
+  });
   call.log.info("starting mount-s3", { bucket: request.bucketName, args });
   return become({
     file,

@@ -7,6 +7,7 @@ it("has the defaults of 2.x", () => {
     binDir: "/mountpoint-s3/bin",
     cacheDir: "/cache",
     receiveTimeoutMs: 120_000,
+    memoryTarget: undefined,
   });
 });
 

@@ -10,9 +10,11 @@ export interface MounterConfig {
   /** Mount point of the cache volume, in Mountpoint Pods that have one. */
   readonly cacheDir: string;
   readonly receiveTimeoutMs: number;
+  /** Of mount-s3, in MiB, where the Pod has a memory limit; undefined: mount-s3 decides. */
+  readonly memoryTarget: string | undefined;
 }
 
-/** The flags of 2.x, and two places that only tests change. Reports every problem at once. */
+/** The flags of 2.x, one for Pods with a memory limit, and two places that only tests change. Reports every problem at once. */
 export function mounterConfigFrom(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -24,6 +26,7 @@ export function mounterConfigFrom(
       "mountpoint-bin-dir": { type: "string", default: env["MOUNTPOINT_BIN_DIR"] ?? "/mountpoint-s3/bin" },
       "comm-dir": { type: "string", default: comm.containerPath },
       "cache-dir": { type: "string", default: cacheContainerPath },
+      "memory-target": { type: "string" },
     },
   });
   const receiveTimeoutMs = parseDurationMs(values["mount-sock-recv-timeout"]) ?? 0;
@@ -34,6 +37,7 @@ export function mounterConfigFrom(
     commDir: values["comm-dir"],
     binDir: values["mountpoint-bin-dir"],
     cacheDir: values["cache-dir"],
+    memoryTarget: values["memory-target"],
     receiveTimeoutMs: Math.min(receiveTimeoutMs, longestTimerMs),
   });
 }

@@ -1,15 +1,27 @@
 import type { MountRequest } from "../core/mount-request.ts";
 
+/** What only the Mountpoint Pod itself knows. */
+export interface Surroundings {
+  /** Number of the FUSE descriptor. */
+  readonly device: number;
+  /** MiB; undefined: mount-s3 decides. */
+  readonly memoryTarget: string | undefined;
+  /** A directory that exists here. */
+  readonly cacheDirectory: () => string;
+}
+
 /**
  * Arguments of mount-s3 for a request. The value of `--cache` is the user's idea of a path; what counts is a directory
  * that exists here, so it is replaced. The node renders options as `--name=value`, and mount-s3 refuses repetitions.
  */
-export function mountS3Args(request: MountRequest, device: number, cacheDirectory: () => string): readonly string[] {
-  const others = request.args.filter((argument) => !isCache(argument));
-  const cache = request.args.some(isCache) ? [`--cache=${cacheDirectory()}`] : [];
-  return [request.bucketName, `/dev/fd/${device}`, ...cache, ...others, "--foreground"];
+export function mountS3Args(request: MountRequest, here: Surroundings): readonly string[] {
+  const others = request.args.filter((argument) => !is("--cache", argument));
+  const cache = request.args.some((argument) => is("--cache", argument)) ? [`--cache=${here.cacheDirectory()}`] : [];
+  const chosen = here.memoryTarget === undefined || others.some((argument) => is("--memory-target", argument));
+  const memory = chosen ? [] : [`--memory-target=${here.memoryTarget}`];
+  return [request.bucketName, `/dev/fd/${here.device}`, ...cache, ...others, ...memory, "--foreground"];
 }
 
-function isCache(argument: string): boolean {
-  return argument === "--cache" || argument.startsWith("--cache=");
+function is(option: string, argument: string): boolean {
+  return argument === option || argument.startsWith(`${option}=`);
 }

@@ -15,6 +15,7 @@ it("has the defaults of 2.x", () => {
     kubeletDir: "/var/lib/kubelet",
     hostPluginDir: "/var/lib/kubelet/plugins/s3.csi.scality.com",
     s3: { endpointUrl: "http://s3:8000", region: "us-east-1" },
+    proxy: {},
     driverKeys: { from: "environment", keys: undefined },
     registryDir: undefined,
     healthPort: undefined,
@@ -76,4 +77,9 @@ it.for([
   { more: {}, args: ["--endpiont=x"], problem: "--endpiont" },
 ])("refuses with $problem", ({ more, args, problem }) => {
   expect(() => nodeConfigFrom(args, { ...env, ...more })).toThrow(problem);
+});
+
+it("takes the way to the object store, and keeps it apart from its own", () => {
+  const given = { MOUNTPOINT_HTTPS_PROXY: "http://proxy:3128", MOUNTPOINT_NO_PROXY: "", HTTP_PROXY: "http://other" };
+  expect(nodeConfigFrom([], { ...env, ...given }).proxy).toEqual({ HTTPS_PROXY: "http://proxy:3128" });
 });

@@ -1,6 +1,7 @@
 import { normalize } from "node:path/posix";
 import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
+import { type Proxy, proxyVariables } from "../core/proxy.ts";
 import { pluginDir } from "../core/target-path.ts";
 import { type KeyFields, type Keys, keysFrom } from "./credentials/keys.ts";
 
@@ -18,6 +19,8 @@ export interface NodeConfig {
   /** The directory of the CSI socket as kubelet sees it on the host. */
   readonly hostPluginDir: string;
   readonly s3: { readonly endpointUrl: string; readonly region: string };
+  /** How mount-s3 reaches the object store, unless a volume says otherwise. */
+  readonly proxy: Proxy;
   readonly driverKeys: DriverKeysConfig;
   /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
   readonly registryDir: string | undefined;
@@ -56,6 +59,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     kubeletDir,
     hostPluginDir: env["HOST_PLUGIN_DIR"] || pluginDir(kubeletDir),
     s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
+    proxy: proxyIn(env),
     driverKeys: driverKeysIn(flags, env, problems),
     registryDir: flags.register ? flags["registration-dir"] : undefined,
     healthPort:
@@ -69,6 +73,16 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
 /** Paths are compared with those in mountinfo, so there must be one spelling. */
 function withoutEndSlash(path: string): string {
   return normalize(path).replace(/(.)\/$/, "$1");
+}
+
+/** Under names of our own: the node plugin itself talks to the cluster only, and not through a proxy. */
+function proxyIn(env: Environment): Proxy {
+  return Object.fromEntries(
+    proxyVariables.flatMap((name) => {
+      const value = env[`MOUNTPOINT_${name}`];
+      return value ? [[name, value]] : [];
+    }),
+  );
 }
 
 /** The flags of 2.x, and those that our chart and our tests pass. */

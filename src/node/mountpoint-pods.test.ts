@@ -1,36 +1,24 @@
 import { expect, it } from "vitest";
+import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import type { NodeName, PodUid, PvName, VolumeId } from "../core/names.ts";
+import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import type { Pod } from "../kube/kinds.ts";
 import { hopelessBecause, localMountpointPodFrom } from "./mountpoint-pods.ts";
 
-const config = {
-  namespace: "mount-s3",
-  image: "driver",
-  imagePullPolicy: "IfNotPresent",
-  command: "mounter",
-  priorityClassName: "",
-  driverVersion: "3.0.0",
-  mountpointVersion: "1.24.0",
-};
-const attributes = {
-  bucket: "b",
-  authenticationSource: "driver",
-  serviceAccountName: undefined,
-  region: undefined,
-} as const;
 const volume = {
   name: "pv" as PvName,
   volumeId: "v" as VolumeId,
   mountOptions: [],
-  attributes,
+  attributes: parseVolumeAttributes({ bucketName: "b" }),
   identity: "driver",
   readOnly: false,
+  cache: undefined,
 };
 
 function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {
   const purpose = { volume, workload: "uid" as PodUid, node: "node-1" as NodeName, generation: 0 };
-  const { metadata, spec } = mountpointPod({ ...config, driverVersion }, purpose);
+  const { metadata, spec } = mountpointPod({ ...installation, driverVersion }, purpose);
   const given = { uid: "mp-uid", resourceVersion: "1", creationTimestamp: "2026-01-15T10:30:00Z" };
   return {
     metadata: { ...metadata, ...given },

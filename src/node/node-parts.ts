@@ -11,7 +11,7 @@ import type { Sources } from "./sources.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {
-  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3">;
+  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy">;
   readonly driverVersion: string;
   /** undefined until the API server has told. */
   readonly kubernetesVersion: () => string | undefined;

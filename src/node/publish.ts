@@ -133,8 +133,10 @@ async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<
 
 async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
   const { args, env, warnings } = argumentsFor(node, intent);
-  for (const warning of warnings) call.log.info("mount option left out", { warning });
-  const request = { bucketName: intent.attributes.bucket, args, env: mountEnvironment(node.config.s3, env) };
+  for (const warning of warnings) call.log.info("mount options changed", { warning });
+  const { bucket, proxy } = intent.attributes;
+  const environment = mountEnvironment(node.config, { ...env, ...proxy });
+  const request = { bucketName: bucket, args, env: environment };
   const keys = await keysFor(call, node, intent);
   await mountSource(call, node, { mountpointPod: name, request, keys });
 }
@@ -146,6 +148,7 @@ function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: P
     readOnly: intent.readOnly,
     fsGroup: intent.fsGroup,
     region: intent.region,
+    cache: intent.attributes.cache,
     userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion: kubernetesVersion() }),
   });
 }

@@ -5,6 +5,7 @@ import type { NodeParts } from "./node-parts.ts";
 import { publish } from "./publish.ts";
 import { publishIntentFrom } from "./publish-request.ts";
 import { unpublish } from "./unpublish.ts";
+import { volumeStats } from "./volume-stats.ts";
 
 export function nodeService(node: NodeParts): Service {
   return service(NodeService, {
@@ -16,12 +17,19 @@ export function nodeService(node: NodeParts): Service {
       unpublish(call, node, request);
       return {};
     },
-    // kubelet then sends the workload's fsGroup instead of changing the owner of every file (MP-1).
-    nodeGetCapabilities: async () => ({ capabilities: [capability(Capability.VOLUME_MOUNT_GROUP)] }),
+    nodeGetVolumeStats: (call, request) => volumeStats(call, node, request),
+    nodeGetCapabilities: async () => ({ capabilities: capabilities.map(capability) }),
     // No topology: a bucket is reached from everywhere. 0: no limit of volumes.
     nodeGetInfo: async () => ({ nodeId: node.config.nodeId, maxVolumesPerNode: 0n }),
   });
 }
+
+const capabilities = [
+  // kubelet then sends the workload's fsGroup instead of changing the owner of every file (MP-1).
+  Capability.VOLUME_MOUNT_GROUP,
+  Capability.GET_VOLUME_STATS,
+  Capability.VOLUME_CONDITION,
+];
 
 function capability(type: Capability) {
   return { type: { $case: "rpc", value: { type } } } as const;

@@ -38,9 +38,11 @@ describe("the chart as it comes", () => {
         "PriorityClass mount-s3-critical",
         "PriorityClass mount-s3-headroom",
         "PriorityClass mount-s3-preempting",
+        "Role s3-csi-driver-controller-election-role",
         "Role s3-csi-driver-controller-mountpoint-pod-namespace-role",
         "Role s3-csi-driver-node-credentials-role",
         "Role s3-csi-driver-node-mountpoint-pod-namespace-role",
+        "RoleBinding s3-csi-driver-controller-election-role-binding",
         "RoleBinding s3-csi-driver-controller-mountpoint-pod-namespace-role-binding",
         "RoleBinding s3-csi-driver-node-credentials-role-binding",
         "RoleBinding s3-csi-driver-node-mountpoint-pod-namespace-role-binding",
@@ -165,13 +167,23 @@ describe("the chart as it comes", () => {
     expect(new Set(ports).size).toBe(ports.length);
   });
 
+  it("tells each controller who it is in the election", () => {
+    expect(only(chart, "Deployment")["spec"].replicas).toBe(1);
+    expect(containerOf(chart, "s3-pod-reconciler").env.filter(({ valueFrom }) => valueFrom !== undefined)).toEqual([
+      { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+      { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+    ]);
+  });
+
   it("gives Mountpoint Pods the image of the driver itself", () => {
     const image = `ghcr.io/scality/mountpoint-s3-csi-driver:v${version}`;
-    expect(containerOf(chart, "s3-pod-reconciler").env).toEqual([
+    expect(containerOf(chart, "s3-pod-reconciler").env.filter(({ value }) => value !== undefined)).toEqual([
       { name: "MOUNTPOINT_NAMESPACE", value: "mount-s3" },
       { name: "MOUNTPOINT_IMAGE", value: image },
       { name: "MOUNTPOINT_IMAGE_PULL_POLICY", value: "IfNotPresent" },
       { name: "MOUNTPOINT_PRIORITY_CLASS_NAME", value: "mount-s3-critical" },
+      { name: "MOUNTPOINT_RESOURCES", value: '{"requests":{"cpu":"10m","memory":"32Mi"}}' },
+      { name: "MOUNTPOINT_TOLERATIONS", value: '[{"operator":"Exists"}]' },
     ]);
     for (const one of containersOf(chart)) expect(one.image).toBe(image);
   });

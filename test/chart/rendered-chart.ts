@@ -28,10 +28,15 @@ export interface Manifest {
   readonly [field: string]: any;
 }
 
-/** Objects of the chart, custom resource definition included. `values` are what `--set` takes. */
-export function render(values: Readonly<Record<string, string>> = {}, chart = chartDirectory): readonly Manifest[] {
+/** Objects of the chart, custom resource definition included. `values` are what `--set` takes, `flags` are of helm. */
+export function render(
+  values: Readonly<Record<string, string>> = {},
+  chart = chartDirectory,
+  flags: readonly string[] = [],
+): readonly Manifest[] {
   const set = Object.entries(values).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
-  return manifestsIn(run(["template", "release", chart, "--namespace", releaseNamespace, "--include-crds", ...set]));
+  const template = ["template", "release", chart, "--namespace", releaseNamespace, "--include-crds"];
+  return manifestsIn(run([...template, ...set, ...flags]));
 }
 
 /** What Helm prints after an installation. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { attachmentApi } from "../../src/core/names.ts";
+import { attachmentApi, reconcilerLease } from "../../src/core/names.ts";
 import { only, releaseNamespace, render } from "./rendered-chart.ts";
 
 describe("rights", () => {
@@ -8,9 +8,12 @@ describe("rights", () => {
   const attachments = { apiGroups: [attachmentApi.group], resources: [attachmentApi.plural] };
   const pods = { apiGroups: [""], resources: ["pods"] };
 
-  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing", () => {
+  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing but nodes", () => {
     const verbs = ["get", "list", "watch"];
-    expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([{ ...attachments, verbs }]);
+    expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([
+      { ...attachments, verbs },
+      { apiGroups: [""], resources: ["nodes"], verbs: [...verbs, "patch"] },
+    ]);
     expect(rules("Role", "s3-csi-driver-node-mountpoint-pod-namespace-role")).toEqual([{ ...pods, verbs }]);
     expect(rules("Role", "s3-csi-driver-node-credentials-role")).toEqual([
       { apiGroups: [""], resources: ["secrets"], resourceNames: ["s3-secret"], verbs },
@@ -32,9 +35,17 @@ describe("rights", () => {
     ]);
   });
 
+  it("let the controller hold the one lease of its election", () => {
+    const leases = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
+    expect(rules("Role", "s3-csi-driver-controller-election-role")).toEqual([
+      { ...leases, verbs: ["create"] },
+      { ...leases, resourceNames: [reconcilerLease], verbs: ["get", "patch"] },
+    ]);
+  });
+
   it("are bound to the account of the same component, where the role is", () => {
     const bindings = chart.filter(({ kind }) => kind.endsWith("RoleBinding"));
-    expect(bindings).toHaveLength(5);
+    expect(bindings).toHaveLength(6);
     for (const binding of bindings) {
       const { kind, name } = binding["roleRef"];
       expect(only(chart, kind, name).metadata.namespace).toBe(binding.metadata.namespace);

@@ -36,6 +36,10 @@ describe("an upgrade that reuses the values of 2.2.0", () => {
 });
 
 describe("values", () => {
+  it.for([0, 3])("controller.replicas=%d", (replicas) => {
+    expect(only(render({ "controller.replicas": String(replicas) }), "Deployment")["spec"].replicas).toBe(replicas);
+  });
+
   it.for(["/var/lib/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet/"])(
     "node.kubeletPath=%s: every host path follows, and no source is kept by a private copy",
     (kubeletPath) => {

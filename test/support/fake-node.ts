@@ -9,6 +9,7 @@ import {
   type VolumeId,
 } from "../../src/core/names.ts";
 import { sourcePath, targetPath } from "../../src/core/target-path.ts";
+import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments } from "../../src/node/attachments.ts";
@@ -54,12 +55,7 @@ export function intentOf(of: PodUid = workload, more: Partial<PublishIntent> = {
     target: targetOf(of),
     workload: of,
     persistentVolume: volume,
-    attributes: {
-      bucket: "photos",
-      authenticationSource: "driver",
-      serviceAccountName: undefined,
-      region: undefined,
-    },
+    attributes: parseVolumeAttributes({ bucketName: "photos" }),
     mountOptions: [],
     readOnly: false,
     fsGroup: "",
@@ -124,7 +120,7 @@ export class FakeNode implements Disposable {
 
   constructor({ driverKeys }: { readonly driverKeys: Keys | undefined } = { driverKeys: keysOf("driver") }) {
     this.parts = {
-      config: { nodeId: "node-1", kubeletDir, s3: { endpointUrl: "http://s3", region: "us-east-1" } },
+      config: { nodeId: "node-1", kubeletDir, s3: { endpointUrl: "http://s3", region: "us-east-1" }, proxy: {} },
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",
       kernel: this.kernel,

@@ -70,6 +70,15 @@ export class ReconcilerProcess implements AsyncDisposable {
     await this.#exit;
   }
 
+  /** It does nothing at all and notices nothing, as when its machine is suspended. */
+  freeze(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#child.kill("SIGCONT");
+  }
+
   /** As kubelet does it; gives the exit code. */
   async stop(): Promise<number | undefined> {
     this.#child.kill("SIGTERM");

@@ -13,11 +13,15 @@ import { serveHealth } from "../../src/csi/health.ts";
 import { identityService, type Readiness } from "../../src/csi/identity.ts";
 import { serveRegistration } from "../../src/csi/registration.ts";
 import { serve } from "../../src/csi/server.ts";
+import { runController } from "../../src/kube/run-controller.ts";
+import { WorkQueue } from "../../src/kube/work-queue.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
 import { csiClient } from "../support/csi-client.ts";
 
 const csiSocket = "/var/lib/kubelet/plugins/s3.csi.scality.com/csi.sock";
+const onRegistered = () => undefined;
 
 let dir: string;
 let lines: Record<string, unknown>[];
@@ -32,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }));
 
 it("tells kubelet where the CSI socket is on the host", async () => {
-  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket, onRegistered });
   // kubelet's dial sends the percent-encoded path of the socket as authority.
   const socket = join(dir, "s3.csi.scality.com-reg.sock");
   using kubelet = csiClient(RegistrationService, `unix:${socket}`, {
@@ -52,17 +56,20 @@ it.for([
     answer: { pluginRegistered: false, error: "no such node" },
     message: "kubelet refused the registration and will ask again",
   },
-])("logs kubelet's answer: $message", async ({ answer, message }) => {
-  await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+])("logs kubelet's answer and passes on a good one: $message", async ({ answer, message }) => {
+  let registered = false;
+  const registration = { registryDir: dir, csiSocket, onRegistered: () => void (registered = true) };
+  await using _registration = await serveRegistration(call, registration);
   using kubelet = csiClient(RegistrationService, `unix:${join(dir, "s3.csi.scality.com-reg.sock")}`);
   await kubelet.notifyRegistrationStatus(answer);
+  expect(registered).toBe(answer.pluginRegistered);
   const told = lines.filter((line) => line["message"] === message);
   expect(told).toHaveLength(1);
   expect(told[0]?.["error"] ?? "").toBe(answer.error);
 });
 
 it("takes its socket away at the end, so that kubelet forgets the driver at once", async () => {
-  const registration = await serveRegistration(call, { registryDir: dir, csiSocket });
+  const registration = await serveRegistration(call, { registryDir: dir, csiSocket, onRegistered });
   await registration[Symbol.asyncDispose]();
   expect(existsSync(join(dir, "s3.csi.scality.com-reg.sock"))).toBe(false);
 });
@@ -87,7 +94,7 @@ it("answers both kinds of probe from the same readiness", async () => {
   const readiness = () => state;
   const identity = identityService({ version: "1", readiness, servesController: false });
   await using _server = await serve(call, `unix:${dir}/csi.sock`, [identity]);
-  await using _health = await serveHealth(call, 0, readiness);
+  await using _health = await serveHealth(call, 0, { readiness, liveness: ready });
   using kubelet = csiClient(IdentityService, `unix:${dir}/csi.sock`);
 
   await expect(kubelet.probe({})).resolves.toEqual({ ready: true });
@@ -100,8 +107,31 @@ it("answers both kinds of probe from the same readiness", async () => {
   await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
 });
 
+it("is not alive while a reconcile loop is frozen, and names it", async () => {
+  using queue = new WorkQueue<string>();
+  const progress = new Progress(200);
+  using _progress = progress.follow("reconciling", () => queue.stalledMs);
+  await using _health = await serveHealth(call, 0, { readiness: ready, liveness: progress.liveness });
+  const thaw = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  const reconcile = () => thaw.promise.then(() => ({ kind: "done" }) as const);
+  const running = runController({ ...call, signal: stop.signal }, { queue, workers: 1, reconcile });
+  await expect(fetched("/livez")).resolves.toEqual({ code: 200, body: "ok" });
+
+  queue.add("frozen");
+
+  await expect
+    .poll(() => fetched("/livez"), { timeout: 30_000 })
+    .toEqual({ code: 503, body: expect.stringMatching(/^reconciling: nothing has moved for [0-9]+ s$/) });
+  await expect(fetched("/healthz")).resolves.toEqual({ code: 200, body: "ok" });
+  thaw.resolve();
+  await expect.poll(() => fetched("/livez"), { timeout: 30_000 }).toEqual({ code: 200, body: "ok" });
+  stop.abort();
+  await running;
+});
+
 it("ends although somebody sent half a request and waits", async () => {
-  const health = await serveHealth(call, 0, () => ({ ready: true }));
+  const health = await serveHealth(call, 0, { readiness: ready, liveness: ready });
   const peer = connect(healthPort());
   await once(peer, "connect");
   peer.write("GET /healthz HTTP/1.1\r\n");
@@ -112,9 +142,13 @@ it("ends although somebody sent half a request and waits", async () => {
 });
 
 it("says why the health port cannot be served", async () => {
-  await using _health = await serveHealth(call, 0, () => ({ ready: true }));
-  await expect(serveHealth(call, healthPort(), () => ({ ready: true }))).rejects.toThrow(/EADDRINUSE/);
+  await using _health = await serveHealth(call, 0, { readiness: ready, liveness: ready });
+  await expect(serveHealth(call, healthPort(), { readiness: ready, liveness: ready })).rejects.toThrow(/EADDRINUSE/);
 });
+
+function ready() {
+  return { ready: true } as const;
+}
 
 function healthPort(): number {
   return Number(lines.find((line) => line["message"] === "serving health")?.["port"]);

@@ -7,6 +7,15 @@
   args:
     - --health-port=9809
   env:
+    # Who takes part in the election, and where.
+    - name: POD_NAME
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.name
+    - name: POD_NAMESPACE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.namespace
     - name: MOUNTPOINT_NAMESPACE
       value: {{ .Values.mountpointPod.namespace | quote }}
     - name: MOUNTPOINT_IMAGE
@@ -15,6 +24,8 @@
       value: {{ .Values.image.pullPolicy | quote }}
     - name: MOUNTPOINT_PRIORITY_CLASS_NAME
       value: {{ .Values.mountpointPod.priorityClassName | quote }}
+    {{- include "s3-csi.mountpointPodSettings" . | nindent 4 }}
+    {{- include "s3-csi.caSettings" . | nindent 4 }}
     {{- with .Values.node.mountpointVersion }}
     - name: MOUNTPOINT_VERSION
       value: {{ . | quote }}

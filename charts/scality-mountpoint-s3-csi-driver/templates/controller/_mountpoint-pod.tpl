@@ -1,0 +1,59 @@
+{{/* How Mountpoint Pods are made. Values of 2.x have none of these, hence the defaults. */}}
+{{- define "s3-csi.mountpointPodSettings" -}}
+{{- $resources := dict "requests" (dict "cpu" "10m" "memory" "32Mi") -}}
+- name: MOUNTPOINT_RESOURCES
+  value: {{ .Values.mountpointPod.resources | default $resources | toJson | quote }}
+- name: MOUNTPOINT_TOLERATIONS
+  {{- /* An empty list is a choice, too: no toleration at all. */}}
+  {{- if kindIs "slice" .Values.mountpointPod.tolerations }}
+  value: {{ .Values.mountpointPod.tolerations | toJson | quote }}
+  {{- else }}
+  value: {{ list (dict "operator" "Exists") | toJson | quote }}
+  {{- end }}
+{{- with .Values.imagePullSecrets }}
+- name: MOUNTPOINT_IMAGE_PULL_SECRETS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- if .Capabilities.APIVersions.Has "config.openshift.io/v1" }}
+# The platform gives every namespace users and groups of its own.
+- name: MOUNTPOINT_USER_BY
+  value: platform
+{{- end }}
+{{- end }}
+
+{{/* Trust for an object store with a CA of its own. Values of 1.x, 2.0 and 2.1 have no `tls`. */}}
+{{- define "s3-csi.caSettings" -}}
+{{- $tls := .Values.tls | default dict -}}
+{{- with $tls.caCertConfigMap -}}
+- name: TLS_CA_CERT_CONFIGMAP
+  value: {{ . | quote }}
+{{- with $tls.initImage }}
+{{- if .repository }}
+- name: TLS_INIT_IMAGE
+  value: {{ printf "%s%s" .repository (ternary (printf ":%v" .tag) "" (not (empty .tag))) | quote }}
+- name: TLS_INIT_IMAGE_PULL_POLICY
+  value: {{ .pullPolicy | default "IfNotPresent" | quote }}
+{{- else }}
+- name: TLS_INIT_IMAGE_PULL_POLICY
+  value: {{ $.Values.image.pullPolicy | quote }}
+{{- end }}
+{{- end }}
+{{- $resources := $tls.initResources | default dict }}
+{{- with $resources.requests }}
+{{- with .cpu }}
+- name: TLS_INIT_RESOURCES_REQUESTS_CPU
+  value: {{ . | quote }}
+{{- end }}
+{{- with .memory }}
+- name: TLS_INIT_RESOURCES_REQUESTS_MEMORY
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- with $resources.limits }}
+{{- with .memory }}
+- name: TLS_INIT_RESOURCES_LIMITS_MEMORY
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

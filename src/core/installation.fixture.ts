@@ -1,0 +1,19 @@
+import { defaultResources } from "./container-resources.ts";
+import type { MountpointPodConfig } from "./mountpoint-pod.ts";
+import { mounterCommand } from "./names.ts";
+
+/** An installation with nothing unusual. */
+export const installation: MountpointPodConfig = {
+  namespace: "mount-s3",
+  image: "driver:3.0.0",
+  imagePullPolicy: "IfNotPresent",
+  command: mounterCommand,
+  priorityClassName: "mount-s3-critical",
+  driverVersion: "3.0.0",
+  mountpointVersion: "1.24.0",
+  resources: defaultResources,
+  tolerations: [{ operator: "Exists" }],
+  imagePullSecrets: [],
+  ca: undefined,
+  userBy: "driver",
+};

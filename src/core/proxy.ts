@@ -1,0 +1,31 @@
+/** The way of mount-s3 to the object store. Nothing else of its environment is for volumes to set. */
+import { attributeRefusal, quoted } from "./attribute-refusal.ts";
+
+export const proxyVariables = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
+
+export type ProxyVariable = (typeof proxyVariables)[number];
+
+export type Proxy = Readonly<Partial<Record<ProxyVariable, string>>>;
+
+const prefix = "mountpointEnv.";
+
+/** The attributes `mountpointEnv.NAME`. An empty one takes away what the driver has. */
+export function parseProxy(raw: Readonly<Record<string, string>>): Proxy {
+  const given = Object.entries(raw).filter(([attribute]) => attribute.startsWith(prefix));
+  return Object.fromEntries(given.map(([attribute, value]) => [variableOf(attribute), checked(attribute, value)]));
+}
+
+function variableOf(attribute: string): ProxyVariable {
+  const found = proxyVariables.find((variable) => attribute === `${prefix}${variable}`);
+  if (found !== undefined) return found;
+  throw attributeRefusal(
+    attribute,
+    "cannot be set for a volume",
+    `only ${proxyVariables.join(", ")} can: leave it out, or use a mount option`,
+  );
+}
+
+function checked(attribute: string, value: string): string {
+  if (!/\p{Cc}/u.test(value)) return value;
+  throw attributeRefusal(attribute, `${quoted(value)} has control characters`, "write it on one line");
+}

@@ -1,0 +1,99 @@
+/** What the chart tells the reconciler and the node plugin about Mountpoint Pods, read by the programs themselves. */
+import { expect, it } from "vitest";
+import { reconcilerConfigFrom } from "../../src/controller/config.ts";
+import { nodeConfigFrom } from "../../src/node/config.ts";
+import { chartDirectory, containerOf, type Manifest, releaseNamespace, render } from "./rendered-chart.ts";
+
+const image = { MOUNTPOINT_VERSION: "1.24.0", KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
+
+function environmentOf(chart: readonly Manifest[], container: string): Readonly<Record<string, string>> {
+  const { env } = containerOf(chart, container);
+  return { ...image, ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? "node-1"])) };
+}
+
+const settings = (chart: readonly Manifest[]) =>
+  reconcilerConfigFrom([], environmentOf(chart, "s3-pod-reconciler"), "3").mountpointPods;
+
+it("as it comes: small requests, every taint, no CA", () => {
+  expect(settings(render())).toMatchObject({
+    resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
+    tolerations: [{ operator: "Exists" }],
+    imagePullSecrets: [],
+    ca: undefined,
+    userBy: "driver",
+  });
+  expect(nodeConfigFrom([], environmentOf(render(), "s3-plugin")).proxy).toEqual({});
+});
+
+it("values reach the Mountpoint Pods", () => {
+  const chart = render({
+    "mountpointPod.resources.requests.cpu": "1",
+    "mountpointPod.resources.limits.memory": "2Gi",
+    "mountpointPod.tolerations[0].key": "gpu",
+    "imagePullSecrets[0]": "one",
+    "imagePullSecrets[1]": "two",
+  });
+  expect(settings(chart)).toMatchObject({
+    resources: { requests: { cpu: "1", memory: "32Mi" }, limits: { memory: "2Gi" } },
+    tolerations: [{ key: "gpu" }],
+    imagePullSecrets: ["one", "two"],
+  });
+});
+
+it("an empty list of tolerations is taken at its word", () => {
+  expect(settings(render({}, chartDirectory, ["--set-json", "mountpointPod.tolerations=[]"])).tolerations).toEqual([]);
+});
+
+it("a proxy reaches the node plugin, which passes it on to mount-s3", () => {
+  const chart = render({
+    "mountpointPod.proxy.httpsProxy": "http://proxy:3128",
+    "mountpointPod.proxy.noProxy": String.raw`10.0.0.0/8\,.svc`,
+  });
+  const { proxy } = nodeConfigFrom([], environmentOf(chart, "s3-plugin"));
+  expect(proxy).toEqual({ HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "10.0.0.0/8,.svc" });
+});
+
+it("OpenShift chooses user and groups itself", () => {
+  const chart = render({}, chartDirectory, ["--api-versions", "config.openshift.io/v1"]);
+  expect(settings(chart).userBy).toBe("platform");
+});
+
+it("a CA is installed with the driver's own image, or with the one of the values", () => {
+  const named = { "tls.caCertConfigMap": "our-ca" };
+  const { ca, image: own } = settings(render(named));
+  expect(ca).toEqual({
+    configMap: "our-ca",
+    image: own,
+    imagePullPolicy: "IfNotPresent",
+    resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },
+  });
+  const other = {
+    "tls.initImage.repository": "alpine",
+    "tls.initImage.tag": "3.21",
+    "tls.initImage.pullPolicy": "Always",
+  };
+  expect(settings(render({ ...named, ...other })).ca).toMatchObject({
+    image: "alpine:3.21",
+    imagePullPolicy: "Always",
+  });
+});
+
+const configMaps = (values: Readonly<Record<string, string>>) =>
+  render({ "tls.caCertConfigMap": "our-ca", ...values }).filter(({ kind }) => kind === "ConfigMap");
+
+it("certificates in the values become a ConfigMap in both namespaces", () => {
+  expect(configMaps({})).toEqual([]);
+  const made = configMaps({ "tls.caCertData": "first line\nsecond line" });
+  expect(made.map(({ metadata, data }) => [metadata.name, metadata.namespace, data])).toEqual(
+    [releaseNamespace, "mount-s3"].map((namespace) => [
+      "our-ca",
+      namespace,
+      { "ca-bundle.crt": "first line\nsecond line\n" },
+    ]),
+  );
+  expect(configMaps({ "tls.caCertData": "x", "mountpointPod.namespace": releaseNamespace })).toHaveLength(1);
+});
+
+it("certificates without a name for their ConfigMap are refused", () => {
+  expect(() => render({ "tls.caCertData": "x" })).toThrow("tls.caCertConfigMap");
+});

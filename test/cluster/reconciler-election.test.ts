@@ -1,0 +1,113 @@
+/** Several reconcilers against a real API server: one works, and another takes over. */
+import { beforeAll, expect, it } from "vitest";
+import { reconcilerLease } from "../../src/core/names.ts";
+import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { openCluster } from "../support/cluster.ts";
+import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { installAttachmentKind, isMarked, long, Stage } from "../support/stage.ts";
+
+const cluster = openCluster();
+
+beforeAll(() => installAttachmentKind(cluster));
+
+const leads = "leading: the lease is ours";
+const works = "reconcile step";
+
+function replica(stage: Stage, name: string): Promise<ReconcilerProcess> {
+  return ReconcilerProcess.start(stage, { flags: [`--pod-namespace=${stage.name}`, `--pod-name=${name}`] });
+}
+
+it("LC-6 when the leader is killed amid its work, the other replica takes over, and no object is there twice", async () => {
+  await using stage = await Stage.open(cluster);
+  await using leader = await replica(stage, "a");
+  await leader.said(leads);
+  await using standby = await replica(stage, "b");
+  const claims = await Promise.all(Array.from({ length: 8 }, () => stage.volume()));
+  const workloads = await workloadsFor(stage, claims, "first");
+  await leader.said("createAttachment");
+  await leader.kill();
+  expect(standby.log).not.toContain(works);
+  const latecomers = await workloadsFor(stage, claims, "second");
+
+  await standby.said(leads);
+
+  const uids = [...workloads, ...latecomers].map(({ metadata }) => metadata.uid).toSorted();
+  await expect
+    .poll(
+      async () =>
+        Object.values(await stage.served())
+          .flat()
+          .toSorted(),
+      long,
+    )
+    .toEqual(uids);
+  // Those with the same claim share: one attachment and one Mountpoint Pod for each.
+  const volumes = (await stage.attachments()).map(({ spec }) => spec.persistentVolumeName);
+  expect(volumes.toSorted()).toEqual(claims.toSorted());
+  const pods = await stage.mountpointPods();
+  expect(pods.map(({ metadata }) => metadata.name).toSorted()).toEqual(Object.keys(await stage.served()).toSorted());
+  expect(pods).toHaveLength(claims.length);
+  expect(pods.filter(isMarked)).toEqual([]);
+  expect(await holder(stage)).toBe("b");
+});
+
+it("LC-6 a leader that ends in order hands over: the other need not wait for the lease to run out", async () => {
+  await using stage = await Stage.open(cluster);
+  await using leader = await replica(stage, "a");
+  await leader.said(leads);
+  await using standby = await replica(stage, "b");
+  const served = await stage.running("first", await stage.volume());
+  expect(standby.log).not.toContain(works);
+
+  expect(await leader.stop()).toBe(0);
+
+  const stopped = performance.now();
+  await standby.said(leads);
+  expect(performance.now() - stopped).toBeLessThan(10_000); // unreleased, a lease lasts for 15 s after its last renewal
+  const { metadata } = await stage.workload("second", {
+    claims: [served.workload.spec.volumes?.[0]?.persistentVolumeClaim?.claimName ?? ""],
+  });
+  const both = { [served.mountpointPod.metadata.name]: [served.workload.metadata.uid, metadata.uid] };
+  await expect.poll(() => stage.served(), long).toEqual(both);
+});
+
+it("a leader that was frozen and goes on writes nothing more, and waits for its next turn", async () => {
+  await using stage = await Stage.open(cluster);
+  await using former = await replica(stage, "a");
+  await former.said(leads);
+  await using next = await replica(stage, "b");
+  former.freeze();
+  await next.said(leads);
+  const claim = await stage.volume();
+  const { workload } = await stage.running("app", claim);
+  const before = former.log;
+
+  former.thaw();
+
+  await former.said("no longer leading");
+  await stage.deletePod(workload);
+  await expect.poll(() => stage.served(), long).toEqual({});
+  expect(former.log.slice(before.length)).not.toContain(works);
+  expect(await next.stop()).toBe(0);
+  await expect.poll(() => holder(stage), long).toBe("a");
+});
+
+it("a reconciler killed and started again in the same Pod leads at once", async () => {
+  await using stage = await Stage.open(cluster);
+  await using first = await replica(stage, "a");
+  await first.said(leads);
+  await first.kill();
+  await using second = await replica(stage, "a");
+  const begun = performance.now();
+  await second.said(leads);
+  expect(performance.now() - begun).toBeLessThan(10_000);
+});
+
+async function workloadsFor(stage: Stage, claims: readonly string[], name: string): Promise<readonly Pod[]> {
+  return await Promise.all(claims.map((claim, index) => stage.workload(`${name}-${index}`, { claims: [claim] })));
+}
+
+async function holder(stage: Stage): Promise<string | undefined> {
+  const lease = await stage.client.get(stage.call, kinds.leases, { namespace: stage.name, name: reconcilerLease });
+  return lease?.spec?.holderIdentity ?? undefined;
+}
