@@ -1,9 +1,10 @@
 /** The reconciler against a real API server, dying between any two of its writes, over and over, while the cluster changes. */
 import { beforeAll, expect, it, onTestFailed } from "vitest";
-import { runReconciler } from "../../src/controller/run-reconciler.ts";
+import { type ReconcilerOptions, runReconciler } from "../../src/controller/run-reconciler.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
 import { CrowdedStage } from "../support/crowded-stage.ts";
 import { type Random, randomFrom } from "../support/random.ts";
@@ -104,14 +105,21 @@ class Mortals implements AsyncDisposable {
   }
 }
 
-function options({ mountpointNamespace: namespace }: Stage) {
+function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
   return {
     mountpointPods: {
       ...{ namespace, image: "driver", imagePullPolicy: "Never", command: "mounter", priorityClassName: "" },
       ...{ driverVersion: "3.0.0", mountpointVersion: "1.0.0" },
+      resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
+      tolerations: [{ operator: "Exists" }],
+      imagePullSecrets: [],
+      ca: undefined,
+      userBy: "driver",
     },
     cleanupIntervalMs: 500,
     staleAfterMs: 1000,
+    candidate: undefined,
+    progress: new Progress(),
     onReady: () => undefined,
   };
 }
