@@ -72,3 +72,15 @@ it.for([
   const pod = localMountpointPodFrom(podFrom({ phase: "Pending", containerStatuses: [waiting] }));
   expect(pod && hopelessBecause(pod) !== undefined).toBe(hopeless);
 });
+
+const waitingFor = (name: string, reason: string) => ({ name, restartCount: 0, state: { waiting: { reason } } });
+
+it("says why the container that installs a CA does not start, where the other one only waits for it", () => {
+  const status = {
+    phase: "Pending",
+    initContainerStatuses: [waitingFor("install-ca-cert", "ImagePullBackOff")],
+    containerStatuses: [waitingFor("mountpoint", "PodInitializing")],
+  } as const;
+  const pod = localMountpointPodFrom(podFrom(status));
+  expect(pod && hopelessBecause(pod)).toBe("does not start (ImagePullBackOff)");
+});

@@ -14,7 +14,7 @@ export interface LocalMountpointPod extends MountpointPod {
   readonly isOld: boolean;
   /** Why the phase is what it is, where kubelet says so: eviction, for one. */
   readonly explanation: string;
-  /** Why its container does not run, if it is waiting. */
+  /** Why its container does not run, if it or one before it is waiting. */
   readonly waiting: ContainerState["waiting"];
   /** How its container ended last. */
   readonly lastEnd: ContainerState["terminated"];
@@ -32,10 +32,13 @@ export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined
   };
 }
 
-function containerOf({ status }: Pod): Pick<LocalMountpointPod, "waiting" | "lastEnd"> {
-  const container = status?.containerStatuses?.find(({ name }) => name === mountpointContainer);
+function containerOf({ status = {} }: Pod): Pick<LocalMountpointPod, "waiting" | "lastEnd"> {
+  const { initContainerStatuses = [], containerStatuses = [] } = status;
+  const container = containerStatuses.find(({ name }) => name === mountpointContainer);
   const { state, lastState } = container ?? {};
-  return { waiting: state?.waiting, lastEnd: state?.terminated ?? lastState?.terminated };
+  // Before it, the one that installs a CA has to run; until then kubelet says of the other only that it waits.
+  const earlier = initContainerStatuses.flatMap((init) => init.state?.waiting ?? []);
+  return { waiting: earlier[0] ?? state?.waiting, lastEnd: state?.terminated ?? lastState?.terminated };
 }
 
 /** The Mountpoint Pods of this node. */

@@ -117,7 +117,7 @@ it("MP-12 an ephemeral cache is a claim of the Mountpoint Pod's own, and goes wi
   await expect.poll(() => cluster.get("pvc", cacheClaim, "-n", "mount-s3"), long).toBeUndefined();
 });
 
-it("resources of a volume are those of its Mountpoint Pod, and mount-s3 keeps within the memory", async () => {
+it("MP-13 resources of a volume are those of its Mountpoint Pod; without, there are small requests and no limit", async () => {
   await using sandbox = await cluster.sandbox();
   const attributes = {
     mountpointContainerResourcesRequestsCpu: "20m",
@@ -137,7 +137,24 @@ it("resources of a volume are those of its Mountpoint Pod, and mount-s3 keeps wi
   expect((await commandLine(await mountpointPodOf(plain))).join(" ")).not.toContain("--memory-target");
 });
 
-it("a memory limit below 512 MiB is reported and served", async () => {
+it("MP-13 200 parallel readers do not get mount-s3 killed at 700 MiB; they do where its target ignores the limit", async () => {
+  await using sandbox = await cluster.sandbox();
+  await put(sandbox, "object", 32);
+  const attributes = { mountpointContainerResourcesLimitsMemory: "700Mi" };
+  const claim = await sandbox.volume({ attributes });
+  const careless = await sandbox.volume({ attributes, mountOptions: ["memory-target=16000"] });
+  const pods = [await sandbox.pod("app", { node, claim }), await sandbox.pod("control", { node, claim: careless })];
+  await Promise.all(pods.map((pod) => cluster.untilReady(pod)));
+  const [app, control] = pods as [PodRef, PodRef];
+  const mountpointPods = [await mountpointPodOf(claim), await mountpointPodOf(careless)] as const;
+
+  expect(await cluster.exec(app, readers)).toBe(`200 ${32 * mebibyte}\n`);
+  await cluster.exec(control, readers);
+  await expect.poll(async () => lastEndOf(await podOf(mountpointPods[1])), long).toBe("OOMKilled");
+  expect(lastEndOf(await podOf(mountpointPods[0]))).toBeUndefined();
+});
+
+it("MP-13 a memory limit below 512 MiB is reported and served", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume({ attributes: { mountpointContainerResourcesLimitsMemory: "128Mi" } });
   const pod = await sandbox.pod("app", { node, claim });
@@ -171,6 +188,11 @@ it("the proxy of a volume is in the environment of mount-s3", async () => {
 
 const mebibyte = 2 ** 20;
 
+/** How many of 200 parallel readers got how many bytes. */
+const readers = `
+  i=0; while [ $i -lt 200 ]; do cat /data/object | wc -c > /tmp/$i & i=$((i + 1)); done; wait
+  cat /tmp/[0-9]* | sort | uniq -c | sed 's/^ *//'`;
+
 async function put(sandbox: Sandbox, key: string, mib: number): Promise<void> {
   const Body = Buffer.alloc(mib * mebibyte, key);
   await cluster.s3.send(new PutObjectCommand({ Bucket: sandbox.bucket, Key: key, Body }));
@@ -201,6 +223,12 @@ async function podOf({ namespace, name }: PodRef): Promise<WholePod> {
   const pod = await cluster.get<WholePod>("pod", name, "-n", namespace);
   if (pod === undefined) throw new Error(`there is no Pod ${namespace}/${name}`);
   return pod;
+}
+
+/** Why its container was started again, if it was. */
+function lastEndOf({ status }: WholePod): string | undefined {
+  const [container] = status?.containerStatuses ?? [];
+  return (container?.lastState?.terminated ?? container?.state?.terminated)?.reason;
 }
 
 async function containerOf(claim: string): Promise<{ readonly resources: object }> {
