@@ -10,6 +10,7 @@ import { KubeClient } from "../kube/client.ts";
 import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
+import { pageOutFiles } from "../linux/page-out.ts";
 import { Cluster } from "../node/cluster.ts";
 import { commVolumes } from "../node/comm-volume.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
@@ -85,7 +86,22 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
     parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
   }
+  using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
+}
+
+/** Registered, watching, and probed once or twice: what has not run again by then is not needed in memory. */
+const startTakesMs = 20_000;
+
+function pageOutAfterStart(log: Logger): Disposable {
+  const timer = setTimeout(() => {
+    try {
+      log.info("start is over, its code may leave the memory", { mappedBytes: pageOutFiles() });
+    } catch (error) {
+      log.info("code of the start stays in memory", { error }); // we are larger, and that is all
+    }
+  }, startTakesMs);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 /** kubelet sees our directory at another place than we do. */

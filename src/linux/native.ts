@@ -34,6 +34,7 @@ type SyscallName = keyof typeof syscallNumbers.x64;
 
 const syscallNumbers = {
   x64: {
+    madvise: 28,
     socket: 41,
     connect: 42,
     shutdown: 48,
@@ -50,6 +51,7 @@ const syscallNumbers = {
     statx: 332,
   },
   arm64: {
+    madvise: 233,
     socket: 198,
     connect: 203,
     shutdown: 210,

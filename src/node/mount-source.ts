@@ -72,13 +72,16 @@ function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume,
 /** The call's own limit ends the wait earlier: this one is for callers without any. */
 const answerLimitMs = 120_000;
 
-/** What the server of a source answers, waiting for it as long as the call may. */
+/** What the server of a source answers, waiting for it as long as the call may and the Mountpoint Pod is needed. */
 export async function askSource(call: Call, node: Needed, name: PodName): Promise<Exclude<Health, "hung">> {
   const unanswered = () =>
     new DriverError("notReady", `Timed out waiting for mount-s3 of Mountpoint Pod ${name} to answer`, {
       hint: node.mountpointPods.logsCommand(name),
     });
-  const answer = node.kernel.probe(call, sourcePath(node.config.kubeletDir, name), answerLimitMs);
+  const source = sourcePath(node.config.kubeletDir, name);
+  const answer = node.mountpointPods.whileNeeded(call, name, (until) =>
+    node.kernel.probe(until, source, answerLimitMs),
+  );
   const health = await orMissing(call, unanswered, answer);
   if (health === "hung") throw unanswered();
   return health;

@@ -84,6 +84,24 @@ export class MountpointPods {
     return await orMissing(call, missing, seen);
   }
 
+  /** Work that is of use only as long as somebody needs the Mountpoint Pod: it ends early when nobody does any more. */
+  async whileNeeded<Done>(call: Call, name: PodName, work: (call: Call) => Promise<Done>): Promise<Done> {
+    const over = new AbortController();
+    const until = { log: call.log, signal: AbortSignal.any([call.signal, over.signal]) };
+    const unneeded = this.store.waitFor<never>(until, { key: this.#key(name) }, ([pod]) => {
+      if (pod !== undefined && !pod.needsUnmount) return undefined;
+      throw new DriverError(
+        "notReady",
+        `Mountpoint Pod ${name} ${pod === undefined ? "is gone" : hopelessBecause(pod)}`,
+      );
+    });
+    try {
+      return await Promise.race([work(until), unneeded]);
+    } finally {
+      over.abort();
+    }
+  }
+
   /** What its container said when it ended after `since`; kubelet needs a second or two to tell. */
   async lastWords(call: Call, name: PodName, since: Date): Promise<string> {
     using limited = deadline(call, lastWordsLimitMs, "the last words of mount-s3");

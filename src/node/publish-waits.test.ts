@@ -121,3 +121,11 @@ it.for([
   node.knows(podOf(pod), workload);
   await expect(publishOne()).rejects.toThrow(reason);
 });
+
+it("stops waiting for a mount-s3 that hangs once nobody needs its Mountpoint Pod, so that it can be unmounted", async () => {
+  node.knows(podOf(), workload);
+  node.behaviour = hangs;
+  setTimeout(() => node.put(podOf({ needsUnmount: true })), 1000);
+  await Promise.all([expect(publishOne()).rejects.toThrow("is being unmounted"), vi.advanceTimersByTimeAsync(1000)]);
+  expect(node.parts.sources.isPublishing(mountpointPod)).toBe(false);
+});

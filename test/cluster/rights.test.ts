@@ -34,14 +34,16 @@ afterAll(async () => {
     const namespace = metadata.namespace === undefined ? [] : ["-n", metadata.namespace];
     await cluster.kubectl("delete", kind, metadata.name, ...namespace, "--ignore-not-found");
   }
-  await cluster.kubectl("delete", "namespace", releaseNamespace, "--wait=false");
+  await cluster.kubectl("delete", "namespace", releaseNamespace, "--wait=true");
   await rm(directory, { recursive: true });
   await stage[Symbol.asyncDispose]();
 });
 
 it("the reconciler does all its work with the rights of its account", async () => {
   const kubeconfig = await kubeconfigOf("controller");
-  await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig });
+  const flags = [`--pod-namespace=${releaseNamespace}`, "--pod-name=reconciler"];
+  await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig, flags });
+  await reconciler.said("leading");
   const claims = [await stage.volume(), await stage.volume({ attributes: { bucketName: "" } })];
   const { workload, mountpointPod } = await stage.running("first", claims[0] ?? "");
   const sharer = await stage.workload("sharer", { claims });
@@ -104,6 +106,8 @@ it.for<Row>([
   ["create", "pods", "mountpoint"],
   ["patch", "pods", "mountpoint"],
   ["delete", "pods", "mountpoint"],
+  ["create", "leases.coordination.k8s.io", "release"],
+  ["patch", "leases.coordination.k8s.io/s3-pod-reconciler", "release"],
 ])("the controller may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("controller", verb, resource, where)).toBe("yes");
 });
@@ -124,6 +128,8 @@ it.for<Row>([
   ["delete", "persistentvolumes", "everywhere"],
   ["patch", "persistentvolumeclaims", "default"],
   ["patch", "nodes", "everywhere"],
+  ["patch", "leases.coordination.k8s.io/other", "release"],
+  ["create", "leases.coordination.k8s.io", "default"],
   ["create", "serviceaccounts/token", "mountpoint"],
   ["patch", "clusterroles.rbac.authorization.k8s.io", "everywhere"],
   ["patch", "customresourcedefinitions.apiextensions.k8s.io", "everywhere"],
@@ -138,6 +144,8 @@ it.for<Row>([
   ["watch", "pods", "mountpoint"],
   ["get", "secrets/s3-secret", "release"],
   ["watch", "secrets/s3-secret", "release"],
+  ["watch", "nodes", "everywhere"],
+  ["patch", "nodes", "everywhere"],
 ])("the node may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("node", verb, resource, where)).toBe("yes");
 });
@@ -158,7 +166,9 @@ it.for<Row>([
   ["get", "secrets/s3-secret", "mountpoint"],
   ["patch", "secrets/s3-secret", "release"],
   ["list", "persistentvolumes", "everywhere"],
-  ["patch", "nodes", "everywhere"],
+  ["patch", "nodes/status", "everywhere"],
+  ["delete", "nodes", "everywhere"],
+  ["create", "leases.coordination.k8s.io", "release"],
   ["create", "serviceaccounts/token", "release"],
 ])("the node may not %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("node", verb, resource, where)).toBe("no");

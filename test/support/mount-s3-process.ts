@@ -10,7 +10,7 @@ export interface MountS3 {
   readonly pid: string;
 }
 
-async function attachmentsOf(cluster: Cluster, claim: string): Promise<readonly MountpointS3PodAttachment[]> {
+export async function attachmentsOf(cluster: Cluster, claim: string): Promise<readonly MountpointS3PodAttachment[]> {
   return cluster.list("s3pa", "--field-selector", `spec.persistentVolumeName=${claim}`);
 }
 
@@ -23,7 +23,7 @@ export async function mountS3Of(cluster: Cluster, node: string, claim: string): 
 }
 
 /** Empty if none runs. Its container's cgroup is named after the Pod. */
-async function pidOf(cluster: Cluster, node: string, uid: string): Promise<string> {
+export async function pidOf(cluster: Cluster, node: string, uid: string): Promise<string> {
   const script = [
     "for p in /proc/[0-9]*; do",
     '  [ "$(cat $p/comm 2>/dev/null)" = mount-s3 ] && grep -q "$1" $p/cgroup && echo ${p#/proc/}',
@@ -38,7 +38,7 @@ export async function stopped(cluster: Cluster, node: string, { pid }: MountS3):
   return { [Symbol.asyncDispose]: async () => void (await onNode(cluster, node, "kill", "-CONT", pid)) };
 }
 
-function onNode(cluster: Cluster, node: string, ...argv: readonly string[]): Promise<string> {
+export function onNode(cluster: Cluster, node: string, ...argv: readonly string[]): Promise<string> {
   return cluster.lab.node(node).exec(argv, { signal: AbortSignal.timeout(60_000) });
 }
 

@@ -213,7 +213,7 @@ export function servedBy({ spec }: MountpointS3PodAttachment): Served {
 }
 
 /** The name that a workload's own Mountpoint Pod has. */
-export function mountpointPodOf({ metadata }: Pick<Pod, "metadata">, claim: string): PodName {
+export function mountpointPodOf({ metadata }: { readonly metadata: { readonly uid: string } }, claim: string): PodName {
   return mountpointPodName(metadata.uid as PodUid, claim as PvName);
 }
 

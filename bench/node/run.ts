@@ -1,0 +1,147 @@
+/**
+ * What the driver costs on a node: memory of the node plugin after its start, idle, and after many publish/unpublish
+ * pairs; memory in a Mountpoint Pod beside mount-s3; how long publishing on a shared mount takes, also right after the
+ * page-out; and how long a Mountpoint Pod outlives its last workload.
+ */
+import type { PodUid, PvName } from "../../src/core/names.ts";
+import { targetPath } from "../../src/core/target-path.ts";
+import { VolumeCapability_AccessMode_Mode as Mode, NodeService } from "../../src/csi/gen/csi.ts";
+import type { Pod } from "../../src/kube/kinds.ts";
+import { openCluster, type PodRef, type Sandbox } from "../../test/support/cluster.ts";
+import { csiClient } from "../../test/support/csi-client.ts";
+import { csiSocketOf, mountS3Of, onNode } from "../../test/support/mount-s3-process.ts";
+import { percentile, table } from "../table.ts";
+
+const pairs = Number(process.argv[2] ?? 1000);
+const endings = Number(process.argv[3] ?? 10);
+/** With a grace period, because without one the object goes before kubelet has taken the volume from the container. */
+const endsWhenAsked = {
+  terminationGracePeriodSeconds: 30,
+  command: ["sh", "-c", "trap exit TERM; sleep 2147483647 & wait"],
+};
+
+const cluster = openCluster();
+const node = await nodeToMeasure();
+
+await using sandbox = await cluster.sandbox();
+const claim = await sandbox.volume();
+const workload = await sandbox.pod("app", { node, claim });
+await cluster.untilReady(workload);
+
+await cluster.kubectl("rollout", "restart", "-n", "kube-system", "daemonset/s3-csi-node");
+await cluster.kubectl("rollout", "status", "-n", "kube-system", "daemonset/s3-csi-node", "--timeout=240s");
+const plugin = await nodePlugin();
+const started = await residentKb(plugin);
+await untilPagedOut(plugin);
+const idle = await residentKb(plugin);
+
+using driver = csiClient(NodeService, csiSocketOf(cluster, node));
+const request = await publishRequest(workload, claim);
+const first = await pair();
+const times: number[] = [];
+for (let made = 0; made < pairs; made += 1) times.push(await pair());
+const busy = await residentKb(plugin);
+
+const { uid } = await mountS3Of(cluster, node, claim);
+const beside = await residentKb(uid, "mount-s3");
+const ended: number[] = [];
+for (let round = 0; round < endings; round += 1) ended.push(await timeToEnd(sandbox, `end-${round}`));
+
+const mb = (kb: number) => (kb / 1024).toFixed(1);
+const ms = (value: number) => value.toFixed(1);
+process.stdout.write(`${pairs} pairs and ${endings} ends on ${node}\n`);
+process.stdout.write(
+  table([
+    { what: "node plugin, right after its start, RSS", figure: `${mb(started)} MB` },
+    { what: "node plugin, idle, after the page-out, RSS", figure: `${mb(idle)} MB` },
+    { what: `node plugin, after ${pairs} publish/unpublish pairs, RSS`, figure: `${mb(busy)} MB` },
+    { what: "in a Mountpoint Pod beside mount-s3, RSS", figure: `${mb(beside)} MB` },
+    { what: "publish on a shared mount, the first after the page-out", figure: `${ms(first)} ms` },
+    { what: "publish on a shared mount, median", figure: `${ms(percentile(times, 50))} ms` },
+    { what: "publish on a shared mount, p99", figure: `${ms(percentile(times, 99))} ms` },
+    { what: "last workload gone → Mountpoint Pod deleted, median", figure: `${ms(percentile(ended, 50))} ms` },
+    { what: "last workload gone → Mountpoint Pod deleted, p95", figure: `${ms(percentile(ended, 95))} ms` },
+  ]),
+);
+
+/** One without the controller: both run the same program file, and the kernel does not page out what others use, too. */
+async function nodeToMeasure(): Promise<string> {
+  const controllers = await cluster.list<Pod>("pods", "-n", "kube-system", "-l", "app=s3-csi-controller");
+  const taken = new Set(controllers.map(({ spec }) => spec.nodeName));
+  const free = cluster.lab.nodes.find(({ name }) => !taken.has(name));
+  if (free === undefined) throw new Error("this needs a node without the controller: ./dev up --nodes 2");
+  return free.name;
+}
+
+/** UID of its Pod. */
+async function nodePlugin(): Promise<string> {
+  const on = ["--field-selector", `spec.nodeName=${node}`];
+  const pods = await cluster.list<Pod>("pods", "-n", "kube-system", "-l", "app=s3-csi-node", ...on);
+  return pods.find(({ metadata }) => metadata.deletionTimestamp === undefined)?.metadata.uid ?? "";
+}
+
+/** Of all processes in all containers of a Pod, except one by name, and the one (of busybox) that holds the namespaces. */
+async function residentKb(pod: string, except = ""): Promise<number> {
+  const script = [
+    "for p in /proc/[0-9]*; do",
+    '  grep -qs "$1" $p/cgroup || continue',
+    '  case "$(cat $p/comm)" in busybox|"$2") continue;; esac',
+    "  grep VmRSS $p/status",
+    "done; true",
+  ].join("\n");
+  const lines = (await onNode(cluster, node, "sh", "-c", script, "resident", pod, except)).matchAll(/(\d+) kB/g);
+  return [...lines].reduce((sum, [, kb]) => sum + Number(kb), 0);
+}
+
+async function untilPagedOut(pod: string): Promise<void> {
+  const name = (await cluster.list<Pod>("pods", "-n", "kube-system")).find(({ metadata }) => metadata.uid === pod);
+  for (;;) {
+    const log = await cluster.kubectl("logs", "-n", "kube-system", name?.metadata.name ?? "");
+    if (log.includes("start is over")) return;
+    await new Promise((again) => setTimeout(again, 1000));
+  }
+}
+
+async function publishRequest(pod: PodRef, volume: string) {
+  const bucketName = sandbox.bucket;
+  const podUid = ((await cluster.get<Pod>("pod", pod.name, "-n", pod.namespace))?.metadata.uid ?? "") as PodUid;
+  return {
+    volumeId: volume,
+    targetPath: targetPath("/var/lib/kubelet", { workload: podUid, persistentVolume: volume as PvName }),
+    publishContext: {},
+    stagingTargetPath: "",
+    volumeCapability: {
+      accessMode: { mode: Mode.MULTI_NODE_MULTI_WRITER },
+      accessType: { $case: "mount", value: { fsType: "", mountFlags: [], volumeMountGroup: "" } },
+    },
+    readonly: false,
+    secrets: {},
+    volumeContext: { bucketName },
+  } as const;
+}
+
+/** What kubelet does when it takes a workload's volume away and gives it back; the container keeps its own mount. */
+async function pair(): Promise<number> {
+  const { volumeId, targetPath: at } = request;
+  await driver.nodeUnpublishVolume({ volumeId, targetPath: at });
+  const startedMs = performance.now();
+  await driver.nodePublishVolume(request);
+  return performance.now() - startedMs;
+}
+
+/** Both ends as kubectl sees them in a watch. */
+async function timeToEnd(where: Sandbox, name: string): Promise<number> {
+  const volume = await where.volume();
+  const pod = await where.pod(name, { node, claim: volume, ...endsWhenAsked });
+  await cluster.untilReady(pod);
+  const server = await mountS3Of(cluster, node, volume);
+  const deletedMs = untilDeleted({ namespace: "mount-s3", name: server.name });
+  const goneMs = untilDeleted(pod);
+  await cluster.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--wait=false");
+  return (await deletedMs) - (await goneMs);
+}
+
+async function untilDeleted({ namespace, name }: PodRef): Promise<number> {
+  await cluster.kubectl("wait", "--for=delete", `pod/${name}`, "-n", namespace, "--timeout=120s");
+  return performance.now();
+}
