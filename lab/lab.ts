@@ -141,7 +141,8 @@ export class Lab {
   }
 
   async untilApiAnswers(signal: AbortSignal): Promise<void> {
-    await this.#until(signal, async () => (await this.tryKubectl(["get", "--raw", "/readyz"], { signal })).code === 0);
+    const answers = async () => (await this.tryKubectl(["get", "--raw", "/readyz"], { signal })).code === 0;
+    await this.#until(signal, answers, [this.component("etcd"), this.component("kube-apiserver")]);
   }
 
   get #all(): readonly Component[] {
@@ -187,9 +188,9 @@ export class Lab {
   }
 
   /** Waits for a state of the cluster, but not for a program that has ended. */
-  async #until(signal: AbortSignal, probe: () => Promise<boolean>): Promise<void> {
+  async #until(signal: AbortSignal, probe: () => Promise<boolean>, needed = this.#all): Promise<void> {
     while (!(await probe())) {
-      const dead = this.#ended();
+      const dead = this.#ended().filter((one) => needed.some(({ name }) => name === one.name));
       if (dead.length > 0) throw new Error(`${dead.map(({ name }) => name).join(", ")} ended`);
       await delay(100, undefined, { signal });
     }

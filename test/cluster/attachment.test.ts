@@ -137,27 +137,25 @@ it("two selectors are joined, and a field that cannot be selected is refused", a
   await expect(unknown).rejects.toThrow("field label not supported");
 });
 
-it.for([
-  ["get", "s3pa"],
-  ["get", "s3pa", "-o", "wide"],
-  ["get", "mountpoints3podattachments", "-A"],
-])("kubectl %s %s %s shows the columns of 2.x", async (command) => {
-  await using object = await stored(withSpec({ nodeName: "worker-1", mountOptions: "allow-delete,prefix=a/" }));
-  const [header = "", ...rows] = (await cluster.kubectl(...command)).trim().split("\n");
-  expect(header.split(/ {2,}/)).toEqual(["NAME", "NODE", "PV NAME", "MOUNT OPTIONS", "AGE"]);
-  const row = rows.find((line) => line.startsWith(object.name));
-  expect(row?.split(/ {2,}/).slice(0, 4)).toEqual([object.name, "worker-1", "pv", "allow-delete,prefix=a/"]);
-});
+it.for(["get s3pa", "get s3pa -o wide", "get mountpoints3podattachments -A"])(
+  "kubectl %s shows the columns of 2.x",
+  async (command) => {
+    await using object = await stored(withSpec({ nodeName: "worker-1", mountOptions: "allow-delete,prefix=a/" }));
+    const [header = "", ...rows] = (await cluster.kubectl(...command.split(" "))).trim().split("\n");
+    expect(header.split(/ {2,}/)).toEqual(["NAME", "NODE", "PV NAME", "MOUNT OPTIONS", "AGE"]);
+    const row = rows.find((line) => line.startsWith(object.name));
+    expect(row?.split(/ {2,}/).slice(0, 4)).toEqual([object.name, "worker-1", "pv", "allow-delete,prefix=a/"]);
+  },
+);
 
-it.for([
-  ["describe", "s3pa"],
-  ["describe", "mountpoints3podattachment"],
-  ["get", "-o", "yaml", "s3pa"],
-])("kubectl %s %s shows who is attached to what", async (command) => {
-  await using object = await stored(objectOf2x());
-  const text = await cluster.kubectl(...command, object.name);
-  for (const part of [object.name, "worker-1", "mp-1", "a4509011"]) expect(text).toContain(part);
-});
+it.for(["describe s3pa", "describe mountpoints3podattachment", "get -o yaml s3pa"])(
+  "kubectl %s shows who is attached to what",
+  async (command) => {
+    await using object = await stored(objectOf2x());
+    const text = await cluster.kubectl(...command.split(" "), object.name);
+    for (const part of [object.name, "worker-1", "mp-1", "a4509011"]) expect(text).toContain(part);
+  },
+);
 
 it("status is a subresource: written apart from the rest, and by nobody else", async () => {
   await using object = await stored(objectOf2x());

@@ -43,10 +43,13 @@ it.for(["markForUnmount", "deleteAttachment", "deleteMountpointPod"])(
     await using _ = await ReconcilerProcess.start(stage);
 
     await expect.poll(() => stage.served(), long).toEqual({});
-    const left = await stage.mountpointPods();
-    expect(left.filter((pod) => !isMarked(pod))).toEqual([]);
-    for (const pod of left) await stage.phase(pod, "Succeeded");
-    await expect.poll(() => stage.mountpointPods(), long).toEqual([]);
+    expect((await stage.mountpointPods()).filter((pod) => !isMarked(pod))).toEqual([]);
+    await expect
+      .poll(async () => {
+        await stage.playKubelet();
+        return await stage.mountpointPods();
+      }, long)
+      .toEqual([]);
     expect(await stage.attachments()).toEqual([]);
   },
 );

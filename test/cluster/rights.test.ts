@@ -7,6 +7,7 @@ import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { Cluster as NodeView } from "../../src/node/cluster.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
+import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { releaseNamespace, render } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
@@ -56,6 +57,7 @@ it("the reconciler does all its work with the rights of its account", async () =
   await stage.phase(mountpointPod, "Succeeded");
   await expect.poll(() => stage.mountpointPods(), long).toEqual([]);
   expect(await stage.attachments()).toEqual([]);
+  expect(await reconciler.stop()).toBe(0); // and gives its lease back
   expect(reconciler.log).not.toMatch(/forbidden|403/i);
 });
 
@@ -85,7 +87,8 @@ it("the node plugin sees its attachments, its Mountpoint Pods and the driver's k
   expect(view.attachments.store.by("workload", workload.metadata.uid)).toMatchObject([{ persistentVolumeName: claim }]);
   expect(view.mountpointPods.get(mountpointPodOf(workload, claim))).toMatchObject({ persistentVolume: claim });
   // Refused for what it lacks, so it was read; and its change is noticed.
-  await expect(view.driverKeys.get(call)).rejects.toThrow("secret_access_key");
+  using limited = deadline(call, long.timeout, "the Secret to be read");
+  await expect(view.driverKeys.get(limited)).rejects.toThrow("secret_access_key");
   const whole = JSON.stringify({ stringData: { secret_access_key: "S1" } });
   await cluster.kubectl("patch", "secret", name, "-n", releaseNamespace, "-p", whole);
   await expect.poll(() => view.driverKeys.known()?.accessKeyId.reveal(), long).toBe("A1");

@@ -1,16 +1,14 @@
 /** Many workloads that come and go on a stage, a kubelet for them all, and an eye on the rules that must always hold. */
-import { ApiError } from "../../src/kube/api-error.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
 import { Store } from "../../src/kube/store.ts";
 import { watch } from "../../src/kube/watch.ts";
-import type { Random } from "./random.ts";
-import { isMarked, type Stage, servedBy } from "./stage.ts";
+import { below, oneOf } from "./random.ts";
+import { ifItIsThere, isMarked, type Stage, servedBy } from "./stage.ts";
 
 export class CrowdedStage implements AsyncDisposable {
   /** What happened to an attachment although it never may. */
   readonly violations: string[] = [];
   readonly #stage: Stage;
-  readonly #random: Random;
   readonly #claims: readonly string[];
   /** By UID; one that is about to end is not among them any more. */
   readonly #live = new Map<string, Pod>();
@@ -18,20 +16,19 @@ export class CrowdedStage implements AsyncDisposable {
   readonly #watching: Promise<void>;
   #count = 0;
 
-  private constructor(stage: Stage, random: Random, claims: readonly string[]) {
+  private constructor(stage: Stage, claims: readonly string[]) {
     this.#stage = stage;
-    this.#random = random;
     this.#claims = claims;
     this.#watching = this.#watch();
   }
 
-  static async open(stage: Stage, random: Random): Promise<CrowdedStage> {
-    return new CrowdedStage(stage, random, [await stage.volume(), await stage.volume()]);
+  static async open(stage: Stage): Promise<CrowdedStage> {
+    return new CrowdedStage(stage, [await stage.volume(), await stage.volume()]);
   }
 
   /** One thing that users, kubelet or bad luck may do. */
   async change(): Promise<void> {
-    const chance = this.#random.below(100);
+    const chance = below(100);
     if (chance < 50 || this.#live.size === 0) await this.#come();
     else if (chance < 85) await this.#end();
     else if (chance < 95) await this.#start();
@@ -47,7 +44,7 @@ export class CrowdedStage implements AsyncDisposable {
 
   /** Why this is not yet how it should be, in words; empty when it is. Plays kubelet first. */
   async unsettled(): Promise<readonly string[]> {
-    await this.#playKubelet();
+    await this.#stage.playKubelet();
     const [attachments, pods] = [await this.#stage.attachments(), await this.#stage.mountpointPods()];
     const serving = new Map(pods.filter(serves).map((pod) => [pod.metadata.name, pod]));
     const lists = attachments.flatMap((attachment) => Object.entries(servedBy(attachment)));
@@ -61,7 +58,7 @@ export class CrowdedStage implements AsyncDisposable {
 
   /** What is there although nobody needs it. */
   async leftovers(): Promise<readonly string[]> {
-    await this.#playKubelet();
+    await this.#stage.playKubelet();
     const all = [...(await this.#stage.attachments()), ...(await this.#stage.mountpointPods())];
     return all.map(({ metadata }) => metadata.name);
   }
@@ -75,41 +72,35 @@ export class CrowdedStage implements AsyncDisposable {
     const { node, otherNode } = this.#stage;
     this.#count += 1;
     const workload = await this.#stage.workload(`workload-${this.#count}`, {
-      claims: [this.#random.oneOf(this.#claims) ?? ""],
-      node: this.#random.below(10) < 7 ? node : otherNode,
-      ...(this.#random.below(10) < 4 && { fsGroup: 2000 }),
+      claims: [oneOf(this.#claims) ?? ""],
+      node: below(10) < 7 ? node : otherNode,
+      ...(below(10) < 4 && { fsGroup: 2000 }),
     });
     this.#live.set(workload.metadata.uid, workload);
   }
 
   async #end(): Promise<void> {
-    const workload = this.#random.oneOf([...this.#live.values()]);
+    const all = [...this.#live.values()];
+    // Often the latest, for which a reconciler that has just died may have done half of its work.
+    const workload = below(2) === 0 ? all.at(-1) : oneOf(all);
     if (workload === undefined) return;
     this.#live.delete(workload.metadata.uid);
-    if (this.#random.below(3) === 0) await this.#stage.phase(workload, "Succeeded");
+    if (below(3) === 0) await this.#stage.phase(workload, "Succeeded");
     else await this.#stage.deletePod(workload);
   }
 
+  /** kubelet starts no container before the volume is mounted, and that takes an entry in an attachment. */
   async #start(): Promise<void> {
-    const workload = this.#random.oneOf([...this.#live.values()]);
-    if (workload !== undefined) await this.#ifItIsThere(this.#stage.phase(workload, "Running"));
+    const served = new Set((await this.#stage.attachments()).flatMap(uidsIn));
+    const workload = oneOf([...this.#live.values()].filter(({ metadata }) => served.has(metadata.uid)));
+    if (workload !== undefined) await ifItIsThere(this.#stage.phase(workload, "Running"));
   }
 
   async #kill(): Promise<void> {
-    const pod = this.#random.oneOf((await this.#stage.mountpointPods()).filter(serves));
+    const pod = oneOf((await this.#stage.mountpointPods()).filter(serves));
     if (pod === undefined) return;
-    const failed = this.#random.below(2) === 0;
-    await this.#ifItIsThere(failed ? this.#stage.phase(pod, "Failed") : this.#stage.deletePod(pod));
-  }
-
-  /** Starts what is to run, ends what is marked, and lets go of what is deleted. */
-  async #playKubelet(): Promise<void> {
-    for (const pod of await this.#stage.mountpointPods()) {
-      const { phase } = pod.status ?? {};
-      if (pod.metadata.deletionTimestamp !== undefined) await this.#ifItIsThere(this.#stage.deletePod(pod));
-      else if (phase === "Running" && isMarked(pod)) await this.#ifItIsThere(this.#stage.phase(pod, "Succeeded"));
-      else if (phase === "Pending" && !isMarked(pod)) await this.#ifItIsThere(this.#stage.phase(pod, "Running"));
-    }
+    const failed = below(2) === 0;
+    await ifItIsThere(failed ? this.#stage.phase(pod, "Failed") : this.#stage.deletePod(pod));
   }
 
   async #watch(): Promise<void> {
@@ -133,15 +124,6 @@ export class CrowdedStage implements AsyncDisposable {
     if (new Set(listed).size < listed.length) this.violations.push(`a workload is listed twice: ${listed.join(", ")}`);
     const keys = [...store.values()].map(keyOf);
     if (new Set(keys).size < keys.length) this.violations.push(`two attachments for one key: ${keys.join(", ")}`);
-  }
-
-  /** The reconciler may have been faster. */
-  async #ifItIsThere(change: Promise<void>): Promise<void> {
-    try {
-      await change;
-    } catch (error) {
-      if (!(error instanceof ApiError && (error.isNotFound || error.isConflict))) throw error;
-    }
   }
 }
 

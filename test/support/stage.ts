@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { vi } from "vitest";
 import { checkout } from "../../lab/images.ts";
 import { annotations, mountpointPodName, type PodName, type PodUid, type PvName } from "../../src/core/names.ts";
+import { ApiError } from "../../src/kube/api-error.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { type CoreEvent, kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
@@ -129,6 +130,16 @@ export class Stage implements AsyncDisposable {
     await this.patch(`${podPath(metadata)}/status`, body);
   }
 
+  /** Starts the Mountpoint Pods that are to run, ends those that are marked, and lets go of those that are deleted. */
+  async playKubelet(): Promise<void> {
+    for (const pod of await this.mountpointPods()) {
+      const { phase } = pod.status ?? {};
+      if (pod.metadata.deletionTimestamp !== undefined) await ifItIsThere(this.deletePod(pod));
+      else if (phase === "Running" && isMarked(pod)) await ifItIsThere(this.phase(pod, "Succeeded"));
+      else if (phase === "Pending" && !isMarked(pod)) await ifItIsThere(this.phase(pod, "Running"));
+    }
+  }
+
   /** With 0 seconds the object is gone when this returns, as after kubelet's last word or `--force`. */
   async deletePod({ metadata }: Pick<Pod, "metadata">, gracePeriodSeconds = 0): Promise<void> {
     const body = { gracePeriodSeconds, preconditions: { uid: metadata.uid } };
@@ -219,6 +230,15 @@ export function mountpointPodOf({ metadata }: { readonly metadata: { readonly ui
 
 export function isMarked({ metadata }: Pick<Pod, "metadata">): boolean {
   return metadata.annotations?.[annotations.needsUnmount] === "true";
+}
+
+/** Or was there a moment ago: the reconciler may be faster. */
+export async function ifItIsThere(change: Promise<void>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (!(error instanceof ApiError && (error.isNotFound || error.isConflict))) throw error;
+  }
 }
 
 function podPath({ namespace, name }: Pod["metadata"]): string {
