@@ -13,7 +13,7 @@ const checks = [
 
 export async function staticChecks(signal: AbortSignal, progress: Progress): Promise<Counts> {
   let failed = 0;
-  // The addon must be there for type-aware lint of nothing, but for every test that follows.
+  // The unit tests that follow load the addon.
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
   for (const { name, script, fix } of checks) {
     const finished = await progress.task(name, () =>
