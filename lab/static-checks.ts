@@ -12,16 +12,17 @@ const checks = [
 ] as const;
 
 export async function staticChecks(signal: AbortSignal, progress: Progress): Promise<Counts> {
-  let failed = 0;
   // The unit tests that follow load the addon.
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
-  for (const { name, script, fix } of checks) {
-    const finished = await progress.task(name, () =>
-      attempt(["npm", "run", "--silent", script], { signal, cwd: checkout }),
-    );
-    if (finished.code === 0) continue;
-    failed += 1;
+  // Each of them keeps about one core busy: side by side they take half the time on two.
+  const results = await Promise.all(
+    checks.map(async (check) => {
+      const npm = ["npm", "run", "--silent", check.script];
+      return { ...check, finished: await progress.task(check.name, () => attempt(npm, { signal, cwd: checkout })) };
+    }),
+  );
+  const failures = results.filter(({ finished }) => finished.code !== 0);
+  for (const { name, fix, finished } of failures)
     process.stdout.write(`${finished.stdout}${finished.stderr}\n${name} failed → ${fix}\n`);
-  }
-  return { passed: checks.length - failed, failed };
+  return { passed: checks.length - failures.length, failed: failures.length };
 }
