@@ -1,5 +1,6 @@
 /** `./dev test`: the static checks and the four rings, each of which also runs alone. */
 import { join } from "node:path";
+import { parseArguments } from "../arguments.ts";
 import { checkout, driverImage, supportImages } from "../images.ts";
 import { installDriver, loadImages } from "../install-driver.ts";
 import { Lab } from "../lab.ts";
@@ -18,6 +19,8 @@ interface Run {
   /** Arguments after the ring's name, for vitest. */
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
+  /** A lab that runs already, as `./dev up` leaves it, instead of one that lives as long as the ring. */
+  readonly lab?: Lab;
 }
 
 const rings: Readonly<Record<string, (run: Run) => Promise<Counts>>> = {
@@ -30,15 +33,26 @@ const rings: Readonly<Record<string, (run: Run) => Promise<Counts>>> = {
 
 export async function test(signal: AbortSignal, args: readonly string[]): Promise<number> {
   const [ring, ...rest] = args;
-  const given = rest[0] === "--" ? rest.slice(1) : rest;
+  const { options, rest: given } = parseArguments(rest, ["name"]);
   const whole = ring === undefined || ring === "long";
   // Long waits and large counts at full size; the plain run scales them down.
   const env = ring === "long" ? { TEST_SCALE: "full" } : {};
-  const context = { signal, progress: progressOn(process.stderr), args: whole ? [] : given, env };
+  const lab = runningLab(ring, options.get("name"));
+  const context = { signal, progress: progressOn(process.stderr), args: whole ? [] : given, env, ...lab };
   const chosen = whole ? Object.values(rings) : [rings[ring] ?? unknownRing(ring)];
   const counts: Counts[] = [];
   for (const one of chosen) counts.push(await one(context));
   return closingLine(sum(counts));
+}
+
+/** A ring can be run over and over in a lab of its own choice, for the one who works on it. */
+function runningLab(ring: string | undefined, name: string | undefined): { readonly lab?: Lab } {
+  if (name === undefined) return {};
+  if (ring !== "cluster" && ring !== "node")
+    throw new Problem("--name is for the rings cluster and node", "write ./dev test node --name NAME");
+  const lab = Lab.open(name);
+  if (lab === undefined) throw new Problem(`lab "${name}" is not running`, `start it: ./dev up --name ${name}`);
+  return { lab };
 }
 
 async function plainRing({ signal, args, env }: Run, project: string): Promise<Counts> {
@@ -52,6 +66,8 @@ async function clusterRing(ring: Run): Promise<Counts> {
   await checkMachine();
   const parts = await buildParts(signal, progress);
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
+  if (ring.lab !== undefined)
+    return runRing(signal, { project: "cluster", lab: ring.lab, args, env: environment(ring, parts) });
   const lab = await Lab.start(signal, { name: "test-cluster", nodes: 0 }, parts, progress);
   return ended(lab, () => runRing(signal, { project: "cluster", lab, args, env: environment(ring, parts) }));
 }
@@ -61,6 +77,8 @@ async function nodeRing(ring: Run): Promise<Counts> {
   const { signal, progress, args } = ring;
   await checkMachine();
   const parts = await buildParts(signal, progress);
+  if (ring.lab !== undefined)
+    return runRing(signal, { project: "node", lab: ring.lab, args, env: environment(ring, parts) });
   const images = await supportImages(signal, parts, progress);
   const driver = await driverImage(signal, parts, progress);
   const lab = await Lab.start(signal, { name: "test-node", nodes: 2 }, parts, progress);
