@@ -196,6 +196,27 @@ it("does not wait for ever: half an answer", async () => {
   await expect(client.get(call, kinds.pods, ref)).rejects.toMatchObject({ cause: expect.any(SilenceError) });
 });
 
+it("applies one manager's part of a status, to the object that was meant", async () => {
+  const { asked, answer } = answering([200, pod]);
+  const client = await against(answer);
+  const said = { manager: "me", status: { mountpointPods: {} } };
+  await client.applyStatus(call, kinds.attachments, { name: "s3pa-1", uid: "u1" }, said);
+  const path = "/base/apis/s3.csi.scality.com/v2/mountpoints3podattachments/s3pa-1/status";
+  expect(asked).toMatchObject([
+    {
+      method: "PATCH",
+      url: `${path}?fieldManager=me&force=true`,
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: {
+        apiVersion: "s3.csi.scality.com/v2",
+        kind: "MountpointS3PodAttachment",
+        metadata: { name: "s3pa-1", uid: "u1" },
+        status: said.status,
+      },
+    },
+  ]);
+});
+
 it("does not read an answer without end", async () => {
   const client = await against((_request, response) => {
     const chunk = Buffer.alloc(1024 * 1024, " ");

@@ -88,6 +88,25 @@ export class KubeClient implements Disposable {
     return (await this.#json(call, { method: "PATCH", path: pathOf(kind, ref), body: patch, contentType })) as Shape;
   }
 
+  /**
+   * Server-side apply of all that this manager says in the status: what it said before and does not say now is removed,
+   * fields of others stay. Never creates; with another object under the name by now it is a Conflict.
+   */
+  async applyStatus<Shape>(
+    call: Call,
+    kind: Kind<Shape>,
+    { name, namespace, uid }: Ref & { readonly uid: string },
+    said: { readonly manager: string; readonly status: object },
+  ): Promise<Shape> {
+    const query = new URLSearchParams({ fieldManager: said.manager, force: "true" });
+    const path = `${pathOf(kind, { name, namespace })}/status?${query.toString()}`;
+    const metadata = { name, namespace, uid };
+    const body = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, status: said.status };
+    // JSON is YAML, too.
+    const contentType = "application/apply-patch+yaml";
+    return (await this.#json(call, { method: "PATCH", path, body, contentType })) as Shape;
+  }
+
   /** Deletes exactly the object that was looked at; one that is gone already is what was wanted. */
   async delete(
     call: Call,

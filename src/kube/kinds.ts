@@ -2,6 +2,7 @@
  * The kinds we use, as slices: only fields that some program reads or writes. The API server validates objects against
  * their schema, so a slice is believed where an answer is decoded and checked nowhere else.
  */
+import type { AttachmentStatus } from "../core/attachment-status.ts";
 import { driverName } from "../core/names.ts";
 
 export interface Kind<Shape> {
@@ -134,6 +135,7 @@ export interface MountpointS3PodAttachment extends KubeObject {
     /** Absent on objects made by 2.x. */
     readonly authenticationSource?: string;
   };
+  readonly status?: AttachmentStatus;
 }
 
 interface WorkloadAttachment {

@@ -14,7 +14,7 @@ export interface Exchange {
   /** Path and query below the server's address. */
   readonly path: string;
   readonly body?: object;
-  readonly contentType?: "application/json" | "application/merge-patch+json";
+  readonly contentType?: "application/json" | "application/merge-patch+json" | "application/apply-patch+yaml";
 }
 
 export interface TransportOptions {

@@ -33,12 +33,12 @@ describe("the custom resource definition", () => {
     expect(spec.versions).toHaveLength(1);
     expect(version).toMatchObject({ name: attachmentApi.version, served: true, storage: true });
     expect(version.subresources).toEqual({ status: {} });
-    expect(version.additionalPrinterColumns.map((one: { name: string }) => one.name)).toEqual([
-      "Node",
-      "PV Name",
-      "Mount Options",
-      "Age",
-    ]);
+    const columns = version.additionalPrinterColumns as { name: string; priority?: number }[];
+    const shown = Map.groupBy(columns, ({ priority = 0 }) => priority);
+    const names = (priority: number) => shown.get(priority)?.map(({ name }) => name);
+    expect(names(0)).toEqual(["Node", "PV Name", "Mount Options", "Age"]);
+    expect(names(1)).toEqual(["Assigned", "Scheduled", "Mounted", "Healthy"]);
+    expect(shown.size).toBe(2);
   });
 
   it("requires only what 2.x writes, and can be selected by all that the API allows", () => {

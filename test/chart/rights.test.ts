@@ -28,6 +28,7 @@ describe("rights", () => {
         verbs: ["get", "list", "watch"],
       },
       { ...attachments, verbs: ["get", "list", "watch", "create", "update", "patch", "delete"] },
+      { ...attachments, resources: [`${attachmentApi.plural}/status`], verbs: ["patch"] },
       { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
     ]);
     expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([

@@ -137,12 +137,18 @@ it("two selectors are joined, and a field that cannot be selected is refused", a
   await expect(unknown).rejects.toThrow("field label not supported");
 });
 
-it.for(["get s3pa", "get s3pa -o wide", "get mountpoints3podattachments -A"])(
-  "kubectl %s shows the columns of 2.x",
-  async (command) => {
+const columnsOf2x = ["NAME", "NODE", "PV NAME", "MOUNT OPTIONS", "AGE"];
+
+it.for([
+  { command: "get s3pa", columns: columnsOf2x },
+  { command: "get mountpoints3podattachments -A", columns: columnsOf2x },
+  { command: "get s3pa -o wide", columns: [...columnsOf2x, "ASSIGNED", "SCHEDULED", "MOUNTED", "HEALTHY"] },
+])(
+  "kubectl $command shows the columns of 2.x, and in the wide view the conditions after them",
+  async ({ command, columns }) => {
     await using object = await stored(withSpec({ nodeName: "worker-1", mountOptions: "allow-delete,prefix=a/" }));
     const [header = "", ...rows] = (await cluster.kubectl(...command.split(" "))).trim().split("\n");
-    expect(header.split(/ {2,}/)).toEqual(["NAME", "NODE", "PV NAME", "MOUNT OPTIONS", "AGE"]);
+    expect(header.trim().split(/ {2,}/)).toEqual(columns);
     const row = rows.find((line) => line.startsWith(object.name));
     expect(row?.split(/ {2,}/).slice(0, 4)).toEqual([object.name, "worker-1", "pv", "allow-delete,prefix=a/"]);
   },

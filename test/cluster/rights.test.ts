@@ -104,6 +104,7 @@ it.for<Row>([
   ["create", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
   ["patch", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
   ["delete", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["patch", "mountpoints3podattachments.s3.csi.scality.com/status", "everywhere"],
   ["create", "events", "everywhere"],
   ["patch", "events", "everywhere"],
   ["create", "pods", "mountpoint"],

@@ -1,0 +1,115 @@
+/**
+ * What controller and node say about an attachment, in `kubectl describe s3pa` and to each other. Each writes fields of its
+ * own by server-side apply: the server merges them, removes what a writer no longer says, and neither needs to read first.
+ */
+
+/** Who owns which field, as the API server remembers it. */
+export const statusManagers = { controller: "s3-pod-reconciler", node: "s3-csi-node" } as const;
+
+export interface AttachmentStatus {
+  readonly conditions?: readonly StatusCondition[];
+  /** By name of the Mountpoint Pod; exactly those that the spec lists. */
+  readonly mountpointPods?: Readonly<Record<string, MountpointPodStatus>>;
+}
+
+export interface StatusCondition {
+  readonly type: ControllerCondition | NodeCondition;
+  readonly status: "True" | "False" | "Unknown";
+  /** One word in CamelCase, for machines. */
+  readonly reason: string;
+  /** Cause and remedy, for people. */
+  readonly message: string;
+  /** RFC 3339: since when `status` is what it is. */
+  readonly lastTransitionTime: string;
+}
+
+/** Assigned: every workload has a Mountpoint Pod that is there. Scheduled: every Mountpoint Pod has its place on the node. */
+export type ControllerCondition = "Assigned" | "Scheduled";
+
+/** Mounted: every Mountpoint Pod serves its source. Healthy: every source answers. */
+export type NodeCondition = "Mounted" | "Healthy";
+
+export type MountpointPodStatus = ControllerView & NodeView;
+
+/** What the controller knows of a Mountpoint Pod. */
+export interface ControllerView {
+  /** Of the driver that made it. */
+  readonly version?: string;
+  /** Of the Pod; Missing: there is none. */
+  readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Missing";
+  /** How often its container was started again. */
+  readonly restarts?: number;
+  /** Why it does not serve, or will not for long; absent while there is nothing to say. */
+  readonly reason?: string;
+}
+
+/** What the node knows of its mount. */
+export interface NodeView {
+  readonly health?: string;
+  /** RFC 3339. */
+  readonly lastDeath?: string;
+  /** How often it was healed. */
+  readonly heals?: number;
+}
+
+/** Since now, or, if the status of a condition of this type has not changed, since then. */
+export function conditionSince(
+  before: AttachmentStatus | undefined,
+  now: Date,
+  { type, status, reason, message }: Omit<StatusCondition, "lastTransitionTime">,
+): StatusCondition {
+  const former = before?.conditions?.find((condition) => condition.type === type);
+  const unchanged = former?.status === status;
+  // Whole seconds, as Kubernetes writes times.
+  const lastTransitionTime = unchanged ? former.lastTransitionTime : `${now.toISOString().slice(0, 19)}Z`;
+  return { type, status, reason, message: message.slice(0, messageLimit), lastTransitionTime };
+}
+
+/** The fields of one writer, whatever the other says. */
+export function controllerPart(status: AttachmentStatus | undefined): AttachmentStatus {
+  return partOf(status, controllerConditions, ({ version, phase, restarts, reason }) =>
+    present({ version, phase, restarts, reason }),
+  );
+}
+
+export function nodePart(status: AttachmentStatus | undefined): AttachmentStatus {
+  return partOf(status, nodeConditions, ({ health, lastDeath, heals }) => present({ health, lastDeath, heals }));
+}
+
+/** Whether writing it would change anything; the order of conditions and Mountpoint Pods says nothing. */
+export function isSameStatus(a: AttachmentStatus, b: AttachmentStatus): boolean {
+  return canonical(a) === canonical(b);
+}
+
+/** The schema allows more; nobody reads more. */
+const messageLimit = 1024;
+
+const controllerConditions: readonly string[] = ["Assigned", "Scheduled"] satisfies readonly ControllerCondition[];
+const nodeConditions: readonly string[] = ["Mounted", "Healthy"] satisfies readonly NodeCondition[];
+
+function partOf(
+  { conditions = [], mountpointPods = {} }: AttachmentStatus = {},
+  types: readonly string[],
+  fieldsOf: (pod: MountpointPodStatus) => MountpointPodStatus,
+): AttachmentStatus {
+  const pods = Object.entries(mountpointPods).map(([name, pod]) => [name, fieldsOf(pod)] as const);
+  return {
+    conditions: conditions.filter(({ type }) => types.includes(type)),
+    // One of which only the other writer says something is none of ours.
+    mountpointPods: Object.fromEntries(pods.filter(([, pod]) => Object.keys(pod).length > 0)),
+  };
+}
+
+function present(fields: { readonly [Field in keyof MountpointPodStatus]: MountpointPodStatus[Field] | undefined }) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as MountpointPodStatus;
+}
+
+function canonical({ conditions = [], mountpointPods = {} }: AttachmentStatus): string {
+  const byType = conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1)).map(sorted);
+  const byName = sorted(mountpointPods).map(([name, pod]) => [name, sorted(pod)]);
+  return JSON.stringify([byType, byName]);
+}
+
+function sorted<Value>(fields: { readonly [name: string]: Value } | object): readonly (readonly [string, Value])[] {
+  return Object.entries(fields as Record<string, Value>).toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
