@@ -22,6 +22,7 @@ import { nodeService } from "../node/service.ts";
 import { Sources } from "../node/sources.ts";
 import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
+import { removeV1Leftovers, v1Files } from "../node/v1-mounts.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
 import { jsonLogger, type Logger } from "../runtime/log.ts";
@@ -48,6 +49,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     driverVersion: version,
     kernel,
     comm: commVolumes(config.kubeletDir, kernel),
+    v1Files: v1Files(config.kubeletDir),
     sources: new Sources(),
     inFlight: new InFlight(),
     unmounts,
@@ -66,6 +68,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const loops = Promise.all([
     cluster.follow(until, client),
     unmountUnneeded(until, node),
+    removeV1Leftovers(until, node),
     removeStartupTaint(until, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below

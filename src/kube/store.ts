@@ -41,6 +41,11 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
     this.#indexes = Object.entries<(value: Kept) => readonly string[]>(indexes);
   }
 
+  /** Whether "not there" means anything yet. */
+  get isComplete(): boolean {
+    return this.#complete;
+  }
+
   get(key: string): Kept | undefined {
     return this.#entries.get(key)?.value;
   }

@@ -13,6 +13,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -48,6 +49,10 @@ export class Directory implements Disposable {
   /** Whether it is in memory (tmpfs): what must never be on a disk may be written here. */
   get isInMemory(): boolean {
     return statfsSync(`/proc/self/fd/${this.#descriptor.fd}`).type === TMPFS_MAGIC;
+  }
+
+  names(): readonly string[] {
+    return readdirSync(`/proc/self/fd/${this.#descriptor.fd}`);
   }
 
   has(name: string): boolean {
@@ -93,6 +98,11 @@ export class Directory implements Disposable {
     const bytes = Buffer.alloc(Math.min(status.size, limitBytes));
     const length = readSync(file.fd, bytes, 0, bytes.length, status.size - bytes.length);
     return bytes.toString("utf8", 0, length);
+  }
+
+  /** A name that is not there is fine. */
+  remove(name: string): void {
+    rmSync(this.pathOf(name), { force: true });
   }
 
   [Symbol.dispose](): void {

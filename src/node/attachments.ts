@@ -1,6 +1,6 @@
 import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
 import { DriverError } from "../core/errors.ts";
-import type { NodeName, PodName } from "../core/names.ts";
+import type { NodeName, PodName, PodUid } from "../core/names.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds, type MountpointS3PodAttachment } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
@@ -31,6 +31,11 @@ export class Attachments {
       trim: ({ spec }) => spec as AttachmentSpec,
     };
     await watch(call, client, ours, this.store);
+  }
+
+  /** Surely in none; while the API server has not told everything, nobody is. */
+  isUnattached(workload: PodUid): boolean {
+    return this.store.isComplete && this.store.by("workload", workload).length === 0;
   }
 
   /** The Mountpoint Pod for this workload and volume, as soon as there is one. */

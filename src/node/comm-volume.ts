@@ -20,6 +20,8 @@ export interface CommVolume extends Disposable {
   connect(): Connection | undefined;
   /** Keeps these files in `credentials/`; one that has its content already is left alone. */
   keepCredentials(files: Readonly<Record<string, string>>): void;
+  /** Names in `credentials/`; none if it is not there. */
+  credentialFiles(): readonly string[];
   /** Tells the mounter that it may end, with success. */
   askToExit(): void;
   /** The end of what a mounter of 2.x left behind when its mount-s3 failed. */
@@ -91,6 +93,11 @@ function commVolume(directory: Directory): CommVolume {
         const known = credentials.readTail(name, Buffer.byteLength(content) + 1);
         if (known !== content) credentials.write(name, content, 0o640);
       }
+    },
+    credentialFiles: () => {
+      if (!directory.has(comm.credentials)) return [];
+      using credentials = directory.subdirectory(comm.credentials, 0o750);
+      return credentials.names();
     },
     askToExit: () => {
       if (!directory.has(comm.exit)) directory.write(comm.exit, "", 0o640);

@@ -5,8 +5,7 @@ import { sourcePath } from "../core/target-path.ts";
 import type { Health } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
 import type { CommVolume } from "./comm-volume.ts";
-import { giveKeys } from "./credentials/credentials.ts";
-import type { Keys } from "./credentials/keys.ts";
+import { giveKeys, type KeysInUse } from "./credentials/credentials.ts";
 import { type Listening, untilListening } from "./listening.ts";
 import { mountS3Error } from "./mount-s3-error.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
@@ -16,7 +15,7 @@ import { orMissing } from "./waiting.ts";
 export interface SourceWish {
   readonly mountpointPod: PodName;
   readonly request: MountRequest;
-  readonly keys: Keys;
+  readonly keys: KeysInUse;
 }
 
 type Needed = Pick<NodeParts, "config" | "kernel" | "comm" | "mountpointPods" | "sources">;

@@ -1,5 +1,5 @@
 /** Our mounts in the kernel's table. */
-import { mountDevice, type PodName } from "../core/names.ts";
+import { mountDevice, type PodName, type PodUid } from "../core/names.ts";
 import { sourcesDir } from "../core/target-path.ts";
 import { type Mount, mountsOfMinor } from "../linux/mountinfo.ts";
 
@@ -13,6 +13,13 @@ export function mountpointPodBehind(mounts: readonly Mount[], kubeletDir: string
   const prefix = `${sourcesDir(kubeletDir)}/`;
   const source = mountsOfMinor(mounts, mount.minor).find(({ mountPoint }) => mountPoint.startsWith(prefix));
   return source?.mountPoint.slice(prefix.length) as PodName | undefined;
+}
+
+/** The workload in whose directory a mount is, if it is in one. */
+export function workloadAt(kubeletDir: string, { mountPoint }: Mount): PodUid | undefined {
+  const prefix = `${kubeletDir}/pods/`;
+  if (!mountPoint.startsWith(prefix)) return undefined;
+  return mountPoint.slice(prefix.length).split("/", 1)[0] as PodUid;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { InFlight } from "./in-flight.ts";
 import type { Kernel } from "./kernel.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
 import type { Sources } from "./sources.ts";
+import type { V1Files } from "./v1-mounts.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {
@@ -20,6 +21,7 @@ export interface NodeParts {
   readonly attachments: Attachments;
   readonly mountpointPods: MountpointPods;
   readonly driverKeys: DriverKeys;
+  readonly v1Files: V1Files;
   readonly sources: Sources;
   readonly inFlight: InFlight;
   /** Mountpoint Pods whose source may have to be unmounted. */

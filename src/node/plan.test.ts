@@ -11,7 +11,15 @@ it.for([
   { target: "serving", isReadOnly: true, wantsReadOnly: false, plan: "keep" },
   { target: "serving", isReadOnly: false, wantsReadOnly: true, plan: "bind" },
 ] as const)("target $target, read-only $isReadOnly, wanted $wantsReadOnly → $plan", ({ plan, ...seen }) => {
-  expect(planTarget(seen).do).toBe(plan);
+  expect(planTarget({ ...seen, isV1: false }).do).toBe(plan);
+});
+
+it.for([
+  { target: "serving", isReadOnly: false, wantsReadOnly: true, plan: "keepV1" },
+  { target: "dead", isReadOnly: false, wantsReadOnly: false, plan: "giveUpV1" },
+  { target: "hung", isReadOnly: false, wantsReadOnly: false, plan: "giveUp" },
+] as const)("target $target, mounted by 1.x → $plan", ({ plan, ...seen }) => {
+  expect(planTarget({ ...seen, isV1: true }).do).toBe(plan);
 });
 
 it.for([

@@ -10,14 +10,19 @@ export interface TargetSeen {
   readonly target: Place | "hung";
   readonly isReadOnly: boolean;
   readonly wantsReadOnly: boolean;
+  /** The driver 1.x made the mount at the target: mount-s3 runs on the host, and no Mountpoint Pod will come. */
+  readonly isV1: boolean;
 }
 
 export interface TargetPlan {
-  readonly do: "keep" | "bind" | "giveUp";
+  readonly do: "keep" | "keepV1" | "bind" | "giveUp" | "giveUpV1";
   readonly because: string;
 }
 
-export function planTarget({ target, isReadOnly, wantsReadOnly }: TargetSeen): TargetPlan {
+export function planTarget({ target, isReadOnly, wantsReadOnly, isV1 }: TargetSeen): TargetPlan {
+  if (isV1 && target === "serving") return { do: "keepV1", because: "the driver 1.x published the target" };
+  if (isV1 && target === "dead")
+    return { do: "giveUpV1", because: "the mount-s3 that the driver 1.x started has ended" };
   switch (target) {
     case "nothing":
       return { do: "bind", because: "nothing is mounted at the target" };

@@ -14,6 +14,7 @@ import { hopelessBecause } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { type Place, planSource, planTarget } from "./plan.ts";
 import type { PublishIntent } from "./publish-request.ts";
+import { isV1Mount, refreshV1, restartHint } from "./v1-mounts.ts";
 
 /**
  * kubelet waits two minutes, and an answer that comes later is lost, and its reason with it. Half of that: until we
@@ -43,13 +44,18 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
     target: await targetPlace(call, node, mount),
     isReadOnly: mount?.readOnly ?? false,
     wantsReadOnly: args.readOnly,
+    isV1: mount !== undefined && isV1Mount(node, mount),
   });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
     case "keep":
       return refresh(node, intent, mount);
+    case "keepV1":
+      return refreshV1(node, intent);
     case "giveUp":
       throw new DriverError("notReady", plan.because, hintAbout(node, mount));
+    case "giveUpV1":
+      throw new DriverError("notReady", plan.because, { hint: restartHint });
     case "bind":
       return await connectWorkload(call, node, intent, args);
     default:
@@ -72,7 +78,7 @@ function hintAbout(node: NodeParts, mount: Mount | undefined): { readonly hint?:
   return name === undefined ? {} : { hint: node.mountpointPods.logsCommand(name) };
 }
 
-/** undefined: a mount of 1.x, or one whose source was taken away. */
+/** undefined: one whose source was taken away. */
 function behind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
   return mount && mountpointPodBehind(node.kernel.mounts(), node.config.kubeletDir, mount);
 }
@@ -137,7 +143,8 @@ async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, n
   const { bucket, proxy } = intent.attributes;
   const environment = mountEnvironment(node.config, { ...env, ...proxy });
   const request = { bucketName: bucket, args, env: environment };
-  const keys = await keysFor(call, node, intent);
+  const { workload, volumeId } = intent;
+  const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
   await mountSource(call, node, { mountpointPod: name, request, keys });
 }
 

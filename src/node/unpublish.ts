@@ -1,4 +1,5 @@
 import { DriverError } from "../core/errors.ts";
+import type { VolumeId } from "../core/names.ts";
 import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
@@ -17,7 +18,8 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
   const { kubeletDir } = node.config;
-  const target = targetPath(kubeletDir, parseTargetPath(kubeletDir, request.targetPath));
+  const place = parseTargetPath(kubeletDir, request.targetPath);
+  const target = targetPath(kubeletDir, place);
   using _oneAtATime = node.inFlight.enter(target);
 
   const mounts = node.kernel.mounts();
@@ -26,6 +28,7 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   // Several may be stacked, when a dead mount was covered by a living one.
   while (node.kernel.unmount(target));
   removeTarget(node.kernel, target);
+  node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
   if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
 }

@@ -106,6 +106,8 @@ export class FakeNode implements Disposable {
   /** Requests that the mounter got, decoded. */
   readonly requests: unknown[] = [];
   readonly credentials = new Map<string, string>();
+  /** Workloads that keys of were written for, in the way of 1.x. */
+  readonly v1Files = new Set<PodUid>();
   /** How often a credential file was written. */
   writes = 0;
   exitAsked = false;
@@ -134,6 +136,15 @@ export class FakeNode implements Disposable {
       attachments: new Attachments("ask the controller"),
       mountpointPods: new MountpointPods(namespace),
       driverKeys: fixedKeys(driverKeys),
+      v1Files: {
+        keep: ({ workload: of }) => void this.v1Files.add(of),
+        remove: ({ workload: of }) => void this.v1Files.delete(of),
+        removeUnless: (isUsed) => {
+          const unused = [...this.v1Files].filter((of) => !isUsed(of));
+          for (const of of unused) this.v1Files.delete(of);
+          return unused;
+        },
+      },
       sources: new Sources(),
       inFlight: new InFlight(),
       unmounts: new WorkQueue<PodName>(),
@@ -184,6 +195,7 @@ export class FakeNode implements Disposable {
           this.writes += 1;
         }
       },
+      credentialFiles: () => [...this.credentials.keys()],
       askToExit: () => {
         this.exitAsked = true;
       },

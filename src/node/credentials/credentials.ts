@@ -1,23 +1,42 @@
 /** Credentials belong to the Mountpoint Pod, not to the workload that came first (MP-3). */
 import { DriverError } from "../../core/errors.ts";
+import type { PodUid, VolumeId } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { CommVolume } from "../comm-volume.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { PublishIntent } from "../publish-request.ts";
 import type { Keys } from "./keys.ts";
-import { type Profile, processProfile, staticProfile } from "./profile.ts";
+import { oldProfileName, type Profile, processProfile, renewedFiles, staticProfile } from "./profile.ts";
 
 /** The volume's own keys, else those of the driver. */
 export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "driverKeys">, intent: PublishIntent) {
   return intent.keys ?? (await driverKeys.get(call));
 }
 
-/** Puts the keys where mount-s3 of this Mountpoint Pod looks for them, and tells where that is. */
-export function giveKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): Profile {
-  const profile = pod.isOld ? staticProfile(keys) : processProfile(keys);
+/** Keys, and for whom they are used first. */
+export interface KeysInUse {
+  readonly keys: Keys;
+  readonly workload: PodUid;
+  readonly volumeId: VolumeId;
+}
+
+/** Puts the keys where the mount-s3 that is about to start will look for them, and tells where that is. */
+export function giveKeys(
+  volume: CommVolume,
+  pod: LocalMountpointPod,
+  { keys, workload, volumeId }: KeysInUse,
+): Profile {
+  // Named as 2.x does: after a rollback its node plugin renews the file of that name.
+  const profile = pod.isOld ? staticProfile(oldProfileName(workload, volumeId), keys) : processProfile(keys);
   volume.keepCredentials(profile.files);
   return profile;
+}
+
+/** A mount-s3 of 2.x reads the file named after the workload that came first, which nobody knows: so all are renewed. */
+function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): void {
+  const files = pod.isOld ? renewedFiles(volume.credentialFiles(), keys) : processProfile(keys).files;
+  volume.keepCredentials(files);
 }
 
 /** Gives a running Mountpoint Pod the keys of today. Without an API call: what is not known now comes another time. */
@@ -29,7 +48,7 @@ export function refreshKeys(
   const keys = volumeKeys ?? driverKeys.known();
   if (keys === undefined) return;
   using volume = comm.open(pod.uid);
-  if (volume !== undefined) giveKeys(volume, pod, keys);
+  if (volume !== undefined) renewKeys(volume, pod, keys);
 }
 
 const driverIdentity = "driver";

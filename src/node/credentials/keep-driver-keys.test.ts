@@ -13,6 +13,7 @@ it("brings a changed key to every mount with the driver's identity, past one tha
       if (uid === "going") throw new Error("its volume is just being removed");
       written.set(uid, files["s3-csi-keys"] ?? "");
     },
+    credentialFiles: () => [],
     connect: () => undefined,
     askToExit: () => undefined,
     errorText: () => undefined,

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
+import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Secret } from "../../runtime/secret.ts";
-import { processProfile, staticProfile } from "./profile.ts";
+import { oldProfileName, processProfile, renewedFiles, staticProfile, workloadOfFile } from "./profile.ts";
 
 const keys = {
   accessKeyId: new Secret("AKIA"),
@@ -33,10 +34,39 @@ it("writes members of a JSON object on one line", () => {
   ).not.toHaveProperty("SessionToken");
 });
 
-it("writes what mount-s3 in an image of 2.x reads", () => {
-  expect(staticProfile(keys).files).toEqual({
-    "s3-csi-config": "[profile s3-csi]\n",
-    "s3-csi-credentials":
-      '[s3-csi]\naws_access_key_id=AKIA\naws_secret_access_key=quo"te\\back\naws_session_token=token=\n',
+const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
+const lines = 'aws_access_key_id=AKIA\naws_secret_access_key=quo"te\\back\naws_session_token=token=\n';
+
+it("writes what mount-s3 in an image of 2.x reads, under the names of 2.x", () => {
+  const profile = oldProfileName(workload, "team/photos" as VolumeId);
+  expect(profile).toBe(`${workload}-team~photos-s3-csi`);
+  expect(staticProfile(profile, keys)).toEqual({
+    files: {
+      [`${workload}-team~photos-s3-csi-config`]: `[profile ${profile}]\n`,
+      [`${workload}-team~photos-s3-csi-credentials`]: `[${profile}]\n${lines}`,
+    },
+    env: {
+      AWS_PROFILE: profile,
+      AWS_CONFIG_FILE: `/comm/credentials/${profile}-config`,
+      AWS_SHARED_CREDENTIALS_FILE: `/comm/credentials/${profile}-credentials`,
+    },
   });
+});
+
+it("renews every file with keys of 2.x that is there, and no other", () => {
+  const names = ["one-s3-csi-credentials", "one-s3-csi-config", "two-s3-csi-credentials", ".two-s3-csi-credentials"];
+  expect(renewedFiles([...names, "s3-csi-keys"], keys)).toEqual({
+    "one-s3-csi-credentials": `[one-s3-csi]\n${lines}`,
+    "two-s3-csi-credentials": `[two-s3-csi]\n${lines}`,
+  });
+});
+
+it.for([
+  [`${workload}-photos-s3-csi-config`, workload],
+  [`${workload}-photos-s3-csi-credentials`, workload],
+  [`${workload}-photos-s3-csi-credentials.bak`, undefined],
+  ["photos-s3-csi-credentials", undefined],
+  ["csi.sock", undefined],
+] as const)("the workload of the file %s is %s", ([file, owner]) => {
+  expect(workloadOfFile(file)).toBe(owner);
 });
