@@ -7,6 +7,8 @@ import { rootAccount } from "./s3.ts";
 /** Directory with the built programs. */
 export interface Programs {
   readonly kubernetes: string;
+  /** Not a part of the lab itself; tests run it without the driver. */
+  readonly mountS3?: string;
 }
 
 export function controlPlane(layout: Layout, { kubernetes }: Programs): readonly ComponentSpec[] {

@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkout } from "./images.ts";
 import type { Lab } from "./lab.ts";
+import { defaultKubeletRoot } from "./layout.ts";
 import type { Progress } from "./progress.ts";
 import { type RunOptions, run } from "./run.ts";
 import { rootAccount, s3Endpoint, s3Region } from "./s3.ts";
@@ -38,7 +39,13 @@ export async function installDriver(
 ): Promise<void> {
   await progress.task("install the driver with helm", async () => {
     await applySecret(signal, lab);
-    const values = [`s3.endpointUrl=${s3Endpoint}`, `s3.region=${s3Region}`, ...sets];
+    const { kubeletRoot = defaultKubeletRoot } = lab.spec;
+    const values = [
+      `s3.endpointUrl=${s3Endpoint}`,
+      `s3.region=${s3Region}`,
+      `node.kubeletPath=${kubeletRoot}`,
+      ...sets,
+    ];
     const flags = values.flatMap((value) => ["--set", value]);
     await helm(lab, ["upgrade", "--install", release, chart, "--namespace", driverNamespace, ...flags], { signal });
     await untilRolledOut(signal, lab);

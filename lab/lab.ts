@@ -25,6 +25,8 @@ import { rootAccount, s3Endpoint, tenantAccount } from "./s3.ts";
 export interface LabSpec {
   readonly name: string;
   readonly nodes: number;
+  /** Root directory of every kubelet, where it is not the usual one. */
+  readonly kubeletRoot?: string;
 }
 
 interface Stored extends LabSpec {
@@ -42,14 +44,17 @@ export class Lab {
   readonly #components: readonly Component[];
 
   private constructor(stored: Stored) {
-    this.spec = { name: stored.name, nodes: stored.nodes };
-    this.programs = stored.programs;
+    const { programs, ...spec } = stored;
+    this.spec = spec;
+    this.programs = programs;
     this.layout = layoutOf(stored.name);
     const hub = () => this.hub;
-    const specs = [...controlPlane(this.layout, this.programs), ...objectStore(this.layout, this.programs)];
-    this.#components = specs.map((spec) => new Component(this.layout, spec, hub));
+    const components = [...controlPlane(this.layout, this.programs), ...objectStore(this.layout, this.programs)];
+    this.#components = components.map((component) => new Component(this.layout, component, hub));
     const indexes = Array.from({ length: stored.nodes }, (_, index) => index + 1);
-    this.nodes = indexes.map((index) => new LabNode(this.layout, nodeAddress(index), this.programs, hub));
+    this.nodes = indexes.map(
+      (index) => new LabNode(this.layout, nodeAddress(index, spec.kubeletRoot), this.programs, hub),
+    );
   }
 
   /** Starts a lab; whatever an earlier one of this name left is removed first. An abort on the way leaves nothing. */

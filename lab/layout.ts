@@ -44,10 +44,15 @@ export interface NodeAddress {
   readonly index: number;
   readonly address: string;
   readonly podRange: string;
+  /** Of its kubelet; distributions have theirs elsewhere. */
+  readonly kubeletRoot: string;
 }
 
-export function nodeAddress(index: number): NodeAddress {
+export const defaultKubeletRoot = "/var/lib/kubelet";
+
+export function nodeAddress(index: number, kubeletRoot = defaultKubeletRoot): NodeAddress {
   return {
+    kubeletRoot,
     name: `worker-${index}`,
     index,
     address: `10.77.0.${10 + index}`,

@@ -10,19 +10,19 @@ export function nodeDirectory(layout: Layout, node: NodeAddress): string {
 }
 
 /** Directories of the machine that a node must have for itself, and where they are kept. */
-const privateDirectories = {
-  "/var/lib/kubelet": "kubelet",
+const privateDirectories = ({ kubeletRoot }: NodeAddress) => ({
+  [kubeletRoot]: "kubelet",
   "/var/lib/containerd": "containerd",
   "/var/lib/cni": "cni",
   "/var/log/pods": "pod-logs",
   "/var/log/containers": "container-logs",
   "/etc/cni/net.d": "cni-config",
-} as const;
+});
 
 /** Written before the first boot; survives power loss like a disk. */
 export async function writeNodeFiles(layout: Layout, node: NodeAddress): Promise<void> {
   const directory = nodeDirectory(layout, node);
-  const kept = Object.values(privateDirectories).map((name) => mkdir(join(directory, name), { recursive: true }));
+  const kept = Object.values(privateDirectories(node)).map((name) => mkdir(join(directory, name), { recursive: true }));
   await Promise.all(kept);
   await writeFile(join(directory, "containerd.toml"), containerdConfig);
   await writeFile(join(directory, "kubelet.json"), JSON.stringify(kubeletConfig(layout, node), null, 2));
@@ -35,7 +35,7 @@ export async function writeNodeFiles(layout: Layout, node: NodeAddress): Promise
  */
 export function bootScript(layout: Layout, node: NodeAddress): string {
   const directory = nodeDirectory(layout, node);
-  const binds = Object.entries(privateDirectories).map(
+  const binds = Object.entries(privateDirectories(node)).map(
     ([path, name]) => `mkdir -p ${path}; mount --bind ${join(directory, name)} ${path}; mount --make-rshared ${path}`,
   );
   const cgroup = `${layout.cgroups}${node.name}`;
@@ -64,6 +64,7 @@ export function nodeComponents(layout: Layout, node: NodeAddress, { kubernetes }
       argv: [
         join(kubernetes, "kubelet"),
         `--config=${join(directory, "kubelet.json")}`,
+        `--root-dir=${node.kubeletRoot}`,
         `--kubeconfig=${kubeconfig}`,
         `--hostname-override=${node.name}`,
         `--node-ip=${node.address}`,
@@ -135,7 +136,7 @@ function kubeletConfig(layout: Layout, node: NodeAddress): unknown {
     tlsCertFile: join(layout.pki, `${node.name}.crt`),
     tlsPrivateKeyFile: join(layout.pki, `${node.name}.key`),
     resolvConf: "",
-    volumePluginDir: "/var/lib/kubelet/volume-plugins",
+    volumePluginDir: `${node.kubeletRoot}/volume-plugins`,
     // So that kubelet tells what drivers say about the condition of volumes, and soon: a minute is its default.
     featureGates: { CSIVolumeHealth: true },
     volumeStatsAggPeriod: "10s",

@@ -1,10 +1,11 @@
 /*
- * The kernel calls that Node has no function for. Four functions, no state:
+ * The kernel calls that Node has no function for. Five functions, no state:
  *
- *   syscall(number, ...arguments)          result, or -errno
- *   syscallDetached(number, ...arguments)  the same as a promise, on a thread of its own
- *   sendDescriptor(socket, bytes, fd)      bytes sent, or -errno; never blocks
- *   receiveDescriptors(socket, into, fds)  bytes received, or -errno; never blocks
+ *   syscall(number, ...arguments)             result, or -errno
+ *   syscallDetached(number, ...arguments)     the same as a promise, on a thread of its own
+ *   syscallFromNewPids(number, ...arguments)  0, or -errno; by a short-lived child in a pid namespace of its own
+ *   sendDescriptor(socket, bytes, fd)         bytes sent, or -errno; never blocks
+ *   receiveDescriptors(socket, into, fds)     bytes received, or -errno; never blocks
  *
  * An argument is a number, a string (becomes a NUL-terminated copy), a Uint8Array (becomes its address) or
  * undefined (becomes 0).
@@ -14,10 +15,13 @@
 #include <errno.h>
 #include <node_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_ARGUMENTS = 6, MAX_DESCRIPTORS = 253 /* SCM_MAX_FD of the kernel: nothing is ever cut off */ };
@@ -104,6 +108,27 @@ static napi_value syscall_now(napi_env env, napi_callback_info info) {
   call_t call;
   napi_value result = NULL;
   if (read_call(env, info, &call, false)) result = number_of(env, run(&call));
+  release(&call);
+  return result;
+}
+
+/*
+ * What a call leaves behind may remember the pid namespace of its caller, and that of a process cannot be changed: so a
+ * child does it. Made by the bare system call, it runs nothing but system calls: other threads of ours may hold locks.
+ * It ends without a signal, which Node would take for one of its own children.
+ */
+static napi_value syscall_from_new_pids(napi_env env, napi_callback_info info) {
+  call_t call;
+  napi_value result = NULL;
+  int status = 0;
+  if (read_call(env, info, &call, false)) {
+    long child = syscall(SYS_clone, CLONE_NEWPID, 0, 0, 0, 0);
+    if (child == 0) syscall(SYS_exit_group, -run(&call));
+    long failure = child == -1 ? errno : 0;
+    while (failure == 0 && waitpid((pid_t)child, &status, __WALL) == -1) failure = errno == EINTR ? 0 : errno;
+    if (failure == 0) failure = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    result = number_of(env, -failure);
+  }
   release(&call);
   return result;
 }
@@ -227,6 +252,7 @@ NAPI_MODULE_INIT() {
   const napi_property_descriptor functions[] = {
       {.utf8name = "syscall", .method = syscall_now},
       {.utf8name = "syscallDetached", .method = syscall_detached},
+      {.utf8name = "syscallFromNewPids", .method = syscall_from_new_pids},
       {.utf8name = "sendDescriptor", .method = send_descriptor},
       {.utf8name = "receiveDescriptors", .method = receive_descriptors},
   };

@@ -14,16 +14,18 @@ const defaultNodes = 2;
 
 export async function up(signal: AbortSignal, args: readonly string[]): Promise<number> {
   const started = Date.now();
-  const { options } = parseArguments(args, ["name", "nodes"]);
+  const { options } = parseArguments(args, ["name", "nodes", "kubelet-root"]);
   const name = options.get("name") ?? defaultLab;
   const nodes = nodeCount(options.get("nodes"));
   checkName(name);
   await checkMachine();
   const progress = progressOn(process.stderr);
   const images = await builtImages(signal, progress);
+  const kubeletRoot = options.get("kubelet-root");
   const running = openSame(name, nodes);
   if (running !== undefined) progress.say(`  lab "${name}" is running already`);
-  const lab = running ?? (await Lab.start(signal, { name, nodes: nodes ?? defaultNodes }, images.parts, progress));
+  const labSpec = { name, nodes: nodes ?? defaultNodes, ...(kubeletRoot === undefined ? {} : { kubeletRoot }) };
+  const lab = running ?? (await Lab.start(signal, labSpec, images.parts, progress));
   try {
     await fill(signal, lab, images, progress);
   } catch (error) {

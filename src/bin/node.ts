@@ -22,7 +22,8 @@ import { nodeService } from "../node/service.ts";
 import { Sources } from "../node/sources.ts";
 import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
-import { removeV1Leftovers, v1Files } from "../node/v1-mounts.ts";
+import { v1FilesIn } from "../node/v1-files.ts";
+import { removeV1Leftovers } from "../node/v1-mounts.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
 import { jsonLogger, type Logger } from "../runtime/log.ts";
@@ -43,13 +44,13 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
-  const kernel = thisKernel();
+  const kernel = thisKernel(config.pidNamespaces);
   const node: NodeParts = {
     config,
     driverVersion: version,
     kernel,
     comm: commVolumes(config.kubeletDir, kernel),
-    v1Files: v1Files(config.kubeletDir),
+    v1Files: v1FilesIn(config.kubeletDir),
     sources: new Sources(),
     inFlight: new InFlight(),
     unmounts,

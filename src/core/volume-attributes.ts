@@ -2,6 +2,7 @@
 import { quoted, attributeRefusal as refusal } from "./attribute-refusal.ts";
 import { type CacheVolume, parseCacheVolume } from "./cache-volume.ts";
 import { type ContainerResources, parseContainerResources } from "./container-resources.ts";
+import { type PidNamespace, parsePidNamespace } from "./pid-namespace.ts";
 import { type Proxy, parseProxy } from "./proxy.ts";
 
 export interface VolumeAttributes {
@@ -15,6 +16,8 @@ export interface VolumeAttributes {
   readonly resources: ContainerResources;
   /** undefined: none, unless the mount option `cache` asks for one. */
   readonly cache: CacheVolume | undefined;
+  /** undefined: the choice of the installation. */
+  readonly pidNamespace: PidNamespace | undefined;
   /** Variables that differ from those of the driver. */
   readonly proxy: Proxy;
 }
@@ -31,6 +34,7 @@ export function parseVolumeAttributes(raw: Readonly<Record<string, string>>): Vo
     region: parseRegion(raw["region"]),
     resources: parseContainerResources(raw),
     cache: parseCacheVolume(raw),
+    pidNamespace: parsePidNamespace(raw),
     proxy: parseProxy(raw),
   };
 }

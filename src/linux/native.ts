@@ -20,6 +20,11 @@ export async function detachedSyscall(name: SyscallName, ...args: readonly Argum
   return checked(await addon().syscallDetached(numberOf(name), ...args), name, args);
 }
 
+/** The same by a short-lived child in a pid namespace of its own; answers no more than that it worked. */
+export function syscallFromNewPids(name: SyscallName, ...args: readonly Argument[]): void {
+  checked(addon().syscallFromNewPids(numberOf(name), ...args), name, args);
+}
+
 /** Sends bytes and one descriptor without blocking; answers how many bytes the socket took. */
 export function sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number {
   return checked(addon().sendDescriptor(socket, bytes, descriptor), "sendmsg");
@@ -85,6 +90,7 @@ function checked(result: number, name: string, args: readonly Argument[] = []): 
 interface Addon {
   syscall(number: number, ...args: readonly Argument[]): number;
   syscallDetached(number: number, ...args: readonly Argument[]): Promise<number>;
+  syscallFromNewPids(number: number, ...args: readonly Argument[]): number;
   sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number;
   receiveDescriptors(socket: number, into: Uint8Array, descriptors: number[]): number;
 }

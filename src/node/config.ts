@@ -1,6 +1,7 @@
 import { normalize } from "node:path/posix";
 import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
+import { isPidNamespace, type PidNamespaces } from "../core/pid-namespace.ts";
 import { type Proxy, proxyVariables } from "../core/proxy.ts";
 import { pluginDir } from "../core/target-path.ts";
 import { type KeyFields, type Keys, keysFrom } from "./credentials/keys.ts";
@@ -21,6 +22,7 @@ export interface NodeConfig {
   readonly s3: { readonly endpointUrl: string; readonly region: string };
   /** How mount-s3 reaches the object store, unless a volume says otherwise. */
   readonly proxy: Proxy;
+  readonly pidNamespaces: PidNamespaces;
   readonly driverKeys: DriverKeysConfig;
   /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
   readonly registryDir: string | undefined;
@@ -60,6 +62,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     hostPluginDir: env["HOST_PLUGIN_DIR"] || pluginDir(kubeletDir),
     s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
     proxy: proxyIn(env),
+    pidNamespaces: pidNamespacesIn(flags, problems),
     driverKeys: driverKeysIn(flags, env, problems),
     registryDir: flags.register ? flags["registration-dir"] : undefined,
     healthPort:
@@ -97,6 +100,8 @@ function flagsIn(args: readonly string[], env: Environment) {
       register: { type: "boolean", default: false },
       "registration-dir": { type: "string", default: "/registration" },
       "health-port": { type: "string", default: "" },
+      "host-pid": { type: "boolean", default: false },
+      "mount-pid-namespace": { type: "string", default: "private" },
       kubeconfig: { type: "string", default: "" },
       "credentials-secret": { type: "string", default: "" },
       "access-key-id-field": { type: "string", default: "access_key_id" },
@@ -107,6 +112,16 @@ function flagsIn(args: readonly string[], env: Environment) {
 }
 
 type Flags = ReturnType<typeof flagsIn>;
+
+function pidNamespacesIn(flags: Flags, problems: Problems): PidNamespaces {
+  const usual = flags["mount-pid-namespace"];
+  const inHostPids = flags["host-pid"];
+  if (usual === "host" && !inHostPids)
+    problems.add("--mount-pid-namespace=host needs --host-pid, and hostPID of the Pod");
+  if (isPidNamespace(usual)) return { usual, inHostPids };
+  problems.add(`--mount-pid-namespace is neither private nor host: ${usual}`);
+  return { usual: "private", inHostPids };
+}
 
 function driverKeysIn(flags: Flags, env: Environment, problems: Problems): DriverKeysConfig {
   const reference = flags["credentials-secret"];

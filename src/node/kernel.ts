@@ -1,7 +1,8 @@
 /** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang. */
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import type { PidNamespace } from "../core/pid-namespace.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
-import { bind, bindReadOnly, mountFuse, openFuse, unmount } from "../linux/fuse.ts";
+import { bind, bindReadOnly, mountFuse, mountFuseUnseeing, openFuse, unmount } from "../linux/fuse.ts";
 import { MountChanges } from "../linux/mount-changes.ts";
 import { type Mount, readMounts } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
@@ -15,7 +16,8 @@ export interface Kernel {
   /** One question to the server of a mount; ends with "hung" at the limit. */
   probe(call: Call, mountPoint: string, limitMs: number): Promise<Health>;
   openFuse(): Descriptor;
-  mountFuse(device: Descriptor, source: string): void;
+  /** Seen from which pid namespace mount-s3 is told about processes. "host" only where we are in it ourselves. */
+  mountFuse(device: Descriptor, source: string, pids: PidNamespace): void;
   bind(source: string, target: string): void;
   bindReadOnly(source: string, target: string): void;
   /** Takes off the top mount; false if there is none. */
@@ -28,7 +30,8 @@ export interface Kernel {
   namesIn(directory: string): readonly string[];
 }
 
-export function thisKernel(): Kernel {
+/** `inHostPids`: this program shares the pid namespace of the host; otherwise it has one of its own. */
+export function thisKernel({ inHostPids } = { inHostPids: false }): Kernel {
   const prober = new Prober();
   const changes = new MountChanges();
   return {
@@ -36,7 +39,8 @@ export function thisKernel(): Kernel {
     onMountChange: (listener) => changes.subscribe(listener),
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
     openFuse,
-    mountFuse,
+    mountFuse: (device, source, pids) =>
+      inHostPids && pids === "private" ? mountFuseUnseeing(device, source) : mountFuse(device, source),
     bind,
     bindReadOnly,
     unmount,

@@ -1,6 +1,7 @@
 import { DriverError } from "../core/errors.ts";
 import { encodeMountRequest, type MountRequest } from "../core/mount-request.ts";
 import type { PodName } from "../core/names.ts";
+import type { PidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import type { Health } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
@@ -16,6 +17,7 @@ export interface SourceWish {
   readonly mountpointPod: PodName;
   readonly request: MountRequest;
   readonly keys: KeysInUse;
+  readonly pidNamespace: PidNamespace;
 }
 
 type Needed = Pick<NodeParts, "config" | "kernel" | "comm" | "mountpointPods" | "sources">;
@@ -62,7 +64,7 @@ function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume,
   const source = sourcePath(node.config.kubeletDir, wish.mountpointPod);
   kernel.makeDirectory(source);
   undo.defer(() => removeSource(node, wish.mountpointPod));
-  kernel.mountFuse(device, source);
+  kernel.mountFuse(device, source, wish.pidNamespace);
   connection.send(message, device);
   undo.move();
   sources.connected(call.log, wish.mountpointPod, connection);

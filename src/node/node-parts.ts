@@ -8,11 +8,11 @@ import type { InFlight } from "./in-flight.ts";
 import type { Kernel } from "./kernel.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
 import type { Sources } from "./sources.ts";
-import type { V1Files } from "./v1-mounts.ts";
+import type { V1Files } from "./v1-files.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {
-  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy">;
+  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces">;
   readonly driverVersion: string;
   /** undefined until the API server has told. */
   readonly kubernetesVersion: () => string | undefined;

@@ -20,9 +20,6 @@ export interface TargetPlan {
 }
 
 export function planTarget({ target, isReadOnly, wantsReadOnly, isV1 }: TargetSeen): TargetPlan {
-  if (isV1 && target === "serving") return { do: "keepV1", because: "the driver 1.x published the target" };
-  if (isV1 && target === "dead")
-    return { do: "giveUpV1", because: "the mount-s3 that the driver 1.x started has ended" };
   switch (target) {
     case "nothing":
       return { do: "bind", because: "nothing is mounted at the target" };
@@ -30,18 +27,24 @@ export function planTarget({ target, isReadOnly, wantsReadOnly, isV1 }: TargetSe
       // Whoever put it there, the workload must see the bucket; unpublishing takes off the whole stack.
       return { do: "bind", because: "something else is mounted at the target" };
     case "dead":
+      if (isV1) return { do: "giveUpV1", because: "the mount-s3 that the driver 1.x started has ended" };
       // On top, never in place of it: only what is mounted on the dead mount reaches containers that hold a slave copy.
       return { do: "bind", because: "the mount at the target is dead" };
     case "hung":
       return { do: "giveUp", because: "mount-s3 does not answer" };
     case "serving":
-      // 2.x left it so. Nothing changes for containers that run, but the next one gets what is on top.
-      return wantsReadOnly && !isReadOnly
-        ? { do: "bind", because: "the target is writable and must not be" }
-        : { do: "keep", because: "the target is published" };
+      if (isV1) return { do: "keepV1", because: "the driver 1.x published the target" };
+      return planServing(isReadOnly, wantsReadOnly);
     default:
       return target satisfies never;
   }
+}
+
+/** 2.x left targets writable. Nothing changes for containers that run, but the next one gets what is on top. */
+function planServing(isReadOnly: boolean, wantsReadOnly: boolean): TargetPlan {
+  return wantsReadOnly && !isReadOnly
+    ? { do: "bind", because: "the target is writable and must not be" }
+    : { do: "keep", because: "the target is published" };
 }
 
 export interface SourcePlan {

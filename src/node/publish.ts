@@ -2,6 +2,7 @@
 import { DriverError } from "../core/errors.ts";
 import { type MountArguments, mountArguments, userAgentPrefix } from "../core/mount-args.ts";
 import type { PodName } from "../core/names.ts";
+import { choosePidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
@@ -140,12 +141,13 @@ async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<
 async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
   const { args, env, warnings } = argumentsFor(node, intent);
   for (const warning of warnings) call.log.info("mount options changed", { warning });
-  const { bucket, proxy } = intent.attributes;
+  const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
+  const pidNamespace = choosePidNamespace(node.config.pidNamespaces, wanted);
   const environment = mountEnvironment(node.config, { ...env, ...proxy });
   const request = { bucketName: bucket, args, env: environment };
   const { workload, volumeId } = intent;
   const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
-  await mountSource(call, node, { mountpointPod: name, request, keys });
+  await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
 }
 
 function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: PublishIntent): MountArguments {

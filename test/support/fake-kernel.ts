@@ -2,6 +2,7 @@
 import { openSync } from "node:fs";
 import { dirname } from "node:path/posix";
 import { mountDevice } from "../../src/core/names.ts";
+import type { PidNamespace } from "../../src/core/pid-namespace.ts";
 import { Descriptor } from "../../src/linux/descriptor.ts";
 import { type Mount, mountAt } from "../../src/linux/mountinfo.ts";
 import type { Health } from "../../src/linux/probe.ts";
@@ -14,6 +15,8 @@ export class FakeKernel implements Kernel {
   table: readonly Mount[] = [];
   /** What a bind of a plain directory shows. */
   disk = { minor: 0, fsType: "ext4", device: "/dev/vda" };
+  /** From where mount(2) was called last. */
+  lastPids: PidNamespace | undefined;
   readonly directories = new Set<string>(["/"]);
   /** Paths of regular files: what makes a directory not empty. */
   readonly files = new Set<string>();
@@ -75,7 +78,8 @@ export class FakeKernel implements Kernel {
     return device;
   }
 
-  mountFuse(device: Descriptor, source: string): void {
+  mountFuse(device: Descriptor, source: string, pids: PidNamespace = "private"): void {
+    this.lastPids = pids;
     this.#fault("mountFuse");
     const minor = this.#nextMinor++;
     this.#devices.set(device, minor);

@@ -122,7 +122,13 @@ export class FakeNode implements Disposable {
 
   constructor({ driverKeys }: { readonly driverKeys: Keys | undefined } = { driverKeys: keysOf("driver") }) {
     this.parts = {
-      config: { nodeId: "node-1", kubeletDir, s3: { endpointUrl: "http://s3", region: "us-east-1" }, proxy: {} },
+      config: {
+        nodeId: "node-1",
+        kubeletDir,
+        s3: { endpointUrl: "http://s3", region: "us-east-1" },
+        proxy: {},
+        pidNamespaces: { usual: "private", inHostPids: false },
+      },
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",
       kernel: this.kernel,

@@ -58,3 +58,8 @@ seLinuxOptions:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* Whether the node plugin shares the pid namespace of the host: asked for, or needed. */}}
+{{- define "s3-csi.hostPID" -}}
+{{- if or .Values.node.hostPID (eq (default "private" .Values.node.mountPidNamespace) "host") }}true{{ end }}
+{{- end }}
