@@ -1,7 +1,7 @@
 /** Puts images on the nodes and the driver into the cluster, as a user would: a Secret, and the chart with helm. */
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { checkout } from "./images.ts";
 import type { Lab } from "./lab.ts";
 import { defaultKubeletRoot } from "./layout.ts";
@@ -20,15 +20,31 @@ export async function loadImages(
   archives: readonly string[],
   progress: Progress,
 ): Promise<boolean> {
-  const record = join(lab.layout.state, "images.json");
-  const loaded = existsSync(record) ? (JSON.parse(await readFile(record, "utf8")) as string[]) : [];
+  const loaded = await loadedImages(lab);
   const missing = archives.filter((archive) => !loaded.includes(archive));
   if (missing.length === 0) return false;
   await progress.task("load images", async () => {
     for (const archive of missing) await lab.load(signal, archive);
   });
-  await writeFile(record, JSON.stringify([...loaded, ...missing]));
+  // One that took the name of another counts alone: to go back to the other, it has to be loaded again.
+  const kept = loaded.filter((archive) => !missing.some((newer) => imageOf(newer) === imageOf(archive)));
+  await writeFile(recordOf(lab), JSON.stringify([...kept, ...missing]));
   return true;
+}
+
+/** The cache keeps builds of one image in one directory: <image>/<key>/image.tar. */
+function imageOf(archive: string): string {
+  return dirname(dirname(archive));
+}
+
+/** Archives that this lab has got; with them another lab becomes like it. */
+export async function loadedImages(lab: Lab): Promise<readonly string[]> {
+  const record = recordOf(lab);
+  return existsSync(record) ? (JSON.parse(await readFile(record, "utf8")) as string[]) : [];
+}
+
+function recordOf(lab: Lab): string {
+  return join(lab.layout.state, "images.json");
 }
 
 export async function installDriver(

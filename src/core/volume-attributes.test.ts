@@ -70,6 +70,7 @@ describe("authenticationSource", () => {
 it.for([
   ["mountpointPodServiceAccountName", "mount.er-1", "serviceAccountName"],
   ["region", "eu-west-1", "region"],
+  ["mountPidNamespace", "host", "pidNamespace"],
 ] as const)("%s: takes %s, and treats empty as absent", ([attribute, value, field]) => {
   expect(parseVolumeAttributes({ bucketName: "data", [attribute]: value })[field]).toBe(value);
   expect(parseVolumeAttributes({ bucketName: "data", [attribute]: "" })[field]).toBeUndefined();
@@ -80,6 +81,7 @@ it.for([
   ["mountpointPodServiceAccountName", "x".repeat(254)],
   ["region", "eu west"],
   ["region", "--profile"],
+  ["mountPidNamespace", "node"],
 ] as const)("refuses %s %j by name", ([attribute, value]) => {
   expect(refusal({ bucketName: "data", [attribute]: value }).message).toMatch(`volumeAttributes.${attribute} "`);
 });

@@ -16,6 +16,7 @@ it("has the defaults of 2.x", () => {
     hostPluginDir: "/var/lib/kubelet/plugins/s3.csi.scality.com",
     s3: { endpointUrl: "http://s3:8000", region: "us-east-1" },
     proxy: {},
+    pidNamespaces: { usual: "private", inHostPids: false },
     driverKeys: { from: "environment", keys: undefined },
     registryDir: undefined,
     healthPort: undefined,
@@ -46,11 +47,14 @@ it("understands what our chart passes", () => {
     "--access-key-id-field=id",
     "--secret-access-key-field=secret",
     "--session-token-field=token",
+    "--host-pid",
+    "--mount-pid-namespace=host",
   ];
   expect(nodeConfigFrom(args, { ...env, KUBELET_PATH: "/var/lib/k0s/kubelet/" })).toMatchObject({
     kubeletDir: "/var/lib/k0s/kubelet",
     registryDir: "/registration",
     healthPort: 9808,
+    pidNamespaces: { usual: "host", inHostPids: true },
     driverKeys: {
       from: "secret",
       namespace: "storage",

@@ -120,6 +120,7 @@ describe("the chart as it comes", () => {
       "--v=4",
       "--register",
       "--health-port=9808",
+      "--mount-pid-namespace=private",
       `--credentials-secret=${releaseNamespace}/s3-secret`,
       "--access-key-id-field=access_key_id",
       "--secret-access-key-field=secret_access_key",

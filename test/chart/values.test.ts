@@ -64,6 +64,17 @@ describe("values", () => {
   );
 
   it.for([
+    [{}, undefined, "private"],
+    [{ "node.hostPID": "true" }, true, "private"],
+    [{ "node.mountPidNamespace": "host" }, true, "host"],
+  ] as const)("%j → hostPID %s, mounts from %s", ([values, hostPID, namespace]) => {
+    const { spec } = only(render(values), "DaemonSet")["spec"].template;
+    expect(spec.hostPID).toBe(hostPID);
+    expect(spec.containers[0].args).toContain(`--mount-pid-namespace=${namespace}`);
+    expect(spec.containers[0].args.includes("--host-pid")).toBe(hostPID === true);
+  });
+
+  it.for([
     [{}, `v${version}`],
     [{ "image.tag": "edge" }, "edge"],
     [{ "image.tag": "v2.2.0" }, `v${version}`],

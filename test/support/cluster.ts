@@ -94,6 +94,8 @@ export interface PodWish {
   readonly securityContext?: object;
   readonly command?: readonly string[];
   readonly terminationGracePeriodSeconds?: number;
+  /** A directory of this machine with programs, at /tools. */
+  readonly tools?: string;
 }
 
 export class Sandbox implements AsyncDisposable {
@@ -136,7 +138,12 @@ export class Sandbox implements AsyncDisposable {
 }
 
 export function podManifest({ namespace, name }: PodRef, wish: PodWish): object {
-  const volume = { name: "data", persistentVolumeClaim: { claimName: wish.claim, readOnly: wish.readOnly ?? false } };
+  const data = { name: "data", persistentVolumeClaim: { claimName: wish.claim, readOnly: wish.readOnly ?? false } };
+  const tools = { name: "tools", hostPath: { path: wish.tools } };
+  const volumes = [
+    ...(wish.claim === undefined ? [] : [{ volume: data, mountPath: "/data" }]),
+    ...(wish.tools === undefined ? [] : [{ volume: tools, mountPath: "/tools" }]),
+  ];
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -150,10 +157,10 @@ export function podManifest({ namespace, name }: PodRef, wish: PodWish): object 
           name: "app",
           image: "docker.io/library/busybox:1.37",
           command: wish.command ?? ["sleep", "2147483647"],
-          volumeMounts: wish.claim === undefined ? [] : [{ name: "data", mountPath: "/data" }],
+          volumeMounts: volumes.map(({ volume, mountPath }) => ({ name: volume.name, mountPath })),
         },
       ],
-      volumes: wish.claim === undefined ? [] : [volume],
+      volumes: volumes.map(({ volume }) => volume),
     },
   };
 }

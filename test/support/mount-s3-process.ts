@@ -44,6 +44,6 @@ export function onNode(cluster: Cluster, node: string, ...argv: readonly string[
 
 /** Where the node plugin listens, from outside of the node. */
 export function csiSocketOf(cluster: Cluster, node: string): string {
-  const { pid } = cluster.lab.node(node).init;
-  return `unix:/proc/${pid}/root/var/lib/kubelet/plugins/s3.csi.scality.com/csi.sock`;
+  const { init, address } = cluster.lab.node(node);
+  return `unix:/proc/${init.pid}/root${address.kubeletRoot}/plugins/s3.csi.scality.com/csi.sock`;
 }

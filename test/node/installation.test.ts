@@ -1,0 +1,144 @@
+/**
+ * An installation that differs from the usual one where only a cluster of its own can show it: kubelet's directory, and
+ * the pid namespace of the node plugin.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GetObjectCommand } from "@aws-sdk/client-s3";
+import { status } from "@grpc/grpc-js";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { installDriver, loadedImages, loadImages } from "../../lab/install-driver.ts";
+import { Lab } from "../../lab/lab.ts";
+import { signalProcess } from "../../lab/process-id.ts";
+import type { Progress } from "../../lab/progress.ts";
+import type { PodUid } from "../../src/core/names.ts";
+import { commDir, sourcesDir } from "../../src/core/target-path.ts";
+import { NodeService } from "../../src/csi/gen/csi.ts";
+import { Cluster, openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
+import { csiClient } from "../support/csi-client.ts";
+import { csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { publishRequestFor } from "../support/publish-request.ts";
+import { compileFixture } from "../wire/fixture-programs.ts";
+
+const name = "test-root";
+const node = "worker-1";
+/** As long as the one of microk8s, but in memory, so that nothing is left on this machine. */
+const kubeletRoot = "/run/snap/microk8s/common/var/lib/kubelet";
+const quiet: Progress = { task: (_title, work) => work({ at: () => undefined }), say: () => undefined };
+const patience = () => AbortSignal.timeout(240_000);
+const long = { timeout: 240_000, interval: 200 };
+
+let cluster: Cluster;
+let tools: string;
+
+beforeAll(async () => {
+  const model = openCluster().lab;
+  const lab = await Lab.start(patience(), { name, nodes: 1, kubeletRoot }, model.programs, quiet);
+  await loadImages(patience(), lab, await loadedImages(model), quiet);
+  await installDriver(patience(), lab, quiet, ["node.hostPID=true"]);
+  cluster = new Cluster(lab);
+  tools = mkdtempSync(join(tmpdir(), "tools-"));
+  compileFixture("writer", tools);
+});
+
+afterAll(async () => {
+  await Lab.remove(patience(), name);
+  rmSync(tools, { recursive: true, force: true });
+});
+
+it("MP-7 a volume is mounted where the path of the Mountpoint Pod's socket is longer than the kernel takes", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await sandbox.pod("app", { node, claim });
+  await cluster.untilReady(pod);
+  await cluster.exec(pod, "echo far > /data/a.txt");
+  expect(await objectText(sandbox, "a.txt")).toBe("far\n");
+  const { name: mountpointPod, uid } = await mountS3Of(cluster, node, claim);
+  expect(`${commDir(kubeletRoot, uid as PodUid)}/mount.sock`).toHaveLength(131);
+  const mounts = await onNode(cluster, node, "cat", "/proc/1/mountinfo");
+  expect(mounts).toContain(` ${sourcesDir(kubeletRoot)}/${mountpointPod} `);
+
+  using kubelet = csiClient(NodeService, csiSocketOf(cluster, node));
+  const elsewhere = publishRequestFor({ claim, bucket: sandbox.bucket, workload: uid, kubeletDir: "/var/lib/kubelet" });
+  await expect(kubelet.nodePublishVolume(elsewhere)).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringMatching(
+      `/var/lib/kubelet/.* is not a volume of a Pod under ${kubeletRoot}.*node.kubeletPath`,
+    ),
+  });
+});
+
+it("DS-10 private: a close by another thread waits for the upload, a forked sharer ends the file; host: the reverse", async () => {
+  await using sandbox = await cluster.sandbox();
+  const [unseeing, seeing] = await Promise.all(
+    ["private", "host"].map(async (mountPidNamespace) => {
+      const claim = await sandbox.volume({
+        name: `${sandbox.name}-${mountPidNamespace}`,
+        attributes: { mountPidNamespace },
+      });
+      const pod = await sandbox.pod(mountPidNamespace, { node, claim, tools });
+      await cluster.untilReady(pod);
+      return pod;
+    }),
+  );
+  if (unseeing === undefined || seeing === undefined) throw new Error("there are no Pods");
+
+  expect(await forked(unseeing)).toEqual(["write 0", `write ${EBADF}`, expect.stringMatching(/^close /)]);
+  expect(await forked(seeing)).toEqual(["write 0", "write 0", "close 0"]);
+  expect(await objectText(sandbox, "fork-host")).toBe("firstsecond");
+
+  for (const pod of [unseeing, seeing]) await startThreaded(pod);
+  let resumed: number;
+  {
+    using store = stoppedStore();
+    for (const pod of [unseeing, seeing]) await cluster.exec(pod, "touch /tmp/go");
+    await expect.poll(() => closeOf(seeing), long).toMatchObject({ error: 0 });
+    resumed = store.resume();
+  }
+  await expect.poll(() => closeOf(unseeing), long).toMatchObject({ error: 0 });
+  expect((await closeOf(seeing))?.at).toBeLessThanOrEqual(resumed);
+  expect((await closeOf(unseeing))?.at).toBeGreaterThanOrEqual(resumed);
+  expect(await objectText(sandbox, "threads-private")).toBe("whole");
+});
+
+const EBADF = 9;
+
+/** What a writer says that shares its descriptor with a child: calls and errors, in order. */
+async function forked(pod: PodRef): Promise<readonly string[]> {
+  const output = await cluster.exec(pod, `/tools/writer fork /data/fork-${pod.name}`);
+  return output
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" ").slice(0, 2).join(" "));
+}
+
+/** Returns when everything is written and nothing is closed. */
+async function startThreaded(pod: PodRef): Promise<void> {
+  const file = `/data/threads-${pod.name}`;
+  await cluster.exec(pod, `/tools/writer threads ${file} > /tmp/log 2>&1 & until grep -q written /tmp/log; do :; done`);
+}
+
+async function closeOf(pod: PodRef): Promise<{ readonly error: number; readonly at: number } | undefined> {
+  const log = await cluster.exec(pod, "cat /tmp/log");
+  const [, error, at] = /^close (\d+) (\d+)$/m.exec(log) ?? [];
+  return at === undefined ? undefined : { error: Number(error), at: Number(at) };
+}
+
+/** The object store takes requests and answers none, until it is resumed or the scope ends. */
+function stoppedStore(): Disposable & { resume(): number } {
+  const store = cluster.lab.component("versitygw").process;
+  if (store === undefined) throw new Error("the object store does not run");
+  signalProcess(store, "SIGSTOP");
+  const resume = () => {
+    const now = Date.now();
+    signalProcess(store, "SIGCONT");
+    return now;
+  };
+  return { resume, [Symbol.dispose]: () => void resume() };
+}
+
+async function objectText({ bucket }: Sandbox, key: string): Promise<string | undefined> {
+  const { Body } = await cluster.s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
+  return await Body?.transformToString();
+}
