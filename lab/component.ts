@@ -10,6 +10,8 @@ export interface ComponentSpec {
   /** "etcd", or "worker-1/kubelet" for a program of a node. */
   readonly name: string;
   readonly argv: readonly string[];
+  /** It gives up where the API server is slow to get ready: it is started when that has answered. */
+  readonly afterApi?: true;
 }
 
 const stopLimitMs = 20_000;
@@ -17,6 +19,7 @@ const stopLimitMs = 20_000;
 export class Component {
   readonly name: string;
   readonly logFile: string;
+  readonly afterApi: boolean;
   readonly #argv: readonly string[];
   readonly #pidFile: string;
   readonly #init: () => ProcessId;
@@ -24,6 +27,7 @@ export class Component {
   constructor(layout: Layout, spec: ComponentSpec, init: () => ProcessId) {
     this.name = spec.name;
     this.logFile = join(layout.logs, `${spec.name}.log`);
+    this.afterApi = spec.afterApi ?? false;
     this.#argv = spec.argv;
     this.#pidFile = join(layout.state, "pids", `${spec.name}.json`);
     this.#init = init;

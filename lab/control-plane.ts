@@ -18,6 +18,7 @@ export function controlPlane(layout: Layout, { kubernetes }: Programs): readonly
     { name: "kube-apiserver", argv: [program("kube-apiserver"), ...apiServerFlags(layout)] },
     {
       name: "kube-controller-manager",
+      afterApi: true,
       argv: [
         program("kube-controller-manager"),
         `--kubeconfig=${join(layout.pki, "controller-manager.kubeconfig")}`,
@@ -29,6 +30,7 @@ export function controlPlane(layout: Layout, { kubernetes }: Programs): readonly
     },
     {
       name: "kube-scheduler",
+      afterApi: true,
       argv: [
         program("kube-scheduler"),
         `--kubeconfig=${join(layout.pki, "scheduler.kubeconfig")}`,

@@ -171,8 +171,9 @@ export class Lab {
     const parties = ["controller-manager", "scheduler", "proxy", ...addresses.map(({ name }) => name)];
     await writeKubeconfig(pki, "admin", kubeconfig);
     await Promise.all(parties.map((party) => writeKubeconfig(pki, party, join(pki, `${party}.kubeconfig`))));
-    for (const component of this.#components) await component.start(signal);
+    for (const component of this.#components.filter((one) => !one.afterApi)) await component.start(signal);
     await Promise.all([this.untilApiAnswers(signal), this.#createTenant(signal)]);
+    for (const component of this.#components.filter((one) => one.afterApi)) await component.start(signal);
   }
 
   async #startNodes(signal: AbortSignal): Promise<void> {

@@ -8,10 +8,10 @@ import type { Progress } from "../../lab/progress.ts";
 import { attempt, run } from "../../lab/run.ts";
 import { openCluster } from "../support/cluster.ts";
 
-const { programs } = openCluster().lab;
+const { programs, spec } = openCluster().lab;
 const quiet: Progress = { task: (_title, work) => work({ at: () => undefined }), say: () => undefined };
 const patience = () => AbortSignal.timeout(240_000);
-const name = "test-own";
+const name = `${spec.name}-own`;
 
 afterEach(async () => {
   await Lab.remove(patience(), name);
