@@ -216,7 +216,7 @@ export class Lab {
   /** Deliberately without a signal: half a removal is what this is there to prevent. */
   static async #remove(name: string): Promise<void> {
     const { state, cgroups } = layoutOf(name);
-    const patience = AbortSignal.timeout(60_000);
+    const patience = AbortSignal.timeout(240_000);
     const keepers = processesWith(`s3-csi-lab-keeper\0hold\0${state}\0`);
     for (const inits of await hubsOf(state)) signalProcess(inits, "SIGKILL");
     for (const keeper of keepers) await untilEnded(keeper, patience);

@@ -19,12 +19,14 @@ import { InFlight } from "../node/in-flight.ts";
 import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { nodeService } from "../node/service.ts";
+import { SourceHealth } from "../node/source-health.ts";
 import { Sources } from "../node/sources.ts";
 import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
 import { v1FilesIn } from "../node/v1-files.ts";
 import { removeV1Leftovers } from "../node/v1-mounts.ts";
 import { versionReport } from "../node/version-report.ts";
+import { watchSources } from "../node/watch-sources.ts";
 import type { Call } from "../runtime/call.ts";
 import { jsonLogger, type Logger } from "../runtime/log.ts";
 import { Progress } from "../runtime/progress.ts";
@@ -44,7 +46,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
-  const kernel = thisKernel(config.pidNamespaces);
+  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc: config.hostProc });
   const node: NodeParts = {
     config,
     driverVersion: version,
@@ -52,6 +54,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     comm: commVolumes(config.kubeletDir, kernel),
     v1Files: v1FilesIn(config.kubeletDir),
     sources: new Sources(),
+    health: new SourceHealth(),
     inFlight: new InFlight(),
     unmounts,
     attachments: cluster.attachments,
@@ -69,6 +72,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const loops = Promise.all([
     cluster.follow(until, client),
     unmountUnneeded(until, node),
+    watchSources(until, node),
     removeV1Leftovers(until, node),
     removeStartupTaint(until, client, config.nodeName, registered.promise),
   ]);

@@ -11,8 +11,7 @@ it.for([
 });
 
 it("refuses what the node plugin cannot do, and names the value to set", () => {
-  const choose = () => choosePidNamespace({ usual: "private", inHostPids: false }, "host");
-  expect(choose).toThrow(
+  expect(() => choosePidNamespace({ usual: "private", inHostPids: false }, "host")).toThrow(
     expect.objectContaining({ kind: "invalid", hint: expect.stringContaining("node.hostPID to true") }),
   );
 });

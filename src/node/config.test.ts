@@ -17,6 +17,8 @@ it("has the defaults of 2.x", () => {
     s3: { endpointUrl: "http://s3:8000", region: "us-east-1" },
     proxy: {},
     pidNamespaces: { usual: "private", inHostPids: false },
+    hostProc: "/proc",
+    hangLimitMs: 600_000,
     driverKeys: { from: "environment", keys: undefined },
     registryDir: undefined,
     healthPort: undefined,

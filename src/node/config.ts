@@ -23,6 +23,10 @@ export interface NodeConfig {
   /** How mount-s3 reaches the object store, unless a volume says otherwise. */
   readonly proxy: Proxy;
   readonly pidNamespaces: PidNamespaces;
+  /** Where the processes of the host can be seen. */
+  readonly hostProc: string;
+  /** How long a mount that does not answer and does nothing is left alone; 0: for ever. */
+  readonly hangLimitMs: number;
   readonly driverKeys: DriverKeysConfig;
   /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
   readonly registryDir: string | undefined;
@@ -63,6 +67,8 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
     proxy: proxyIn(env),
     pidNamespaces: pidNamespacesIn(flags, problems),
+    hostProc: flags["host-proc"],
+    hangLimitMs: problems.number("--hang-limit-seconds", flags["hang-limit-seconds"], 1_000_000) * 1000,
     driverKeys: driverKeysIn(flags, env, problems),
     registryDir: flags.register ? flags["registration-dir"] : undefined,
     healthPort:
@@ -100,6 +106,8 @@ function flagsIn(args: readonly string[], env: Environment) {
       register: { type: "boolean", default: false },
       "registration-dir": { type: "string", default: "/registration" },
       "health-port": { type: "string", default: "" },
+      "host-proc": { type: "string", default: "/proc" },
+      "hang-limit-seconds": { type: "string", default: "600" },
       "host-pid": { type: "boolean", default: false },
       "mount-pid-namespace": { type: "string", default: "private" },
       kubeconfig: { type: "string", default: "" },

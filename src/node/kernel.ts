@@ -3,9 +3,11 @@ import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { PidNamespace } from "../core/pid-namespace.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { bind, bindReadOnly, mountFuse, mountFuseUnseeing, openFuse, unmount } from "../linux/fuse.ts";
+import { abortConnection } from "../linux/fusectl.ts";
 import { MountChanges } from "../linux/mount-changes.ts";
 import { type Mount, readMounts } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
+import { type ContainerProgram, cpuTimeNs } from "../linux/processes.ts";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 
@@ -22,6 +24,10 @@ export interface Kernel {
   bindReadOnly(source: string, target: string): void;
   /** Takes off the top mount; false if there is none. */
   unmount(path: string): boolean;
+  /** How long a program of a Pod has had a processor; undefined if it cannot be seen from here. */
+  cpuTimeNs(of: ContainerProgram): number | undefined;
+  /** Ends a FUSE connection for good: every request fails, and unfinished uploads are lost. */
+  abortFuse(minor: number): void;
   /** With all its parents. Not for a place that is a mount: that would ask its server. */
   makeDirectory(path: string): void;
   /** Only an empty one: what is in it may be a user's file. False if there is none. */
@@ -30,8 +36,14 @@ export interface Kernel {
   namesIn(directory: string): readonly string[];
 }
 
-/** `inHostPids`: this program shares the pid namespace of the host; otherwise it has one of its own. */
-export function thisKernel({ inHostPids } = { inHostPids: false }): Kernel {
+export interface Surroundings {
+  /** This program shares the pid namespace of the host; otherwise it has one of its own. */
+  readonly inHostPids: boolean;
+  /** Where the processes of the host can be seen. */
+  readonly hostProc: string;
+}
+
+export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids: false, hostProc: "/proc" }): Kernel {
   const prober = new Prober();
   const changes = new MountChanges();
   return {
@@ -44,6 +56,8 @@ export function thisKernel({ inHostPids } = { inHostPids: false }): Kernel {
     bind,
     bindReadOnly,
     unmount,
+    cpuTimeNs: (of) => cpuTimeNs(hostProc, of),
+    abortFuse: abortConnection,
     makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),
     removeDirectory: (path) => unlessMissing(() => (rmdirSync(path), true)) ?? false,
     namesIn: (directory) => unlessMissing(() => readdirSync(directory)) ?? [],

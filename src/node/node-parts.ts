@@ -7,12 +7,13 @@ import type { DriverKeys } from "./credentials/driver-keys.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { Kernel } from "./kernel.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
+import type { SourceHealth } from "./source-health.ts";
 import type { Sources } from "./sources.ts";
 import type { V1Files } from "./v1-files.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {
-  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces">;
+  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "hangLimitMs">;
   readonly driverVersion: string;
   /** undefined until the API server has told. */
   readonly kubernetesVersion: () => string | undefined;
@@ -23,6 +24,7 @@ export interface NodeParts {
   readonly driverKeys: DriverKeys;
   readonly v1Files: V1Files;
   readonly sources: Sources;
+  readonly health: SourceHealth;
   readonly inFlight: InFlight;
   /** Mountpoint Pods whose source may have to be unmounted. */
   readonly unmounts: WorkQueue<PodName>;

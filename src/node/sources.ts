@@ -14,6 +14,7 @@ export class Sources {
   readonly #starts = new Map<PodName, Start>();
   readonly #publishing = new Map<PodName, number>();
   readonly #connections = new Map<PodName, Connection>();
+  readonly #mourners = new Set<(name: PodName) => void>();
 
   /**
    * Brings a source up once, however many workloads wait for it: all of them get the result of the first. Only if that
@@ -30,6 +31,17 @@ export class Sources {
     const done = work().finally(() => this.#starts.delete(name));
     this.#starts.set(name, { call, done });
     await done;
+  }
+
+  /** Somebody waits for its first answer. */
+  isStarting(name: PodName): boolean {
+    return this.#starts.has(name);
+  }
+
+  /** From now on, whenever the mount-s3 behind a source ends unasked. */
+  onEnd(listener: (name: PodName) => void): Disposable {
+    this.#mourners.add(listener);
+    return { [Symbol.dispose]: () => this.#mourners.delete(listener) };
   }
 
   /** From here to the end of the scope nobody unmounts the source. */
@@ -65,5 +77,6 @@ export class Sources {
     if ((await connection.closed) === "byUs") return;
     log.info("mount-s3 has ended", { mountpointPod: name });
     this.disconnect(name);
+    for (const listener of this.#mourners) listener(name);
   }
 }

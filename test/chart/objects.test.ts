@@ -120,6 +120,8 @@ describe("the chart as it comes", () => {
       "--v=4",
       "--register",
       "--health-port=9808",
+      "--host-proc=/host/proc",
+      "--hang-limit-seconds=600",
       "--mount-pid-namespace=private",
       `--credentials-secret=${releaseNamespace}/s3-secret`,
       "--access-key-id-field=access_key_id",

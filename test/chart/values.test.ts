@@ -53,6 +53,7 @@ describe("values", () => {
         "kubelet-dir": kubeletPath,
         "plugin-dir": pluginDir(kubeletPath),
         "registration-dir": `${root}/plugins_registry`,
+        "host-proc": "/proc",
       });
       const mounts = containers.flatMap((one: { volumeMounts: VolumeMount[] }) => one.volumeMounts) as VolumeMount[];
       const withSources = mounts.filter(({ name }) => sourcesDir(root).startsWith(hostPaths[name] ?? "?"));

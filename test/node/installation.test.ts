@@ -1,6 +1,6 @@
 /**
- * An installation that differs from the usual one where only a cluster of its own can show it: kubelet's directory, and
- * the pid namespace of the node plugin.
+ * An installation that differs from the usual one where only a cluster of its own can show it: kubelet's directory, the
+ * pid namespace of the node plugin, and a short patience with mounts that hang.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { commDir, sourcesDir } from "../../src/core/target-path.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import { Cluster, openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
-import { csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { csiSocketOf, mountS3Of, onNode, stopped } from "../support/mount-s3-process.ts";
 import { publishRequestFor } from "../support/publish-request.ts";
 import { compileFixture } from "../wire/fixture-programs.ts";
 
@@ -33,13 +33,13 @@ let cluster: Cluster;
 let tools: string;
 
 beforeAll(async () => {
+  tools = mkdtempSync(join(tmpdir(), "tools-"));
+  compileFixture("writer", tools);
   const model = openCluster().lab;
   const lab = await Lab.start(patience(), { name, nodes: 1, kubeletRoot }, model.programs, quiet);
   await loadImages(patience(), lab, await loadedImages(model), quiet);
-  await installDriver(patience(), lab, quiet, ["node.hostPID=true"]);
+  await installDriver(patience(), lab, quiet, ["node.hostPID=true", "node.hangLimitSeconds=10"]);
   cluster = new Cluster(lab);
-  tools = mkdtempSync(join(tmpdir(), "tools-"));
-  compileFixture("writer", tools);
 });
 
 afterAll(async () => {
@@ -101,6 +101,32 @@ it("DS-10 private: a close by another thread waits for the upload, a forked shar
   expect((await closeOf(unseeing))?.at).toBeGreaterThanOrEqual(resumed);
   expect(await objectText(sandbox, "threads-private")).toBe("whole");
 });
+
+it("a process that waits for a hung mount-s3 is freed, one that waits for the object store is left alone", async () => {
+  await using sandbox = await cluster.sandbox();
+  const [claim, other] = [await sandbox.volume(), await sandbox.volume()];
+  const [stuck, patient] = [
+    await sandbox.pod("stuck", { node, claim }),
+    await sandbox.pod("patient", { node, claim: other }),
+  ];
+  for (const pod of [stuck, patient]) await cluster.untilReady(pod);
+  await cluster.exec(patient, `for n in $(seq ${readers}); do echo $n > /data/$n.txt; done`);
+  const mountS3 = await mountS3Of(cluster, node, claim);
+  {
+    using _store = stoppedStore();
+    const read = "cat /data/$n.txt > /tmp/$n.txt 2>&1; echo $? > /tmp/$n.code";
+    await cluster.exec(patient, `for n in $(seq ${readers}); do (${read}) > /dev/null 2>&1 & done`);
+    await using _hung = await stopped(cluster, node, mountS3);
+    await cluster.exec(stuck, "(ls /data > /tmp/said 2>&1; echo $? > /tmp/code) > /dev/null 2>&1 &");
+    await expect.poll(() => cluster.exec(stuck, "cat /tmp/code || true"), long).toBe("1\n");
+    expect(await cluster.exec(patient, "cat /tmp/*.code 2> /dev/null || true")).toBe("");
+  }
+  await expect.poll(() => cluster.exec(patient, "cat /tmp/*.code | grep -c '^0$' || true"), long).toBe(`${readers}\n`);
+  expect(await cluster.exec(patient, `cat /tmp/${readers}.txt`)).toBe(`${readers}\n`);
+});
+
+/** More than mount-s3 has threads for requests: all of them wait, and none is left to answer the node plugin. */
+const readers = 20;
 
 const EBADF = 9;
 

@@ -113,6 +113,18 @@ export class FakeKernel implements Kernel {
     return top !== undefined;
   }
 
+  /** Of every mount-s3; undefined: nobody can see it. */
+  cpuNs: number | undefined = 0;
+
+  cpuTimeNs(): number | undefined {
+    return this.cpuNs;
+  }
+
+  abortFuse(minor: number): void {
+    this.#servers.set(minor, "dead");
+    for (const look of this.#waiting) look();
+  }
+
   makeDirectory(path: string): void {
     this.#fault("makeDirectory");
     for (let at = path; at !== "/"; at = dirname(at)) this.directories.add(at);

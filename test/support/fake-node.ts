@@ -20,6 +20,7 @@ import { InFlight } from "../../src/node/in-flight.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
 import type { PublishIntent } from "../../src/node/publish-request.ts";
+import { SourceHealth } from "../../src/node/source-health.ts";
 import { Sources } from "../../src/node/sources.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
@@ -128,6 +129,7 @@ export class FakeNode implements Disposable {
         s3: { endpointUrl: "http://s3", region: "us-east-1" },
         proxy: {},
         pidNamespaces: { usual: "private", inHostPids: false },
+        hangLimitMs: 600_000,
       },
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",
@@ -152,6 +154,7 @@ export class FakeNode implements Disposable {
         },
       },
       sources: new Sources(),
+      health: new SourceHealth(),
       inFlight: new InFlight(),
       unmounts: new WorkQueue<PodName>(),
     };

@@ -63,3 +63,8 @@ seLinuxOptions:
 {{- define "s3-csi.hostPID" -}}
 {{- if or .Values.node.hostPID (eq (default "private" .Values.node.mountPidNamespace) "host") }}true{{ end }}
 {{- end }}
+
+{{/* Values of an older release do not have it, and 0 means never. */}}
+{{- define "s3-csi.hangLimitSeconds" -}}
+{{- if kindIs "invalid" .Values.node.hangLimitSeconds }}600{{ else }}{{ .Values.node.hangLimitSeconds | int }}{{ end }}
+{{- end }}

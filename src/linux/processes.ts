@@ -1,0 +1,48 @@
+/** Processes of a container, in a /proc that shows them. Nothing here is asked of a process itself, so none can block us. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path/posix";
+import { isErrno } from "../runtime/errno.ts";
+
+export interface ContainerProgram {
+  readonly podUid: string;
+  readonly program: string;
+}
+
+/** How much processor time a program has used in a Pod; undefined if no such process is there to be seen. */
+export function cpuTimeNs(proc: string, { podUid, program }: ContainerProgram): number | undefined {
+  const threads = namesIn(proc).flatMap((pid) => {
+    const directory = join(proc, pid);
+    const isIt = readOrEmpty(join(directory, "comm")).trim() === program;
+    return isIt && isOfPod(readOrEmpty(join(directory, "cgroup")), podUid) ? threadsIn(join(directory, "task")) : [];
+  });
+  return threads.length === 0 ? undefined : threads.reduce((sum, ns) => sum + ns, 0);
+}
+
+/** The first figure of schedstat: time on a processor, exact, where utime and stime have ticks of 10 ms. */
+function threadsIn(task: string): readonly number[] {
+  return namesIn(task).map((thread) => Number(readOrEmpty(join(task, thread, "schedstat")).split(" ")[0]));
+}
+
+/** kubelet names the cgroup of a Pod after its UID; with systemd as the driver, dashes become underscores. */
+export function isOfPod(cgroups: string, podUid: string): boolean {
+  return cgroups.includes(`pod${podUid}`) || cgroups.includes(`pod${podUid.replaceAll("-", "_")}`);
+}
+
+/** None where it is not mounted: manifests of 2.x show us no processes. */
+function namesIn(directory: string): readonly string[] {
+  return orElse([], () => readdirSync(directory).filter((name) => /^\d+$/.test(name)));
+}
+
+function readOrEmpty(file: string): string {
+  return orElse("", () => readFileSync(file, "utf8"));
+}
+
+/** It may have ended between the listing and the look. */
+function orElse<Answer>(otherwise: Answer, read: () => Answer): Answer {
+  try {
+    return read();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH")) return otherwise;
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import {
+  call,
+  dies,
+  FakeNode,
+  intentOf,
+  mountpointPod,
+  podOf,
+  source,
+  workload,
+} from "../../test/support/fake-node.ts";
+import { publish } from "./publish.ts";
+import { watchSources } from "./watch-sources.ts";
+
+let node: FakeNode;
+let end: AbortController;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  end = new AbortController();
+  node = new FakeNode().knows(podOf(), workload);
+  await publish(call, node.parts, intentOf());
+  watchSources({ ...call, signal: end.signal }, node.parts).catch(() => undefined);
+  await vi.advanceTimersByTimeAsync(1);
+});
+
+afterEach(() => {
+  end.abort();
+  node[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+const seen = () => node.parts.health.get(mountpointPod);
+
+it("knows at once that mount-s3 has died, and counts that it was healed", async () => {
+  expect(seen()).toMatchObject({ health: "serving", lastDeath: undefined, heals: 0 });
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(seen()).toMatchObject({ health: "dead", lastDeath: expect.any(Date) });
+  node.listens = true;
+  await publish(call, node.parts, intentOf());
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(seen()).toMatchObject({ health: "serving", heals: 1 });
+});
+
+it("gives up a mount that neither answers nor works for the limit, and not before", async () => {
+  node.kernel.server(source, "hung");
+  await vi.advanceTimersByTimeAsync(590_000);
+  expect(seen().health).toBe("hung");
+  await vi.advanceTimersByTimeAsync(100_000);
+  expect(seen().health).toBe("dead");
+});
+
+it("leaves a mount alone that does not answer but works", async () => {
+  node.kernel.server(source, "hung");
+  for (let minute = 0; minute < 30; minute += 1) {
+    node.kernel.cpuNs = minute;
+    await vi.advanceTimersByTimeAsync(60_000);
+  }
+  expect(seen().health).toBe("hung");
+});
+
+it("leaves a mount alone whose process cannot be seen", async () => {
+  node.kernel.cpuNs = undefined;
+  node.kernel.server(source, "hung");
+  await vi.advanceTimersByTimeAsync(2_000_000);
+  expect(seen().health).toBe("hung");
+});
+
+it("forgets what is gone", async () => {
+  node.behaviour = dies;
+  node.kernel.unmount(source);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(seen().health).toBe("absent");
+});
