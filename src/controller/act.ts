@@ -43,7 +43,7 @@ type Result = "accepted" | "outdated";
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   switch (step.do) {
     case "report":
-      return report(call, cluster, step.workload, { reason: "VolumeRefused", message: step.because });
+      return report(call, cluster, step.workload, { reason: step.reason, message: step.because });
     case "markForUnmount":
       return markForUnmount(call, cluster, step.mountpointPod);
     case "deleteMountpointPod":
@@ -175,9 +175,9 @@ async function untilPod(
   await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
 }
 
-async function untilAttachment(
+export async function untilAttachment(
   call: Call,
-  { view }: Cluster,
+  { view }: Pick<Cluster, "view">,
   name: string,
   isSeen: (attachment: ObservedAttachment | undefined) => boolean,
 ): Promise<void> {
@@ -189,7 +189,7 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
   const fields = { step: step.do, because: step.because };
   switch (step.do) {
     case "report":
-      return { ...fields, workload: keyOf(step.workload) };
+      return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
     case "createMountpointPod":
       return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };
     case "markForUnmount":

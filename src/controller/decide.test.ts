@@ -73,7 +73,11 @@ describe("a workload that is to be mounted", () => {
       ["create w1#1", "attach w1#1: w1"],
     ],
     ["waits for a PersistentVolume that does not exist", { volume: undefined, workloads: [workload(w1)] }, []],
-    ["names a volume that is refused", { volume: { refused: "why" }, workloads: [workload(w1)] }, ["report to w1"]],
+    [
+      "names a volume that is refused",
+      { volume: { refused: "why" }, workloads: [workload(w1)] },
+      ["report VolumeRefused to w1"],
+    ],
     ["ends before its first mount", { workloads: [workload(w1, { terminating: true })] }, []],
   ] as Row[])("%s", ([, observed, steps]) => {
     expect(told(decide(seen(observed)))).toEqual(steps);

@@ -11,12 +11,17 @@ import {
   type SharingKey,
   sharingKey,
 } from "../core/attachment.ts";
+import { type AttachmentStatus, controllerPart, isSameStatus } from "../core/attachment-status.ts";
+import { controllerStatus, type ReportedMountpointPod } from "../core/controller-status.ts";
+import { leftoverTask } from "../core/leftover.ts";
 import type { MountpointPodPurpose } from "../core/mountpoint-pod.ts";
-import { isAlive, isOpen, type MountpointPod } from "../core/mountpoint-pod-state.ts";
-import { mountpointPodName, type NodeName, type PodName, type PodUid } from "../core/names.ts";
+import { isAlive, isOpen } from "../core/mountpoint-pod-state.ts";
+import { mountpointPodName, type NodeName, type PodName, type PodUid, type PvName } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
 import { Roster, type RosterEntry } from "../core/roster.ts";
+import { nextGeneration, successorDelayMs } from "../core/succession.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
+import { handleWarning, holderWarning, type WorkloadWarning } from "../core/workload-warnings.ts";
 
 /** Everything the decision may look at. What is not in here cannot influence the outcome. */
 export interface Observed {
@@ -24,10 +29,12 @@ export interface Observed {
   readonly node: NodeName;
   /** undefined: there is no such PersistentVolume now, or it belongs to another driver. */
   readonly volume: S3Volume | Refusal | undefined;
+  /** Other PersistentVolumes of ours with the same handle. */
+  readonly sameHandle: readonly PvName[];
   /** Those on this node with a claim bound to this volume, and those that the attachments list and that exist. */
   readonly workloads: readonly Workload[];
   readonly attachments: readonly ObservedAttachment[];
-  readonly mountpointPods: readonly MountpointPod[];
+  readonly mountpointPods: readonly ReportedMountpointPod[];
   readonly driverVersion: string;
   /** From which age on a Mountpoint Pod that no attachment lists is a leftover. */
   readonly staleAfterMs: number;
@@ -45,13 +52,22 @@ export interface ObservedAttachment extends Attachment {
     readonly resourceVersion: string;
     readonly creationTimestamp: string;
   };
+  /** The controller's part. */
+  readonly status?: AttachmentStatus;
 }
 
 export interface Decision {
   /** In this order: a later one relies on the earlier ones having been accepted. */
   readonly steps: readonly Step[];
+  /** To be written of attachments that the steps leave alone, whether or not the steps succeed. */
+  readonly statuses: readonly NewStatus[];
   /** Set when time alone will change the decision. */
   readonly again: Again | undefined;
+}
+
+export interface NewStatus {
+  readonly attachment: ObservedAttachment;
+  readonly status: AttachmentStatus;
 }
 
 export interface Again {
@@ -60,9 +76,9 @@ export interface Again {
 }
 
 export type Step = { readonly because: string } & (
-  | { readonly do: "report"; readonly workload: Workload }
-  | { readonly do: "markForUnmount"; readonly mountpointPod: MountpointPod }
-  | { readonly do: "deleteMountpointPod"; readonly mountpointPod: MountpointPod }
+  | { readonly do: "report"; readonly workload: Workload; readonly reason: string }
+  | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
+  | { readonly do: "deleteMountpointPod"; readonly mountpointPod: ReportedMountpointPod }
   | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }
   | { readonly do: "createAttachment"; readonly attachment: NewAttachment }
   | { readonly do: "rewriteAttachment"; readonly attachment: ObservedAttachment; readonly spec: AttachmentSpec }
@@ -76,7 +92,10 @@ export function decide(observed: Observed): Decision {
   const needing = observed.workloads.filter(needsVolumes);
   draft.roster.mergeTwins("several attachments had the same key");
   draft.roster.releaseAllBut(new Set(needing.map(({ uid }) => uid)), "a workload ended");
-  for (const workload of draft.creatorsFirst(needing)) draft.place(workload);
+  for (const workload of draft.creatorsFirst(needing)) {
+    draft.place(workload);
+    draft.warn(workload);
+  }
   return draft.decision();
 }
 
@@ -93,10 +112,12 @@ interface Meeting {
 class Draft {
   readonly roster: Roster<ObservedAttachment, NewAttachment>;
   readonly #observed: Observed;
-  readonly #pods: ReadonlyMap<PodName, MountpointPod>;
+  readonly #pods: ReadonlyMap<PodName, ReportedMountpointPod>;
   readonly #spawns = new Map<PodName, Step & { do: "createMountpointPod" }>();
   /** Mountpoint Pods that had lost their attachment and get it back. */
   readonly #restored = new Set<PodName>();
+  /** Mountpoint Pods that a workload leaves although they may serve it: marked only when that has been written. */
+  readonly #left = new Set<PodName>();
   readonly #reports: Step[] = [];
   #again: Again | undefined;
 
@@ -119,7 +140,7 @@ class Draft {
     // Mounted, and not by anyone we know: perhaps before there were Mountpoint Pods. Then it is no business of ours.
     const unknown = holding === undefined && workload.phase === "running";
     if ("refused" in volume) {
-      if (!unknown) this.#reports.push({ do: "report", workload, because: volume.refused });
+      if (!unknown) this.#report(workload, { reason: "VolumeRefused", message: volume.refused });
       return;
     }
     const key = sharingKey({ node, fsGroup: workload.fsGroup }, volume);
@@ -128,9 +149,19 @@ class Draft {
     else this.#serve(workload, meeting);
   }
 
+  /** What it should know of the Mountpoint Pod that it has been given. */
+  warn(workload: Workload): void {
+    const { volume, sameHandle } = this.#observed;
+    if (volume === undefined || "refused" in volume) return;
+    if (workload.phase === "pending") this.#report(workload, handleWarning(volume.name, sameHandle));
+    const holder = this.#holderOf(workload);
+    if (holder !== undefined) this.#report(workload, holderWarning(volume.name, holder));
+  }
+
   decision(): Decision {
     const strays = this.#strays();
-    const idle = this.roster.dropIdle("a Mountpoint Pod serves nobody").flatMap((name) => this.#pods.get(name) ?? []);
+    const dropped = this.roster.dropIdle("a Mountpoint Pod serves nobody", this.#left);
+    const idle = dropped.flatMap((name) => this.#pods.get(name) ?? []);
     const emptiedLast = this.roster.entries().toSorted((a, b) => Number(isEmpty(a)) - Number(isEmpty(b)));
     const entries = Map.groupBy(emptiedLast, (entry) => this.#spawnsInto(entry).length > 0);
     const steps = [
@@ -141,25 +172,71 @@ class Draft {
       // Last, because a quota or a policy may refuse it, and that must not hold up the rest.
       ...(entries.get(true) ?? []).flatMap((entry) => this.#spawnsInto(entry).concat(writing(entry))),
     ];
-    return { steps, again: this.#again };
+    return { steps, statuses: this.#statuses(), again: this.#again };
+  }
+
+  /** Of what is listed now: a change of the list brings us back. */
+  #statuses(): readonly NewStatus[] {
+    const { now, attachments, volume } = this.#observed;
+    const mountpointPods = this.#pods;
+    const irreplaceable =
+      volume === undefined
+        ? "It cannot be replaced while its PersistentVolume does not exist."
+        : "refused" in volume
+          ? `It cannot be replaced. ${volume.refused}`
+          : undefined;
+    return attachments.flatMap((attachment) => {
+      const { spec, status: before } = attachment;
+      const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
+      const isNew = status !== undefined && !isSameStatus(status, controllerPart(before));
+      return isNew ? [{ attachment, status }] : [];
+    });
+  }
+
+  #report(workload: Workload, warning: WorkloadWarning | undefined): void {
+    if (warning === undefined) return;
+    this.#reports.push({ do: "report", workload, reason: warning.reason, because: warning.message });
   }
 
   /** Mountpoint Pods that no attachment lists, neither now nor as decided so far. */
-  #strays(): readonly MountpointPod[] {
+  #strays(): readonly ReportedMountpointPod[] {
     return this.#observed.mountpointPods.filter(({ name }) => !this.roster.lists(name));
   }
 
-  #isServed({ after }: Entry, workload: Workload): boolean {
-    const holder = holderOf(after.spec, workload.uid);
-    const pod = holder === undefined ? undefined : this.#pods.get(holder);
-    if (pod === undefined || !isAlive(pod)) return false;
-    // A running workload keeps what serves it, even on its way out; one that is yet to be mounted needs one that stays.
-    return workload.phase === "running" || !(pod.terminating || pod.needsUnmount);
+  #holderOf({ uid }: Workload): ReportedMountpointPod | undefined {
+    const entry = this.roster.holding(uid);
+    const holder = entry && holderOf(entry.after.spec, uid);
+    return holder && this.#pods.get(holder);
+  }
+
+  #isServed(entry: Entry, workload: Workload): boolean {
+    const pod = this.#holderOf(workload);
+    if (pod === undefined || !isAlive(pod) || this.#isBeyondRepair(pod)) return false;
+    if (workload.phase === "running") return workload.terminating || !this.#isLeaving(pod);
+    // One that is yet to be mounted needs one that stays; and waits for no place that another one has.
+    const hasBetter = isUnschedulable(pod) && this.#openIn(entry) !== undefined;
+    return !pod.terminating && !pod.needsUnmount && !hasBetter;
+  }
+
+  /** A mounter of 2.x gives up when nobody talks to it soon after its start, and so again and again. */
+  #isBeyondRepair({ trouble, driverVersion }: ReportedMountpointPod): boolean {
+    return trouble?.kind === "crashing" && driverVersion !== this.#observed.driverVersion;
   }
 
   /**
-   * LC-9. Its own comes back even where others are listed on it. Another's is given only when nobody is: a workload of
-   * v1 may run beside those that use it.
+   * LC-2. It serves until its grace period is over. A drain deletes workloads within moments of their Mountpoint Pod:
+   * those need no other one, on a node that is to be empty.
+   */
+  #isLeaving({ deletionAskedAt }: ReportedMountpointPod): boolean {
+    if (deletionAskedAt === undefined) return false;
+    const waitMs = deletionAskedAt.getTime() + drainMs - this.#observed.now.getTime();
+    if (waitMs > 0) this.#again = earlier(this.#again, { afterMs: waitMs, because: "workloads may be deleted, too" });
+    return waitMs <= 0;
+  }
+
+  /**
+   * LC-9. Its own comes back even where others are listed on it. Another's is given only when nobody is, or when the workload
+   * must have been listed with them: a workload of v1 may run beside those that use it.
    */
   #restore(workload: Workload, meeting: Meeting): void {
     const because = "the attachment of a running workload was lost";
@@ -167,26 +244,44 @@ class Draft {
     const own = usable.find(({ createdFor }) => createdFor === workload.uid)?.name;
     const listing = own && this.roster.entries().find((entry) => listedIn(entry).includes(own));
     if (listing) return this.#assign(workload, own, { ...meeting, entry: listing }, because);
-    const lost = usable.filter(({ name }) => !this.roster.lists(name));
-    const shared = meeting.entry && listedIn(meeting.entry).find((name) => this.#restored.has(name));
-    const mountpointPod = own ?? shared ?? lost.find(({ phase }) => phase === "running")?.name;
+    const lost = usable.find(({ name, phase }) => phase === "running" && !this.roster.lists(name))?.name;
+    const mountpointPod = own ?? this.#sharedBefore(workload, meeting.entry, usable) ?? lost;
     if (mountpointPod === undefined) return;
     this.#restored.add(mountpointPod);
     this.#assign(workload, mountpointPod, meeting, because);
   }
 
+  #sharedBefore(
+    workload: Workload,
+    entry: Entry | undefined,
+    usable: readonly ReportedMountpointPod[],
+  ): PodName | undefined {
+    const listed = entry ? listedIn(entry) : [];
+    return isYounger(workload, entry?.before)
+      ? listed.find((name) => usable.some((pod) => pod.name === name))
+      : listed.find((name) => this.#restored.has(name));
+  }
+
   #serve(workload: Workload, meeting: Meeting): void {
     const { volume, entry } = meeting;
-    const open = (pod: MountpointPod) => isOpen(pod, volume, this.#observed.driverVersion);
-    const shared = (entry ? listedIn(entry) : []).find((name) => {
-      const pod = this.#pods.get(name);
-      return this.#spawns.has(name) || (pod !== undefined && open(pod));
-    });
+    const shared = entry && this.#openIn(entry);
     if (shared !== undefined) return this.#assign(workload, shared, meeting, "a Mountpoint Pod is open to a workload");
     // Made by a reconciler that ended before it could write the attachment (LC-5).
-    const own = this.#strays().find((pod) => pod.createdFor === workload.uid && open(pod));
+    const { driverVersion } = this.#observed;
+    const own = this.#strays().find((pod) => pod.createdFor === workload.uid && isOpen(pod, volume, driverVersion));
     if (own) return this.#assign(workload, own.name, meeting, "a Mountpoint Pod was made for a workload");
     this.#spawn(workload, meeting);
+  }
+
+  /** LC-2: one that has no place, does not start or is down gets nobody. */
+  #openIn(entry: Entry): PodName | undefined {
+    const { volume, driverVersion } = this.#observed;
+    if (volume === undefined || "refused" in volume) return undefined;
+    return listedIn(entry).find((name) => {
+      const pod = this.#pods.get(name);
+      const isFine = pod?.trouble === undefined;
+      return this.#spawns.has(name) || (pod !== undefined && isFine && isOpen(pod, volume, driverVersion));
+    });
   }
 
   #spawn(workload: Workload, meeting: Meeting): void {
@@ -194,7 +289,8 @@ class Draft {
     const { node, now } = this.#observed;
     // What was decided for this attachment is written first; that write brings us back.
     if (entry !== undefined && entry.reasons.length > 0) return;
-    const generation = this.#nextGeneration(workload.uid, volume);
+    const isKnown = (name: PodName) => this.#pods.has(name) || this.roster.lists(name);
+    const generation = nextGeneration(workload.uid, volume.name, isKnown);
     const waitMs = (entry ? attachedAt(entry, workload.uid) : 0) + successorDelayMs(generation) - now.getTime();
     if (waitMs > 0) {
       this.#again = earlier(this.#again, { afterMs: waitMs, because: "Mountpoint Pods end soon after their start" });
@@ -209,44 +305,35 @@ class Draft {
 
   #assign(workload: Workload, mountpointPod: PodName, { volume, key, entry }: Meeting, because: string): void {
     const { now, driverVersion } = this.#observed;
+    const former = this.#holderOf(workload);
+    if (former !== undefined && isAlive(former) && !former.terminating) this.#left.add(former.name);
     const assignment = { mountpointPod, workload: workload.uid, at: now };
     if (entry) return this.roster.assign(entry, assignment, because);
     const authenticationSource = volume.identity === "driver" ? "driver" : "secret";
     this.roster.add(newAttachment(key, { driverVersion, authenticationSource }, assignment), because);
   }
 
-  /** One more than the last that is known of: a name is not used again while anything remembers its former bearer. */
-  #nextGeneration(workload: PodUid, { name: volume }: S3Volume): number {
-    let next = 0;
-    for (let generation = 0; generation < next + generationsToLookAhead; generation++) {
-      const name = mountpointPodName(workload, volume, generation);
-      if (this.#pods.has(name) || this.roster.lists(name)) next = generation + 1;
-    }
-    return next;
-  }
-
   #spawnsInto(entry: Entry): readonly Step[] {
     return listedIn(entry).flatMap((name) => this.#spawns.get(name) ?? []);
   }
 
-  #tidying(pod: MountpointPod): readonly Step[] {
-    if (!pod.needsUnmount) {
-      const stale = this.#observed.now.getTime() - pod.createdAt.getTime() >= this.#observed.staleAfterMs;
-      return stale ? marking(pod, "cleanup: no attachment lists it") : [];
-    }
-    // Running, it is the node's turn: it unmounts, and the Pod then ends by itself.
-    if (pod.terminating || pod.phase === "running") return [];
-    const because = pod.phase === "pending" ? "it never started and is not needed" : "it has ended and is not needed";
-    return [{ do: "deleteMountpointPod", mountpointPod: pod, because }];
+  #tidying(mountpointPod: ReportedMountpointPod): readonly Step[] {
+    const { now, staleAfterMs } = this.#observed;
+    const task = leftoverTask(mountpointPod, now, staleAfterMs);
+    return task === undefined ? [] : [{ ...task, mountpointPod }];
   }
 }
 
-/** Predecessors are deleted in the meantime, so their numbers have gaps. */
-const generationsToLookAhead = 16;
+/** Between the deletion of a Mountpoint Pod and that of the last workload, when somebody empties a node. */
+const drainMs = 5000;
 
-/** On a node that refuses every Pod, successors would otherwise follow each other without a pause. */
-function successorDelayMs(generation: number): number {
-  return generation === 0 ? 0 : Math.min(500 * 2 ** generation, 300_000);
+function isUnschedulable({ trouble }: ReportedMountpointPod): boolean {
+  return trouble?.kind === "unschedulable";
+}
+
+/** Those that came after an attachment with their key had been written were listed in it. RFC 3339 in UTC sorts by time. */
+function isYounger({ startedAt }: Workload, attachment: ObservedAttachment | undefined): boolean {
+  return startedAt !== undefined && attachment !== undefined && startedAt >= attachment.metadata.creationTimestamp;
 }
 
 function attachedAt({ after }: Entry, workload: PodUid): number {
@@ -268,7 +355,7 @@ function isEmpty(entry: Entry): boolean {
   return listedIn(entry).length === 0;
 }
 
-function marking(mountpointPod: MountpointPod, because: string): readonly Step[] {
+function marking(mountpointPod: ReportedMountpointPod, because: string): readonly Step[] {
   return mountpointPod.needsUnmount ? [] : [{ do: "markForUnmount", mountpointPod, because }];
 }
 

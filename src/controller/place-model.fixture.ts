@@ -3,16 +3,17 @@
  * hold at every write. It proves the decision, not the adapters.
  */
 import { type AttachmentSpec, attachmentName, holderOf, specPatch } from "../core/attachment.ts";
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
-import { decide, type ObservedAttachment, type Step } from "./decide.ts";
+import { decide, type NewStatus, type ObservedAttachment, type Step } from "./decide.ts";
 import { attachment, node, pod, seen, volume, workload } from "./situation.fixture.ts";
 
 interface Objects {
   readonly workloads: Map<string, Workload>;
   readonly attachments: Map<string, ObservedAttachment>;
-  readonly mountpointPods: Map<string, MountpointPod>;
+  readonly mountpointPods: Map<string, ReportedMountpointPod>;
 }
 
 export type Kind = keyof Objects;
@@ -22,6 +23,8 @@ export class PlaceModel {
   readonly truth: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
   /** What the reconciler has been told so far. */
   #view: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
+  /** What it had been told when it decided last. */
+  #seen = this.#view;
   /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
   readonly #news: Record<Kind, (() => void)[]> = { workloads: [], attachments: [], mountpointPods: [] };
   #twins = 0;
@@ -61,7 +64,7 @@ export class PlaceModel {
     this.tellAll();
   }
 
-  change(name: PodName, but: Partial<MountpointPod>): void {
+  change(name: PodName, but: Partial<ReportedMountpointPod>): void {
     const now = this.truth.mountpointPods.get(name);
     if (now !== undefined) this.put("mountpointPods", name, { ...now, ...but, resourceVersion: this.#nextVersion() });
   }
@@ -74,15 +77,20 @@ export class PlaceModel {
     for (const kind of ["workloads", "attachments", "mountpointPods"] as const) this.tell(kind);
   }
 
+  get now(): Date {
+    return new Date(this.#time);
+  }
+
   wait(ms: number): void {
     this.#time += ms;
   }
 
   /** One reconcile that gets as far as the step of this number. True if there was nothing to do. */
   reconcile(stopsBefore = Infinity): boolean {
+    this.#seen = { ...this.#view, mountpointPods: new Map(this.#view.mountpointPods) };
     const decision = decide(
       seen({
-        now: new Date(this.#time),
+        now: this.now,
         workloads: [...this.#view.workloads.values()],
         attachments: [...this.#view.attachments.values()],
         mountpointPods: [...this.#view.mountpointPods.values()],
@@ -96,8 +104,10 @@ export class PlaceModel {
       this.tell(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
       if (!accepted) return false;
     }
+    for (const each of decision.statuses) this.#writeStatus(each);
     if (decision.again) this.wait(decision.again.afterMs);
-    return decision.steps.length === 0 && decision.again === undefined;
+    const changes = decision.steps.filter((step) => step.do !== "report");
+    return changes.length + decision.statuses.length === 0 && decision.again === undefined;
   }
 
   listedOn(name: string): readonly Workload[] {
@@ -135,16 +145,26 @@ export class PlaceModel {
     }
   }
 
-  #newPod(name: PodName, createdFor: PodUid): MountpointPod {
+  /** Of the version that was looked at. */
+  #writeStatus({ attachment: { metadata }, status }: NewStatus): void {
+    const now = this.truth.attachments.get(metadata.name);
+    if (now?.metadata.resourceVersion !== metadata.resourceVersion) return;
+    const written = { ...now.metadata, resourceVersion: this.#nextVersion() };
+    this.put("attachments", metadata.name, { ...now, metadata: written, status });
+    this.tell("attachments");
+  }
+
+  #newPod(name: PodName, createdFor: PodUid): ReportedMountpointPod {
     const version = this.#nextVersion();
     const birth = { uid: `uid ${version}` as PodUid, resourceVersion: version, createdAt: new Date(this.#time) };
-    return pod(name, { ...birth, createdFor, phase: "pending" });
+    return pod(name, { ...birth, createdFor, phase: "pending", scheduled: false });
   }
 
   #mark({ name, uid }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now?.uid !== uid) return false;
-    const users = this.listedOn(name);
+    // Listed on another one by a twin as well, it has that.
+    const users = this.listedOn(name).filter((user) => this.holdersOf(user.uid).every((holder) => holder === name));
     if (isAlive(now) && !now.terminating && users.length > 0) throw new Error(`${name} is needed by ${users[0]?.uid}`);
     this.change(name, { needsUnmount: true });
     return true;
@@ -154,14 +174,25 @@ export class PlaceModel {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
-    if (chosen.some((holder) => this.truth.mountpointPods.get(holder)?.needsUnmount)) throw new Error("a marked one");
+    if (chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount)) throw new Error("a marked one");
+    for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
     this.put("attachments", name, {
+      ...now,
       metadata: { ...metadata, resourceVersion: this.#nextVersion() },
       spec: patched,
     });
     return true;
+  }
+
+  /** LC-2, as far as the reconciler could know. A running workload gets back what it had, whatever became of that (LC-9). */
+  #checkChoice(holder: string, uid: PodUid): void {
+    const chosen = this.#seen.mountpointPods.get(holder);
+    if (chosen === undefined || this.#seen.workloads.get(uid)?.phase === "running") return;
+    const isItsOwn = chosen.createdFor === uid;
+    if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
+    if (chosen.trouble !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.trouble.cause}`);
   }
 
   #create<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): boolean {
@@ -213,11 +244,12 @@ function keyFieldsOf(spec: AttachmentSpec) {
   return { persistentVolume: persistentVolumeName, volumeId: volumeID, mountOptions, fsGroup: workloadFSGroup };
 }
 
-/** Mountpoint Pods that get a workload they did not have. */
-function newHolders(before: readonly ObservedAttachment[], after: AttachmentSpec): readonly string[] {
+/** Mountpoint Pods, each with a workload that it did not have. */
+function newHolders(before: readonly ObservedAttachment[], after: AttachmentSpec): readonly [string, PodUid][] {
   const had = (name: string, uid: PodUid) => before.some(({ spec }) => holderOf(spec, uid) === name);
   const listed = Object.entries(after.mountpointS3PodAttachments);
-  return listed.flatMap(([name, list]) => (list.some((entry) => !had(name, entry.workloadPodUID)) ? [name] : []));
+  const pairs = listed.flatMap(([name, list]) => list.map((entry): [string, PodUid] => [name, entry.workloadPodUID]));
+  return pairs.filter(([name, uid]) => !had(name, uid));
 }
 
 /** A JSON merge patch of the lists. */

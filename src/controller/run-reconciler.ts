@@ -10,6 +10,7 @@ import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import type { PlaceKey } from "./place.ts";
 import { reconcile } from "./reconcile.ts";
+import { StatusWriter } from "./status-writer.ts";
 import { everyPlace, sweep } from "./sweep.ts";
 import { notePlaces } from "./triggers.ts";
 import { emptyView, synced, type View } from "./view.ts";
@@ -52,7 +53,9 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   using _progress = options.progress.follow("reconciling", () => queue.stalledMs);
   for (const place of everyPlace(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
-  const context = { client: term.writer(client), events, view, mountpointPods, staleAfterMs };
+  const writer = term.writer(client);
+  const statuses = new StatusWriter(writer, view);
+  const context = { client: writer, events, view, mountpointPods, staleAfterMs, statuses };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     sweep(term, view, queue, cleanupIntervalMs),

@@ -1,6 +1,6 @@
 /** What the decision may meet, for its tests: each builder gives the usual, and the test says what is unusual. */
 import { type AttachmentSpec, attachmentName, sharingKey } from "../core/attachment.ts";
-import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -33,10 +33,10 @@ export const mp = (uid: PodUid, generation = 0) => mountpointPodName(uid, volume
 
 export function workload(uid: PodUid, but: Partial<Workload> = {}): Workload {
   const usual = { name: uid, namespace: "shop", node, fsGroup: "", claims: ["data"] };
-  return { uid, ...usual, phase: "pending", terminating: false, ...but };
+  return { uid, ...usual, phase: "pending", terminating: false, startedAt: undefined, ...but };
 }
 
-export function pod(name: PodName, but: Partial<MountpointPod> = {}): MountpointPod {
+export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): ReportedMountpointPod {
   const createdFor = uids.find((uid) => [0, 1, 2].some((generation) => mp(uid, generation) === name)) ?? w1;
   return {
     name,
@@ -54,6 +54,10 @@ export function pod(name: PodName, but: Partial<MountpointPod> = {}): Mountpoint
     needsUnmount: false,
     noNewWorkload: false,
     readOnly: false,
+    scheduled: true,
+    restarts: 0,
+    deletionAskedAt: undefined,
+    trouble: undefined,
     ...but,
   };
 }
@@ -87,7 +91,7 @@ export function attachment(
 /** Nothing there; the test adds what matters. */
 export function seen(but: Partial<Observed>): Observed {
   const nothing = { workloads: [], attachments: [], mountpointPods: [] };
-  return { now, node, volume, driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
+  return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
 }
 
 /** Steps as one would tell them: `w1#1` is the second Mountpoint Pod made for w1. */
@@ -95,7 +99,7 @@ export function told({ steps }: { readonly steps: readonly Step[] }): readonly s
   return steps.map((step) => {
     switch (step.do) {
       case "report":
-        return `report to ${step.workload.uid}`;
+        return `report ${step.reason} to ${step.workload.uid}`;
       case "markForUnmount":
         return `mark ${alias(step.mountpointPod.name)}`;
       case "deleteMountpointPod":

@@ -2,7 +2,7 @@
 import type { PvName } from "../core/names.ts";
 import type { Change } from "../kube/store.ts";
 import { type PlaceKey, placeKey } from "./place.ts";
-import { placeOf, placesOf, type View, workloadsWith } from "./view.ts";
+import { placeOf, placesOf, type View, volumesWith, workloadsWith } from "./view.ts";
 
 /** From now on; a change of any of the objects that a decision looks at brings its place back. */
 export function notePlaces(view: View, queue: { add(place: PlaceKey): void }): Disposable {
@@ -20,7 +20,15 @@ export function notePlaces(view: View, queue: { add(place: PlaceKey): void }): D
   stack.use(view.mountpointPods.subscribe((change) => note(both(change, (pod) => [placeKey(pod)]))));
   stack.use(view.attachments.subscribe((change) => note(both(change, (attachment) => [placeOf(attachment)]))));
   stack.use(view.claims.subscribe((change) => note(both(change, ({ volume }) => placesWith(view, volume)))));
-  stack.use(view.volumes.subscribe(({ key }) => note(placesWith(view, key as PvName))));
+  stack.use(
+    view.volumes.subscribe((change) => {
+      note(placesWith(view, change.key as PvName));
+      // Whoever has the same handle is to be told.
+      const handles = [change.before, change.after].flatMap((it) => (it && "volumeId" in it ? [it.volumeId] : []));
+      const twins = handles.flatMap((handle) => volumesWith(view, handle)).filter((name) => name !== change.key);
+      note(twins.flatMap((name) => placesWith(view, name)));
+    }),
+  );
   return stack;
 }
 

@@ -1,6 +1,6 @@
 /** What the reconciler knows of the cluster: only objects that concern it, and of those only the fields it uses. */
-import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
-import type { PvName } from "../core/names.ts";
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { PvName, VolumeId } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
 import type { Workload } from "../core/workload.ts";
 import { keyOf, Store } from "../kube/store.ts";
@@ -11,11 +11,11 @@ import { type PlaceKey, placeKey } from "./place.ts";
 export interface View {
   /** Those that need their volumes. One that is not here needs none any more. */
   readonly workloads: Store<Workload, "uid" | "claim">;
-  readonly mountpointPods: Store<MountpointPod, "place">;
+  readonly mountpointPods: Store<ReportedMountpointPod, "place">;
   /** Bound ones. */
   readonly claims: Store<Claim, "volume">;
   /** Those of our driver. */
-  readonly volumes: Store<S3Volume | Refusal>;
+  readonly volumes: Store<S3Volume | Refusal, "handle">;
   readonly attachments: Store<ObservedAttachment, "place" | "volume" | "workload">;
 }
 
@@ -30,7 +30,7 @@ export function emptyView(): View {
     workloads: new Store({ uid: ({ uid }) => [uid], claim: claimsOf }),
     mountpointPods: new Store({ place: (pod) => [placeKey(pod)] }),
     claims: new Store({ volume: ({ volume }) => [volume] }),
-    volumes: new Store({}),
+    volumes: new Store({ handle: (volume) => ("refused" in volume ? [] : [volume.volumeId]) }),
     attachments: new Store({
       place: (attachment) => [placeOf(attachment)],
       volume: ({ spec }) => [spec.persistentVolumeName],
@@ -60,6 +60,11 @@ export function placesOf(view: View, workload: Workload): readonly PlaceKey[] {
 /** Workloads with a claim bound to this volume, on any node. */
 export function workloadsWith(view: View, volume: PvName): readonly Workload[] {
   return view.claims.by("volume", volume).flatMap((claim) => view.workloads.by("claim", keyOf(claim)));
+}
+
+/** The PersistentVolumes with this handle: more than one is a mistake of whoever made them. */
+export function volumesWith(view: View, handle: VolumeId): readonly PvName[] {
+  return view.volumes.by("handle", handle).flatMap((volume) => ("refused" in volume ? [] : [volume.name]));
 }
 
 export function workloadsOf({ spec }: ObservedAttachment): readonly string[] {

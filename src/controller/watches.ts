@@ -1,6 +1,9 @@
 /** The watches that keep the view up to date; what they leave out never takes memory. */
+import { controllerPart } from "../core/attachment-status.ts";
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { DriverError } from "../core/errors.ts";
-import { type MountpointPod, type MountpointPodObject, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
+import { type ReportedPod, reportFrom } from "../core/mountpoint-pod-report.ts";
+import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
 import type { PvName } from "../core/names.ts";
 import { type S3Volume, s3VolumeFrom } from "../core/persistent-volume.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../core/workload.ts";
@@ -55,14 +58,14 @@ function wherever<Shape, Kept>(parse: (object: Shape, intern: Intern) => Kept | 
 
 const asItIs: Intern = (text) => text;
 
-type PodObject = Pod & MountpointPodObject;
+type PodObject = Pod & ReportedPod;
 
-type SeenPod = { readonly mountpointPod: MountpointPod } | { readonly workload: Workload };
+type SeenPod = { readonly mountpointPod: ReportedMountpointPod } | { readonly workload: Workload };
 
 /** A workload may live in the namespace of Mountpoint Pods, too (SE-1); one that has finished is as good as gone. */
 function seenPod(pod: PodObject, mountpointNamespace: string, intern: Intern): SeenPod | undefined {
   const mountpointPod = pod.metadata.namespace === mountpointNamespace ? mountpointPodFrom(pod) : undefined;
-  if (mountpointPod !== undefined) return { mountpointPod };
+  if (mountpointPod !== undefined) return { mountpointPod: { ...mountpointPod, ...reportFrom(pod) } };
   const workload = workloadFrom(pod);
   if (workload.claims.length === 0 || !needsVolumes(workload)) return undefined;
   const { namespace, node, claims, fsGroup } = workload;
@@ -111,11 +114,12 @@ function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
   }
 }
 
-function attachmentFrom({ metadata, spec }: MountpointS3PodAttachment, intern: Intern): ObservedAttachment {
+function attachmentFrom({ metadata, spec, status }: MountpointS3PodAttachment, intern: Intern): ObservedAttachment {
   const { name, uid, resourceVersion, creationTimestamp } = metadata;
   const kept = spec as ObservedAttachment["spec"];
   return {
     metadata: { name, uid, resourceVersion, creationTimestamp },
     spec: { ...kept, nodeName: intern(kept.nodeName), persistentVolumeName: intern(kept.persistentVolumeName) },
+    ...(status !== undefined && { status: controllerPart(status) }),
   };
 }

@@ -78,7 +78,7 @@ export function isAlive({ phase }: Pick<MountpointPod, "phase">): boolean {
   return phase === "pending" || phase === "running";
 }
 
-/** Whether a workload that comes now may be served by it (contract 1.5). */
+/** Whether a workload that comes now may be served by it, unless something is wrong with it (contract 1.5). */
 export function isOpen(pod: MountpointPod, volume: S3Volume, driverVersion: string): boolean {
   const staying = isAlive(pod) && !pod.terminating && !pod.needsUnmount;
   const sameVolume = pod.volumeId === volume.volumeId && pod.readOnly === volume.readOnly;

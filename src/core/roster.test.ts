@@ -47,7 +47,7 @@ function state(roster: Roster<Attachment, Attachment>) {
 it("leaves what nobody changes as it is, without a reason to write it", () => {
   const roster = new Roster<Attachment, Attachment>([attachment("x", { [mpA]: [w1] })]);
   roster.releaseAllBut(new Set([w1]), "ended");
-  expect(roster.dropIdle("idle")).toEqual([]);
+  expect(roster.dropIdle("idle", new Set())).toEqual([]);
   const [entry] = roster.entries();
   expect(entry?.after).toBe(entry?.before);
   expect(entry?.reasons).toEqual([]);
@@ -68,7 +68,7 @@ it("releases from every attachment those that need nothing any more", () => {
 describe("dropping Mountpoint Pods that serve nobody", () => {
   it("names them", () => {
     const roster = new Roster<Attachment, Attachment>([attachment("x", { [mpA]: [w1], [mpB]: [] })]);
-    expect(roster.dropIdle("idle")).toEqual([mpB]);
+    expect(roster.dropIdle("idle", new Set())).toEqual([mpB]);
     expect(state(roster)).toEqual([["x", { [mpA]: 1 }, ["idle"]]]);
   });
 
@@ -77,7 +77,7 @@ describe("dropping Mountpoint Pods that serve nobody", () => {
       attachment("x", { [mpA]: [] }),
       attachment("y", { [mpA]: [w1] }),
     ]);
-    expect(roster.dropIdle("idle")).toEqual([]);
+    expect(roster.dropIdle("idle", new Set())).toEqual([]);
     expect(state(roster)).toEqual([
       ["x", {}, ["idle"]],
       ["y", { [mpA]: 1 }, []],
@@ -106,7 +106,7 @@ it("finds what was added, and who was assigned", () => {
 
 it("remembers a Mountpoint Pod for as long as the cluster lists it", () => {
   const roster = new Roster<Attachment, Attachment>([attachment("x", { [mpA]: [] })]);
-  roster.dropIdle("idle");
+  roster.dropIdle("idle", new Set());
   expect(roster.lists(mpA)).toBe(true);
   expect(roster.lists(mpB)).toBe(false);
 });

@@ -94,11 +94,11 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
 
   /**
    * Drops the lists without workloads, and names the Mountpoint Pods that no attachment lists any more: they are to be
-   * marked before this is written (DS-7).
+   * marked before this is written (DS-7). Those that are spared stay, with an empty list.
    */
-  dropIdle(reason: string): readonly PodName[] {
+  dropIdle(reason: string, spared: ReadonlySet<PodName>): readonly PodName[] {
     const dropped = this.entries().flatMap((entry) => {
-      const idle = idleMountpointPods(entry.after.spec);
+      const idle = idleMountpointPods(entry.after.spec).filter((name) => !spared.has(name));
       this.#change(entry, idle.reduce(dropMountpointPod, entry.after.spec), reason);
       return idle;
     });

@@ -13,6 +13,8 @@ export interface Workload {
   readonly claims: readonly string[];
   readonly phase: WorkloadPhase;
   readonly terminating: boolean;
+  /** RFC 3339: when its volumes had been mounted, or, on old kubelets, a little earlier. */
+  readonly startedAt: string | undefined;
 }
 
 /**
@@ -37,6 +39,8 @@ export interface WorkloadPod {
   };
   readonly status?: {
     readonly phase?: string;
+    readonly startTime?: string;
+    readonly conditions?: readonly PodCondition[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
@@ -46,6 +50,12 @@ interface PodVolume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string };
   readonly ephemeral?: object;
+}
+
+interface PodCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime?: string;
 }
 
 interface ContainerStatus {
@@ -64,6 +74,7 @@ export function workloadFrom(pod: WorkloadPod): Workload {
     claims: claimsOf(metadata.name, spec.volumes ?? []),
     phase: phaseOf(pod.status ?? {}),
     terminating: metadata.deletionTimestamp !== undefined,
+    startedAt: startOf(pod.status ?? {}),
   };
 }
 
@@ -99,6 +110,12 @@ function phaseOf(status: NonNullable<WorkloadPod["status"]>): WorkloadPhase {
   // Unknown is what a lost node leaves behind: its containers may still be writing.
   const started = status.phase === "Running" || status.phase === "Unknown" || containers.some(hasStarted);
   return started ? "running" : "pending";
+}
+
+/** Containers that were started again tell only of their last runs; the sandbox comes after the volumes and stays. */
+function startOf({ conditions = [], startTime }: NonNullable<WorkloadPod["status"]>): string | undefined {
+  const sandbox = conditions.find(({ type, status }) => type === "PodReadyToStartContainers" && status === "True");
+  return sandbox?.lastTransitionTime ?? startTime;
 }
 
 function hasStarted({ state, lastState }: ContainerStatus): boolean {

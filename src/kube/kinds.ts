@@ -46,6 +46,7 @@ interface Metadata {
   readonly resourceVersion: string;
   readonly creationTimestamp: string;
   readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -63,6 +64,8 @@ export interface Pod extends KubeObject {
   };
   readonly status?: {
     readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+    /** RFC 3339. */
+    readonly startTime?: string;
     readonly reason?: string;
     readonly message?: string;
     readonly conditions?: readonly Condition[];
@@ -83,6 +86,7 @@ interface Condition {
   readonly status: "True" | "False" | "Unknown";
   readonly reason?: string;
   readonly message?: string;
+  readonly lastTransitionTime?: string;
 }
 
 interface ContainerStatus {

@@ -52,6 +52,10 @@ export class Term implements Call {
         check();
         return await client.patch(call, kind, ref, patch);
       },
+      applyStatus: async (call, kind, ref, said) => {
+        check();
+        return await client.applyStatus(call, kind, ref, said);
+      },
       delete: async (call, kind, ref, preconditions) => {
         check();
         await client.delete(call, kind, ref, preconditions);
@@ -64,4 +68,4 @@ export class Term implements Call {
   }
 }
 
-type Writer = Pick<KubeClient, "create" | "patch" | "delete">;
+type Writer = Pick<KubeClient, "create" | "patch" | "applyStatus" | "delete">;

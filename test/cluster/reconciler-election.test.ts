@@ -1,13 +1,10 @@
 /** Several reconcilers against a real API server: one works, and another takes over. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { reconcilerLease } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
-import { only, render } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { restrictedAccount } from "../support/restricted-account.ts";
 import { installAttachmentKind, isMarked, long, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
@@ -109,7 +106,7 @@ it("a reconciler killed and started again in the same Pod leads at once", async 
 
 it("without any right to leases it works all the same, and says so once", async () => {
   await using stage = await Stage.open(cluster);
-  const kubeconfig = await accountWithoutLeases(stage);
+  const kubeconfig = await restrictedAccount(stage);
   const flags = [`--pod-namespace=${stage.name}`, "--pod-name=a"];
   await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig, flags });
   await stage.running("app", await stage.volume());
@@ -117,34 +114,6 @@ it("without any right to leases it works all the same, and says so once", async 
   expect(lines.filter((line) => line.includes("the lease cannot be had"))).toHaveLength(1);
   expect(lines.filter((line) => line.includes("leading without an election"))).toHaveLength(1);
 });
-
-/** With the rights that the chart gives the controller, but for its part in the election. Gives the kubeconfig. */
-async function accountWithoutLeases(stage: Stage): Promise<string> {
-  const { name: namespace } = stage;
-  const account = { kind: "ServiceAccount", name: "reconciler", namespace };
-  const roles = only(render(), "ClusterRole", "s3-csi-driver-controller-cluster-role")["rules"];
-  const writesPods = { apiGroups: [""], resources: ["pods"], verbs: ["create", "patch", "delete"] };
-  const metadata = { name: namespace };
-  onTestFinished(async () => void (await cluster.kubectl("delete", "clusterrole,clusterrolebinding", namespace)));
-  await cluster.apply(
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account.name, namespace } },
-    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata, rules: [...roles, writesPods] },
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRoleBinding",
-      metadata,
-      subjects: [account],
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: namespace },
-    },
-  );
-  const token = (await cluster.kubectl("create", "token", account.name, "-n", namespace)).trim();
-  const config = JSON.parse(readFileSync(cluster.lab.layout.kubeconfig, "utf8")) as { users: { user: object }[] };
-  const directory = mkdtempSync(join(tmpdir(), "kubeconfig-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const users = config.users.map((one) => ({ ...one, user: { token } }));
-  writeFileSync(join(directory, "kubeconfig"), JSON.stringify({ ...config, users }));
-  return join(directory, "kubeconfig");
-}
 
 async function workloadsFor(stage: Stage, claims: readonly string[], name: string): Promise<readonly Pod[]> {
   return await Promise.all(claims.map((claim, index) => stage.workload(`${name}-${index}`, { claims: [claim] })));

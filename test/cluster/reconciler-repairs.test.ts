@@ -58,9 +58,9 @@ it("LC-9 an attachment deleted by hand comes back with all its workloads, and a 
   await using _ = await ReconcilerProcess.start(stage);
   const { workload } = await stage.running("first", claim);
   const second = await stage.workload("second", { claims: [claim] });
-  await stage.phase(second, "Running");
   const served = { [mountpointPodOf(workload, claim)]: [workload.metadata.uid, second.metadata.uid] };
   await expect.poll(() => stage.served(), long).toEqual(served);
+  await stage.phase(second, "Running");
   const [lost] = await stage.attachments();
 
   await cluster.kubectl("delete", "s3pa", lost?.metadata.name ?? "");

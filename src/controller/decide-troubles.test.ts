@@ -1,0 +1,164 @@
+/** The third part of the tests of the decision: Mountpoint Pods with which something is wrong, and what is said of them. */
+import { describe, expect, it } from "vitest";
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { Trouble } from "../core/mountpoint-pod-report.ts";
+import type { PvName } from "../core/names.ts";
+import { decide, type Observed } from "./decide.ts";
+import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, workload } from "./situation.fixture.ts";
+
+type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
+
+const trouble = (kind: Trouble["kind"]): Trouble => ({ kind, cause: `is ${kind}`, fix: "Mend it." });
+const noRoom: Partial<ReportedMountpointPod> = {
+  phase: "pending",
+  scheduled: false,
+  trouble: trouble("unschedulable"),
+};
+const running = workload(w1, { phase: "running" });
+const attachments = [attachment({ [mp(w1)]: [w1] })];
+
+describe("a Mountpoint Pod (LC-2)", () => {
+  it.for([
+    [
+      "without a place gets no newcomer, and both are told",
+      { workloads: [workload(w1), workload(w2)], attachments, mountpointPods: [pod(mp(w1), noRoom)] },
+      ["report MountpointPodUnschedulable to w1", "create w2#0", "rewrite w1#0: w1, w2#0: w2"],
+    ],
+    [
+      "without a place loses its workloads to one that has a place, and is marked only after that",
+      {
+        workloads: [workload(w1), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
+        mountpointPods: [pod(mp(w1), noRoom), pod(mp(w2))],
+      },
+      ["rewrite w1#0: , w2#0: w2 w1"],
+    ],
+    [
+      "without a place and without an attachment is still that of the workload it was made for (LC-5)",
+      { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { ...noRoom, createdAt: now })] },
+      ["report MountpointPodUnschedulable to w1", "attach w1#0: w1"],
+    ],
+    [
+      "whose container is down gets no newcomer",
+      {
+        workloads: [running, workload(w2)],
+        attachments,
+        mountpointPods: [pod(mp(w1), { trouble: trouble("crashing") })],
+      },
+      ["create w2#0", "rewrite w1#0: w1, w2#0: w2"],
+    ],
+    [
+      "of another version whose container is down is replaced: nobody talks to it any more",
+      {
+        workloads: [running],
+        attachments,
+        mountpointPods: [pod(mp(w1), { trouble: trouble("crashing"), driverVersion: "2.1.1" })],
+      },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
+      "that is being deleted under a workload that stays is replaced",
+      { workloads: [running], attachments, mountpointPods: [leaving(5000)] },
+      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+    ],
+    [
+      "that is being deleted together with its workload is not",
+      { workloads: [{ ...running, terminating: true }], attachments, mountpointPods: [leaving(5000)] },
+      [],
+    ],
+    [
+      "that is being deleted keeps those that are, too, while others get another one",
+      {
+        workloads: [{ ...running, terminating: true }, workload(w2, { phase: "running" })],
+        attachments: [attachment({ [mp(w1)]: [w1, w2] })],
+        mountpointPods: [leaving(5000)],
+      },
+      ["create w2#0", "rewrite w1#0: w1, w2#0: w2"],
+    ],
+    [
+      "that is marked, and whose container is down, is deleted: it would never end well",
+      { mountpointPods: [pod(mp(w1), { needsUnmount: true, trouble: trouble("crashing") })] },
+      ["delete w1#0"],
+    ],
+    [
+      "that does not start is told to its workloads",
+      { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { trouble: trouble("notStarting") })] },
+      ["report MountpointPodNotStarting to w1"],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen(observed)))).toEqual(steps);
+  });
+
+  it("that is being deleted is not replaced at once: in a drain its workloads follow within moments", () => {
+    const decision = decide(seen({ workloads: [running], attachments, mountpointPods: [leaving(2000)] }));
+    expect(decision).toMatchObject({ steps: [], again: { afterMs: 3000 } });
+  });
+});
+
+function leaving(sinceMs: number): ReportedMountpointPod {
+  const deletionAskedAt = new Date(now.getTime() - sinceMs);
+  return pod(mp(w1), { terminating: true, deletionAskedAt, trouble: trouble("leaving") });
+}
+
+describe("a running workload that is missing in the list of its sharers (LC-9)", () => {
+  const listed = { attachments: [attachment({ [mp(w2)]: [w2] })], mountpointPods: [pod(mp(w2))] };
+  it.for([
+    ["gets its line back where it started after the attachment was written", longAgo, ["rewrite w2#0: w2 w1"]],
+    ["is left alone where it started before: then it may be of v1", "2026-01-15T09:59:59Z", []],
+    ["is left alone where nobody knows when it started", undefined, []],
+  ] as const)("%s", ([, startedAt, steps]) => {
+    const workloads = [{ ...running, startedAt }, workload(w2, { phase: "running" })];
+    expect(told(decide(seen({ workloads, ...listed })))).toEqual(steps);
+  });
+});
+
+it("two volumes with one handle are told to workloads that are to be mounted", () => {
+  const sameHandle = ["other" as PvName];
+  const observed = seen({ workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1))], sameHandle });
+  const { steps } = decide(observed);
+  expect(steps).toMatchObject([{ do: "report", reason: "VolumeHandleShared" }]);
+  expect(steps[0]?.because).toMatch(/PersistentVolume data has the same csi\.volumeHandle as other/);
+});
+
+describe("the status of an attachment", () => {
+  const workloads = [workload(w1)];
+  const statusOf = (but: Partial<ReportedMountpointPod>, more: Partial<Observed> = {}) =>
+    decide(seen({ workloads, attachments, mountpointPods: [pod(mp(w1), but)], ...more })).statuses.map(
+      ({ status }) => status,
+    );
+
+  it("is not written before the scheduler has spoken", () => {
+    expect(statusOf({ phase: "pending", scheduled: false })).toEqual([]);
+  });
+
+  it("is written once: what is there already is not written again", () => {
+    const [status] = statusOf({});
+    expect(status?.mountpointPods).toEqual({ [mp(w1)]: { version: "3.0.0", phase: "Running", restarts: 0 } });
+    const written = attachments.map((each) => ({ ...each, ...(status !== undefined && { status }) }));
+    expect(statusOf({}, { attachments: written, now: new Date(now.getTime() + 60_000) })).toEqual([]);
+    expect(statusOf({ restarts: 1 }, { attachments: written })).toHaveLength(1);
+  });
+
+  it.for([
+    ["True", "True", {}],
+    ["True", "False", noRoom],
+    ["False", "True", { phase: "failed", trouble: trouble("ended") }],
+  ] as const)("says Assigned %s and Scheduled %s", ([assigned, scheduled, but]) => {
+    const conditions = statusOf(but)[0]?.conditions?.map(({ type, status }) => [type, status]);
+    expect(conditions).toEqual([
+      ["Assigned", assigned],
+      ["Scheduled", scheduled],
+    ]);
+  });
+
+  it.for([
+    ["is gone", undefined, /while its PersistentVolume does not exist/],
+    ["is refused", { refused: "PersistentVolume data: no bucket." }, /cannot be replaced\. PersistentVolume data: no/],
+    ["can be served", volume, /get another one/],
+  ] as const)("tells that a Mountpoint Pod is missing, where its volume %s", ([, of, message]) => {
+    const { statuses } = decide(seen({ workloads: [running], attachments, volume: of }));
+    expect(statuses[0]?.status.conditions?.[0]).toMatchObject({ type: "Assigned", status: "False" });
+    expect(statuses[0]?.status.conditions?.[0]?.message).toMatch(message);
+    expect(statuses[0]?.status.mountpointPods?.[mp(w1)]?.phase).toBe("Missing");
+  });
+});

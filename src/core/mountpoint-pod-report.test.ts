@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { type ReportedPod, reportFrom } from "./mountpoint-pod-report.ts";
+import { schedulingProblem } from "./scheduling-problem.ts";
+
+function pod(status: NonNullable<ReportedPod["status"]>, nodeName?: string, metadata: object = {}): ReportedPod {
+  const name = { name: "mp-1", namespace: "mount-s3", uid: "u", resourceVersion: "1", creationTimestamp: "" };
+  return { metadata: { ...name, ...metadata }, spec: { ...(nodeName !== undefined && { nodeName }) }, status };
+}
+
+const container = (state: object, lastState: object = {}) => ({
+  phase: "Running",
+  containerStatuses: [{ name: "mountpoint", restartCount: 3, state, lastState }],
+});
+const verdict = (status: string, reason: string, message = "") => ({
+  phase: "Pending",
+  conditions: [{ type: "PodScheduled", status, reason, message }],
+});
+
+const waiting = (reason: string, message: string) => reportFrom(pod(container({ waiting: { reason, message } }), "n"));
+
+describe("a Mountpoint Pod", () => {
+  it("that runs has no trouble", () => {
+    expect(reportFrom(pod(container({}), "n"))).toEqual({
+      scheduled: true,
+      restarts: 3,
+      deletionAskedAt: undefined,
+      trouble: undefined,
+    });
+  });
+
+  it.for<[string, ReportedPod, object]>([
+    [
+      "has no place",
+      pod(verdict("False", "Unschedulable", "0/1 nodes are available: 1 Too many pods.")),
+      {
+        kind: "unschedulable",
+        cause: "has no place on the node: Too many pods",
+      },
+    ],
+    [
+      "was evicted",
+      pod({ phase: "Failed", reason: "Evicted", message: "low" }, "n"),
+      {
+        kind: "ended",
+        cause: "has ended (Evicted: low)",
+      },
+    ],
+    [
+      "ended unasked",
+      pod({ ...container({ terminated: { exitCode: 0, reason: "Completed" } }), phase: "Succeeded" }, "n"),
+      {
+        kind: "ended",
+        cause: "has ended (Completed, exit code 0)",
+      },
+    ],
+    ["is down", pod(container({ terminated: { exitCode: 1, reason: "Error" } }), "n"), { kind: "crashing" }],
+    [
+      "was killed for its memory",
+      pod(
+        container({ waiting: { reason: "CrashLoopBackOff" } }, { terminated: { exitCode: 137, reason: "OOMKilled" } }),
+        "n",
+      ),
+      {
+        kind: "crashing",
+        fix: expect.stringContaining("mountpointContainerResourcesLimitsMemory"),
+      },
+    ],
+    [
+      "cannot be configured",
+      pod(
+        { ...container({ waiting: { reason: "CreateContainerConfigError", message: "no" } }), phase: "Pending" },
+        "n",
+      ),
+      {
+        kind: "notStarting",
+        cause: "does not start: CreateContainerConfigError: no",
+      },
+    ],
+    ["is being deleted", pod(container({}), "n", { deletionTimestamp: "2026-01-15T10:10:00Z" }), { kind: "leaving" }],
+  ])("that %s is in trouble", ([, object, trouble]) => {
+    expect(reportFrom(object).trouble).toMatchObject(trouble);
+  });
+
+  it.for([
+    ["is new", pod({ phase: "Pending" })],
+    ["was unschedulable and has its place now", pod(verdict("True", ""), "n")],
+    ["is being started", pod({ ...container({ waiting: { reason: "ContainerCreating" } }), phase: "Pending" }, "n")],
+  ] as const)("that %s is not", ([, object]) => {
+    expect(reportFrom(object).trouble).toBeUndefined();
+  });
+
+  it("tells the same of an image in both of kubelet's words", () => {
+    expect(waiting("ImagePullBackOff", 'Back-off pulling image "a:b": ErrImagePull: not found')).toEqual(
+      waiting("ErrImagePull", "not found"),
+    );
+  });
+
+  it("was asked to go a grace period before its time is over", () => {
+    const metadata = { deletionTimestamp: "2026-01-15T10:10:00Z", deletionGracePeriodSeconds: 600 };
+    expect(reportFrom(pod({}, "n", metadata)).deletionAskedAt).toEqual(new Date("2026-01-15T10:00:00Z"));
+  });
+});
+
+it.for([
+  [
+    "0/9 nodes are available: 1 Too many pods, 8 node(s) didn't match Pod's node affinity/selector. preemption: 0/9 nodes are available: 9 No preemption victims found.",
+    "Too many pods",
+    /maxPods/,
+  ],
+  [
+    "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity].",
+    "Insufficient cpu",
+    /mountpointPod\.resources/,
+  ],
+  [
+    "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
+    "had untolerated taint {a: b}",
+    /mountpointPod\.tolerations/,
+  ],
+  [
+    "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+    "pod has unbound immediate PersistentVolumeClaims",
+    /cacheEphemeral/,
+  ],
+  [
+    "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity].",
+    "there is no such node",
+    /Delete the workload/,
+  ],
+  ["something else", "something else", /Make room/],
+] as const)("the scheduler's %s means %s", ([verdictText, cause, fix]) => {
+  const problem = schedulingProblem(verdictText);
+  expect(problem.cause).toBe(cause);
+  expect(problem.fix).toMatch(fix);
+});

@@ -1,0 +1,156 @@
+/** What scheduler and kubelet report of a Mountpoint Pod: why it does not serve, or will not for long, and what to do. */
+import type { MountpointPodObject } from "./mountpoint-pod-state.ts";
+import { mountpointContainer } from "./names.ts";
+import { schedulingProblem } from "./scheduling-problem.ts";
+
+export interface MountpointPodReport {
+  /** It has its place on the node. */
+  readonly scheduled: boolean;
+  /** How often its container was started again. */
+  readonly restarts: number;
+  /** When someone asked for its deletion. */
+  readonly deletionAskedAt: Date | undefined;
+  readonly trouble: Trouble | undefined;
+}
+
+export interface Trouble {
+  /**
+   * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
+   * ended and is yet to be started again. leaving: it is being deleted. ended: it will never run again.
+   */
+  readonly kind: "unschedulable" | "notStarting" | "crashing" | "leaving" | "ended";
+  /** Goes on "Mountpoint Pod X …". */
+  readonly cause: string;
+  /** A whole sentence. */
+  readonly fix: string;
+}
+
+/** The fields of a Pod object that `reportFrom` looks at. */
+export interface ReportedPod extends MountpointPodObject {
+  readonly metadata: MountpointPodObject["metadata"] & {
+    readonly namespace?: string;
+    readonly deletionGracePeriodSeconds?: number;
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly restartCount: number;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
+}
+
+interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly terminated?: { readonly exitCode: number; readonly reason?: string };
+}
+
+export function reportFrom(pod: ReportedPod): MountpointPodReport {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
+  const container = containerOf(pod);
+  return {
+    scheduled: Boolean(pod.spec.nodeName),
+    restarts: container?.restartCount ?? 0,
+    // The API server notes when the grace period is over.
+    deletionAskedAt:
+      deletionTimestamp === undefined
+        ? undefined
+        : new Date(Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000),
+    trouble: troubleOf(pod, container),
+  };
+}
+
+function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+  const { status = {}, metadata } = pod;
+  const describe = `See: kubectl describe pod -n ${metadata.namespace} ${metadata.name}.`;
+  if (status.phase === "Failed" || status.phase === "Succeeded") {
+    return { kind: "ended", cause: `has ended (${endOf(status, container)})`, fix: "Its workloads get another one." };
+  }
+  if (metadata.deletionTimestamp !== undefined) {
+    return { kind: "leaving", cause: "is being deleted", fix: "Workloads that stay get another one." };
+  }
+  return unschedulable(pod, describe) ?? notStarting(pod, describe) ?? crashing(pod, container);
+}
+
+function unschedulable({ spec, status = {} }: ReportedPod, describe: string): Trouble | undefined {
+  if (spec.nodeName) return undefined;
+  const verdict = status.conditions?.find(({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable");
+  if (verdict?.status !== "False") return undefined;
+  const { cause, fix } = schedulingProblem(verdict.message ?? "");
+  return { kind: "unschedulable", cause: `has no place on the node: ${cause}`, fix: `${fix} ${describe}` };
+}
+
+/** Only time and other people help against these. */
+const lasting: Readonly<Record<string, string>> = {
+  ErrImagePull: imageFix(),
+  ImagePullBackOff: imageFix(),
+  InvalidImageName: imageFix(),
+  ErrImageNeverPull: imageFix(),
+  CreateContainerConfigError: "",
+  CreateContainerError: "",
+  RunContainerError: "",
+};
+
+function imageFix(): string {
+  return "Check the chart's image.repository and image.tag, that the node can pull from there, and that imagePullSecrets exist in the namespace of Mountpoint Pods.";
+}
+
+function notStarting({ status = {} }: ReportedPod, describe: string): Trouble | undefined {
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  const waiting = all.map(({ state }) => state?.waiting).find((each) => Object.hasOwn(lasting, each?.reason ?? ""));
+  if (waiting?.reason === undefined) return undefined;
+  const fix = [lasting[waiting.reason], describe].filter(Boolean).join(" ");
+  const isPull = ["ErrImagePull", "ImagePullBackOff"].includes(waiting.reason);
+  // kubelet alternates between the two, with one text in two dresses: a status must not change with each of them.
+  const detail = (waiting.message ?? "").replace(/^Back-off pulling image "[^"]*"(: ErrImagePull: )?/, "");
+  const cause = [isPull ? "its image cannot be pulled" : waiting.reason, detail.slice(0, 300)]
+    .filter(Boolean)
+    .join(": ");
+  return { kind: "notStarting", cause: `does not start: ${cause}`, fix };
+}
+
+function crashing({ metadata }: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+  const end = container && endBefore(container);
+  if (end === undefined) return undefined;
+  const fix = end.reason === "OOMKilled" ? memoryFix : logsOf(metadata);
+  return { kind: "crashing", cause: `is down until it is started again (${exitOf(end)})`, fix };
+}
+
+/** How the container ended that is not running now; undefined for one that runs, or never did. */
+function endBefore({ state = {}, lastState = {} }: ContainerStatus): ContainerState["terminated"] {
+  return state.terminated ?? (state.waiting === undefined ? undefined : lastState.terminated);
+}
+
+const memoryFix = "In the PersistentVolume: raise volumeAttributes.mountpointContainerResourcesLimitsMemory.";
+
+function logsOf({ namespace, name }: ReportedPod["metadata"]): string {
+  return `See: kubectl logs -n ${namespace} ${name} --previous.`;
+}
+
+function containerOf({ status }: ReportedPod): ContainerStatus | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === mountpointContainer);
+}
+
+function endOf(status: NonNullable<ReportedPod["status"]>, container: ContainerStatus | undefined): string {
+  const { reason, message } = status;
+  const said = [reason, message?.slice(0, 300)].filter(Boolean).join(": ");
+  const { terminated } = container?.state ?? {};
+  return said || (terminated === undefined ? (status.phase ?? "") : exitOf(terminated));
+}
+
+function exitOf({ exitCode, reason }: { readonly exitCode: number; readonly reason?: string }): string {
+  return [reason, `exit code ${exitCode}`].filter(Boolean).join(", ");
+}
