@@ -24,7 +24,7 @@ function threadsIn(task: string): readonly number[] {
 }
 
 /** kubelet names the cgroup of a Pod after its UID; with systemd as the driver, dashes become underscores. */
-export function isOfPod(cgroups: string, podUid: string): boolean {
+function isOfPod(cgroups: string, podUid: string): boolean {
   return cgroups.includes(`pod${podUid}`) || cgroups.includes(`pod${podUid.replaceAll("-", "_")}`);
 }
 
