@@ -1,5 +1,6 @@
 import { DriverError } from "../core/errors.ts";
 import { mountAt } from "../linux/mountinfo.ts";
+import type { Call } from "../runtime/call.ts";
 import type { Kernel } from "./kernel.ts";
 import { isOurs } from "./mount-table.ts";
 
@@ -27,6 +28,24 @@ export function bindTarget(kernel: Kernel, { source, target, readOnly }: Bind): 
   const bound = mountAt(kernel.mounts(), target);
   if (bound === undefined || !isOurs(bound) || bound.minor !== served.minor) throw vanished(source);
   if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
+  undo.move();
+}
+
+/** What the bind itself cannot show: mount-s3 may have died since its last answer. Far above what an answer takes. */
+const proofLimitMs = 10_000;
+
+/** Proves that somebody serves the target, or takes it off again: no container could start on a dead one (DS-6). */
+export async function proveServing(
+  call: Call,
+  kernel: Kernel,
+  { source, target }: Omit<Bind, "readOnly">,
+): Promise<void> {
+  using undo = new DisposableStack();
+  undo.defer(() => kernel.unmount(target));
+  const health = await kernel.probe(call, target, proofLimitMs);
+  if (health !== "serving") {
+    throw new DriverError("notReady", `mount-s3 at ${source} is ${health} before the volume could be published`);
+  }
   undo.move();
 }
 

@@ -60,6 +60,13 @@ it("never gives the node's own disk to a workload when the source vanishes in be
   expect(node.traces.mounts).toEqual([]);
 });
 
+it("takes the target off again when mount-s3 died between its answer and the bind", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.faults.set("bind", () => node.kernel.server(source, "dead"));
+  await expect(publishOne()).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining("is dead") });
+  expect(node.traces.mounts).toEqual([source]);
+});
+
 it.for([
   {
     instead: "another mount of ours",

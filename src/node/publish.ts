@@ -6,7 +6,7 @@ import { choosePidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
-import { bindTarget } from "./bind-target.ts";
+import { bindTarget, proveServing } from "./bind-target.ts";
 import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
 import { mountEnvironment } from "./mount-environment.ts";
 import { askSource, mountSource, removeSource } from "./mount-source.ts";
@@ -106,7 +106,9 @@ async function connectWorkload(
   using _publishing = node.sources.publishing(name);
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
   const readOnly = args.readOnly || (await node.mountpointPods.known(call, name)).readOnly;
-  bindTarget(node.kernel, { source: sourcePath(node.config.kubeletDir, name), target: intent.target, readOnly });
+  const bind = { source: sourcePath(node.config.kubeletDir, name), target: intent.target, readOnly };
+  bindTarget(node.kernel, bind);
+  await proveServing(call, node.kernel, bind);
   call.log.info("published", { mountpointPod: name, readOnly });
 }
 

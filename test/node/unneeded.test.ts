@@ -1,0 +1,147 @@
+/** Mountpoint Pods that nobody needs any more: all of them go, whatever else lies around and whoever was away meanwhile. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
+import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { pluginProcess, replacePlugin, withoutPlugins } from "../support/node-plugin.ts";
+import { kubeletDir, mountpointPodsOf, mountsNaming, podOf, sourcesDir } from "../support/traces.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+const long = { timeout: 240_000, interval: 500 };
+const many = process.env["TEST_SCALE"] === "full" ? 50 : 8;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await cluster.sandbox();
+});
+
+afterAll(async () => {
+  await sandbox[Symbol.asyncDispose]();
+});
+
+it(`LC-14 ${many} Mountpoint Pods that end together are all gone, with their sources`, {
+  timeout: 1_200_000,
+}, async () => {
+  const { pods, names } = await users("together", many);
+  expect(await mountsNaming(cluster, node, sourcesDir)).not.toBe("");
+  await deleteAtOnce(pods);
+  await expectGone(names);
+});
+
+it("LC-14 what nobody needs any more when the node plugin comes back is cleaned at its start", async () => {
+  const { pods, names } = await users("away", 3);
+  const [orphaned = "", ...marked] = names;
+  {
+    await using _away = await withoutPlugins(cluster);
+    await deleteAtOnce(pods);
+    // One of them goes with its source still mounted, and nothing in the cluster names that any more.
+    await cluster.kubectl("delete", "pod", orphaned, "-n", "mount-s3", "--grace-period=0", "--force");
+    await expect.poll(() => marksOf(marked), long).toEqual(marked.map(() => "true"));
+    expect(await mountsNaming(cluster, node, orphaned)).not.toBe("");
+  }
+  await expectGone(names);
+});
+
+it("LC-15 odd entries among the sources, and a Mountpoint Pod that is not scheduled, keep nobody from being cleaned", async () => {
+  const { pods, names } = await users("odd", 2);
+  const unscheduled = await unscheduledMountpointPod(names[0] ?? "");
+  const left = [`mp-left-by-${sandbox.name}`, unscheduled];
+  const foreign = [
+    `foreign-${sandbox.name}`,
+    `mp-file-${sandbox.name}`,
+    `mp-full-${sandbox.name}`,
+    `mp odd\t${sandbox.name}`,
+  ];
+  const [directory = "", file = "", full = "", spaced = ""] = foreign;
+  const make = 'cd "$1"; mkdir -p "$2" "$3" "$4" "$5/inside" "$6"; touch "$7"';
+  await onNode(cluster, node, "sh", "-c", make, "make", sourcesDir, ...left, directory, full, spaced, file);
+  await using _removed = {
+    [Symbol.asyncDispose]: async () => {
+      for (const name of foreign) await onNode(cluster, node, "rm", "-rf", `${sourcesDir}/${name}`);
+      await cluster.kubectl("delete", "pod", unscheduled, "-n", "mount-s3", "--grace-period=0", "--force");
+    },
+  };
+
+  await replacePlugin(cluster, node); // only at its start does it look through the directory
+  await expect
+    .poll(entries, long)
+    .not.toEqual(expect.arrayContaining([expect.stringMatching(`^(${left.join("|")})$`)]));
+  await deleteAtOnce(pods);
+  await expectGone(names);
+  // What is not ours, or not empty, is nobody's to remove.
+  expect(await entries()).toEqual(expect.arrayContaining([directory, file, full]));
+  expect(await onNode(cluster, node, "ls", `${sourcesDir}/${full}`)).toBe("inside\n");
+  const { namespace, name } = await newcomer("after-odd");
+  expect(await cluster.exec({ namespace, name }, "echo x > /data/x.txt && ls /data")).toContain("x.txt");
+});
+
+it("LC-16 the source is unmounted although the directory of the Mountpoint Pod has vanished", async () => {
+  const claim = await volume("vanished");
+  const pod = await sandbox.pod("vanished", { node, claim });
+  await cluster.untilReady(pod);
+  const { name, uid } = await mountS3Of(cluster, node, claim);
+  const vanish = 'umount -l "$1/volumes/kubernetes.io~empty-dir/comm"; rm -rf "$1"/volumes/*/comm; ls "$1"/volumes/*';
+  expect(await onNode(cluster, node, "sh", "-c", vanish, "vanish", `${kubeletDir}/pods/${uid}`)).not.toContain("comm");
+
+  await cluster.deletePod(pod);
+  await expectGone([name]);
+});
+
+/** Workloads with a volume each, all of which run, and the Mountpoint Pods that serve them. */
+async function users(what: string, count: number): Promise<{ pods: readonly PodRef[]; names: readonly string[] }> {
+  const claims: string[] = [];
+  for (let made = 0; made < count; made += 1) claims.push(await volume(`${what}-${made}`));
+  const pods = await Promise.all(claims.map((claim) => sandbox.pod(`user-of-${claim}`, { node, claim })));
+  await Promise.all(pods.map((pod) => cluster.untilReady(pod)));
+  const names = await Promise.all(claims.map((claim) => mountpointPodsOf(cluster, claim)));
+  expect(names.map((served) => served.length)).toEqual(claims.map(() => 1));
+  return { pods, names: names.flat() };
+}
+
+async function newcomer(what: string): Promise<PodRef> {
+  const pod = await sandbox.pod(what, { node, claim: await volume(what) });
+  await cluster.untilReady(pod);
+  return pod;
+}
+
+function volume(what: string): Promise<string> {
+  return sandbox.volume({ name: `${sandbox.name}-${what}`, mountOptions: [`prefix=${what}/`] });
+}
+
+async function deleteAtOnce(pods: readonly PodRef[]): Promise<void> {
+  const names = pods.map(({ name }) => name);
+  await cluster.kubectl("delete", "pod", "-n", sandbox.name, "--grace-period=0", "--force", ...names);
+}
+
+/** Mountpoint Pods, their mounts and their directories. */
+async function expectGone(names: readonly string[]): Promise<void> {
+  await pluginProcess(cluster, node);
+  for (const name of names) {
+    await expect.poll(() => podOf(cluster, { namespace: "mount-s3", name }), long).toBeUndefined();
+    await expect.poll(() => mountsNaming(cluster, node, name), long).toBe("");
+  }
+  expect((await entries()).filter((entry) => names.includes(entry))).toEqual([]);
+}
+
+async function marksOf(names: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const pods = await Promise.all(names.map((name) => podOf(cluster, { namespace: "mount-s3", name })));
+  return pods.map((pod) => pod?.metadata.annotations?.["s3.csi.scality.com/needs-unmount"]);
+}
+
+async function entries(): Promise<readonly string[]> {
+  return (await onNode(cluster, node, "ls", sourcesDir)).trim().split("\n");
+}
+
+/** One of ours by its labels, made for nobody on a node that does not exist. */
+async function unscheduledMountpointPod(like: string): Promise<string> {
+  const pod = await podOf(cluster, { namespace: "mount-s3", name: like });
+  const name = `mp-unscheduled-${sandbox.name}`;
+  const { labels, annotations } = pod?.metadata ?? {};
+  await cluster.apply({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { namespace: "mount-s3", name, labels, annotations },
+    spec: { ...pod?.spec, nodeName: undefined, schedulingGates: [{ name: "example.com/held" }] },
+  });
+  return name;
+}

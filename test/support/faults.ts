@@ -1,0 +1,53 @@
+/**
+ * Faults in a program that runs, at a system call of our choice: it fails, claims success without effect, or the program
+ * stops or dies right there. strace does it from outside, so what is tested is the program as it is shipped.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { ProcessId } from "../../lab/process-id.ts";
+
+export interface Fault {
+  readonly syscall: string;
+  /** What happens, in strace's words: `error=EIO`, `retval=0`, `signal=KILL` (before the call), `signal=STOP` (after it). */
+  readonly effect: string;
+  /** Which of the calls: `2` is the second alone, `2+` every one from it on. */
+  readonly when?: string;
+}
+
+export class Injection implements AsyncDisposable {
+  readonly #strace: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #log = "";
+
+  private constructor({ pid }: ProcessId, { syscall, effect, when = "1+" }: Fault) {
+    const filter = ["-e", `trace=${syscall}`, "-e", `inject=${syscall}:${effect}:when=${when}`];
+    this.#strace = spawn("strace", ["-f", "-p", String(pid), ...filter], { stdio: ["ignore", "ignore", "pipe"] });
+    this.#ended = once(this.#strace, "close");
+    this.#strace.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#log += text;
+    });
+  }
+
+  /** From now on, until it is disposed of or the program has ended. */
+  static async into(process: ProcessId, fault: Fault): Promise<Injection> {
+    const injection = new Injection(process, fault);
+    while (!/attached/.test(injection.#log)) {
+      const news = await Promise.race([
+        once(injection.#strace.stderr as NodeJS.ReadableStream, "data"),
+        injection.#ended,
+      ]);
+      if (injection.#strace.exitCode !== null) throw new Error(`strace ended: ${injection.#log}${String(news)}`);
+    }
+    return injection;
+  }
+
+  /** What it saw so far. */
+  get log(): string {
+    return this.#log;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#strace.kill("SIGTERM"); // lets go of the program
+    await this.#ended;
+  }
+}
