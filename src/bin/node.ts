@@ -18,6 +18,7 @@ import { keepDriverKeys } from "../node/credentials/keep-driver-keys.ts";
 import { InFlight } from "../node/in-flight.ts";
 import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
+import { reportStatus } from "../node/report-status.ts";
 import { nodeService } from "../node/service.ts";
 import { SourceHealth } from "../node/source-health.ts";
 import { Sources } from "../node/sources.ts";
@@ -73,6 +74,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     cluster.follow(until, client),
     unmountUnneeded(until, node),
     watchSources(until, node),
+    reportStatus(until, client, node),
     removeV1Leftovers(until, node),
     removeStartupTaint(until, client, config.nodeName, registered.promise),
   ]);

@@ -2,9 +2,12 @@ import { expect, it } from "vitest";
 import { call, intentOf, volume, workload } from "../../test/support/fake-node.ts";
 import type { AttachmentSpec } from "../core/attachment.ts";
 import type { NodeName, PodName, PodUid, PvName, VolumeId } from "../core/names.ts";
-import { Attachments } from "./attachments.ts";
+import { Attachments, type LocalAttachment } from "./attachments.ts";
 
-const attachment = (more: Partial<AttachmentSpec>, holder: string, uid: PodUid = workload): AttachmentSpec => ({
+const attachment = (more: Partial<AttachmentSpec>, holder: string, uid: PodUid = workload): LocalAttachment => ({
+  name: "s3pa",
+  uid: "uid",
+  status: {},
   nodeName: "node-1" as NodeName,
   persistentVolumeName: volume,
   volumeID: "photos" as VolumeId,

@@ -1,4 +1,5 @@
 import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
+import { type AttachmentStatus, nodePart } from "../core/attachment-status.ts";
 import { DriverError } from "../core/errors.ts";
 import type { NodeName, PodName, PodUid } from "../core/names.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -9,9 +10,16 @@ import type { Call } from "../runtime/call.ts";
 import type { PublishIntent } from "./publish-request.ts";
 import { orMissing } from "./waiting.ts";
 
+export interface LocalAttachment extends AttachmentSpec {
+  readonly name: string;
+  readonly uid: string;
+  /** What the node itself says in it. */
+  readonly status: AttachmentStatus;
+}
+
 /** The attachments of this node: which Mountpoint Pod the controller chose for a workload. */
 export class Attachments {
-  readonly store = new Store<AttachmentSpec, "workload">({
+  readonly store = new Store<LocalAttachment, "workload">({
     workload: ({ mountpointS3PodAttachments }) =>
       Object.values(mountpointS3PodAttachments).flatMap((served) => served.map((entry) => entry.workloadPodUID)),
   });
@@ -24,11 +32,16 @@ export class Attachments {
 
   /** Keeps the store up to date until the call ends. Servers before 1.31 cannot select by field, so we do it again. */
   async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, node: NodeName): Promise<void> {
-    const ours: Watched<MountpointS3PodAttachment, AttachmentSpec> = {
+    const ours: Watched<MountpointS3PodAttachment, LocalAttachment> = {
       kind: kinds.attachments,
       fieldSelector: `spec.nodeName=${node}`,
       keep: ({ spec }) => spec.nodeName === node,
-      trim: ({ spec }) => spec as AttachmentSpec,
+      trim: ({ metadata: { name, uid }, spec, status }) => ({
+        ...(spec as AttachmentSpec),
+        name,
+        uid,
+        status: nodePart(status),
+      }),
     };
     await watch(call, client, ours, this.store);
   }

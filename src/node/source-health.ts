@@ -18,6 +18,10 @@ const unknown: SourceState = { health: "absent", lastDeath: undefined, heals: 0,
 export class SourceHealth {
   readonly #states = new Map<PodName, SourceState>();
   readonly #listeners = new Set<(name: PodName) => void>();
+  readonly #firstLook = Promise.withResolvers<void>();
+
+  /** Before, "absent" means nothing. */
+  readonly looked = this.#firstLook.promise;
 
   get(name: PodName): SourceState {
     return this.#states.get(name) ?? unknown;
@@ -43,8 +47,9 @@ export class SourceHealth {
     if (!knows && (lastDeath !== undefined || heals > 0)) this.#states.set(name, { ...state, lastDeath, heals });
   }
 
-  /** Nothing is kept of Mountpoint Pods that are gone. */
-  keepOnly(names: ReadonlySet<PodName>): void {
+  /** These are all; nothing is kept of Mountpoint Pods that are gone. */
+  lookedAt(names: ReadonlySet<PodName>): void {
+    this.#firstLook.resolve();
     for (const name of this.#states.keys()) if (!names.has(name)) this.#states.delete(name);
   }
 }

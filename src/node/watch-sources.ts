@@ -54,7 +54,7 @@ async function lookAtAll(call: Call, node: NodeParts, hangs: Map<PodName, Hang>)
   const names = new Set(knownSources(node));
   await Promise.all([...names].map((name) => lookAt(call, node, hangs, name)));
   for (const name of hangs.keys()) if (!names.has(name)) hangs.delete(name);
-  node.health.keepOnly(names);
+  node.health.lookedAt(names);
 }
 
 function knownSources({ config, kernel, mountpointPods }: NodeParts): readonly PodName[] {

@@ -144,6 +144,7 @@ it.for<Row>([
 it.for<Row>([
   ["list", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
   ["watch", "mountpoints3podattachments.s3.csi.scality.com", "everywhere"],
+  ["patch", "mountpoints3podattachments.s3.csi.scality.com/status", "everywhere"],
   ["list", "pods", "mountpoint"],
   ["watch", "pods", "mountpoint"],
   ["get", "secrets/s3-secret", "release"],

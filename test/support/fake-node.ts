@@ -1,5 +1,4 @@
 /** A node program around a fake kernel, with Mountpoint Pods that do as the test tells them. */
-import type { AttachmentSpec } from "../../src/core/attachment.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -12,7 +11,7 @@ import { sourcePath, targetPath } from "../../src/core/target-path.ts";
 import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
-import { Attachments } from "../../src/node/attachments.ts";
+import { Attachments, type LocalAttachment } from "../../src/node/attachments.ts";
 import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
 import type { Keys } from "../../src/node/credentials/keys.ts";
@@ -236,9 +235,12 @@ export class FakeNode implements Disposable {
   }
 }
 
-function attachmentOf(workloads: readonly PodUid[]): AttachmentSpec {
+function attachmentOf(workloads: readonly PodUid[]): LocalAttachment {
   const served = workloads.map((uid) => ({ workloadPodUID: uid, attachmentTime: "2026-01-15T10:30:00Z" }));
   return {
+    name: "s3pa-1",
+    uid: "uid-of-attachment",
+    status: {},
     nodeName: "node-1" as NodeName,
     persistentVolumeName: volume,
     volumeID: "photos" as VolumeId,

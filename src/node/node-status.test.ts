@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { mountpointPod, volume, workload } from "../../test/support/fake-node.ts";
+import type { NodeName, PodName, VolumeId } from "../core/names.ts";
+import type { LocalAttachment } from "./attachments.ts";
+import { nodeStatusOf } from "./node-status.ts";
+import type { SourceState } from "./source-health.ts";
+
+const now = new Date("2026-01-15T10:30:00.500Z");
+const serving: SourceState = { health: "serving", lastDeath: undefined, heals: 0, isHurt: false };
+
+const attachment: LocalAttachment = {
+  name: "s3pa-1",
+  uid: "uid",
+  status: {},
+  nodeName: "node-1" as NodeName,
+  persistentVolumeName: volume,
+  volumeID: "photos" as VolumeId,
+  mountOptions: "",
+  workloadFSGroup: "",
+  mountpointS3PodAttachments: {
+    [mountpointPod]: [{ workloadPodUID: workload, attachmentTime: "2026-01-15T10:30:00Z" }],
+    "mp-idle": [],
+  },
+};
+
+const statusOf = (state: Partial<SourceState>, of = attachment) =>
+  nodeStatusOf(of, (name: PodName) => (name === mountpointPod ? { ...serving, ...state } : serving), now);
+
+it.for([
+  { health: "absent", mounted: ["False", "NotMounted"], healthy: ["Unknown", "NotMounted"] },
+  { health: "starting", mounted: ["False", "Starting"], healthy: ["Unknown", "NotMounted"] },
+  { health: "serving", mounted: ["True", "Mounted"], healthy: ["True", "Serving"] },
+  { health: "dead", mounted: ["True", "Mounted"], healthy: ["False", "Dead"] },
+  { health: "hung", mounted: ["True", "Mounted"], healthy: ["False", "Hung"] },
+] as const)("a source that is $health", ({ health, mounted, healthy }) => {
+  const { conditions = [] } = statusOf({ health });
+  expect(conditions.map(({ type, status, reason }) => [type, status, reason])).toEqual([
+    ["Mounted", ...mounted],
+    ["Healthy", ...healthy],
+  ]);
+});
+
+it("tells of deaths and heals, and of every Mountpoint Pod that is listed", () => {
+  const { mountpointPods } = statusOf({ lastDeath: now, heals: 2 });
+  expect(mountpointPods).toEqual({
+    [mountpointPod]: { health: "serving", lastDeath: "2026-01-15T10:30:00Z", heals: 2 },
+    "mp-idle": { health: "serving" },
+  });
+});
+
+it("keeps the time of a condition that stays, and says nothing of workloads that are not there", () => {
+  const earlier = statusOf({});
+  const later = nodeStatusOf({ ...attachment, status: earlier }, () => serving, new Date("2027-01-01T00:00:00Z"));
+  expect(later.conditions).toEqual(earlier.conditions);
+  const empty = statusOf({}, { ...attachment, mountpointS3PodAttachments: { [mountpointPod]: [] } });
+  expect(empty.conditions?.[0]).toMatchObject({ status: "Unknown", reason: "NoWorkload" });
+});

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { call, FakeNode, intentOf, mountpointPod, podOf, source, workload } from "../../test/support/fake-node.ts";
+import type { AttachmentStatus } from "../core/attachment-status.ts";
+import { ApiError } from "../kube/api-error.ts";
+import { publish } from "./publish.ts";
+import { reportStatus } from "./report-status.ts";
+import { watchSources } from "./watch-sources.ts";
+
+let node: FakeNode;
+let end: AbortController;
+let written: AttachmentStatus[];
+let refusal: Error | undefined;
+
+const client = {
+  applyStatus: async (_call: unknown, _kind: unknown, _ref: unknown, said: { status: object }) => {
+    if (refusal !== undefined) throw refusal;
+    written.push(said.status);
+    const { store } = node.parts.attachments;
+    const before = store.get("s3pa-1");
+    if (before !== undefined) store.put("s3pa-1", `written-${written.length}`, { ...before, status: said.status });
+    return said as never;
+  },
+};
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  [end, written, refusal] = [new AbortController(), [], undefined];
+  node = new FakeNode().knows(podOf(), workload);
+});
+
+afterEach(() => {
+  end.abort();
+  node[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+function start(): void {
+  const until = { ...call, signal: end.signal };
+  for (const loop of [watchSources(until, node.parts), reportStatus(until, client, node.parts)]) {
+    loop.catch(() => undefined);
+  }
+}
+
+const health = (status: AttachmentStatus | undefined) => status?.mountpointPods?.[mountpointPod]?.health;
+
+it("reports a mounted volume once, then its death at once", async () => {
+  await publish(call, node.parts, intentOf());
+  start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(written.map(health)).toEqual(["serving"]);
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(written.map(health)).toEqual(["serving", "dead"]);
+});
+
+it("says nothing of a volume that is mounted soon", async () => {
+  start();
+  await vi.advanceTimersByTimeAsync(1500);
+  expect(written).toEqual([]);
+  await vi.advanceTimersByTimeAsync(3000);
+  expect(written.map(health)).toEqual(["absent"]);
+});
+
+it("does without the right to write, for good", async () => {
+  refusal = new ApiError(403, "Forbidden", "no");
+  await publish(call, node.parts, intentOf());
+  start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  refusal = undefined;
+  node.hangUp();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(written).toEqual([]);
+});
