@@ -76,13 +76,13 @@ export class FaultyWay implements AsyncDisposable {
       return;
     }
     const from = await this.#forward(asked, body);
-    if (fate === "lost") {
-      await from.toArray();
-      answer.destroy();
-      return;
-    }
+    if (fate === "passed") return await this.#pass(from, answer, url.includes("watch=true"));
+    await from.toArray();
+    answer.destroy();
+  }
+
+  async #pass(from: IncomingMessage, answer: ServerResponse, isWatch: boolean): Promise<void> {
     answer.writeHead(from.statusCode ?? 500, from.headers).flushHeaders();
-    const isWatch = url.includes("watch=true");
     for await (const piece of from) {
       if (isWatch) await delay(this.#wish.latenessMs());
       answer.write(piece);
