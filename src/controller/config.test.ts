@@ -25,6 +25,7 @@ it("has the defaults of 2.x", () => {
     candidate: undefined,
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
+    stallLimitMs: 600_000,
     verbosity: 2,
   });
 });

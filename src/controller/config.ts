@@ -21,6 +21,8 @@ export interface ReconcilerConfig {
   readonly candidate: Candidate | undefined;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
+  /** For how long reconciling may stand still before the program calls itself dead. */
+  readonly stallLimitMs: number;
   readonly verbosity: number;
 }
 
@@ -70,6 +72,7 @@ export function reconcilerConfigFrom(
     candidate: candidate(given("pod-namespace"), given("pod-name"), problems),
     cleanupIntervalMs: 1000 * number("cleanup-interval-seconds", 1),
     staleAfterMs: 1000 * number("stale-threshold-seconds", 0),
+    stallLimitMs: 1000 * number("stall-limit-seconds", 1),
     verbosity: number("v", 0),
   };
   if (problems.length > 0) throw new Error(`invalid configuration: ${problems.join("; ")}`);
@@ -100,6 +103,8 @@ const variables: Readonly<Partial<Record<Flag, string>>> = {
 const defaults: Readonly<Partial<Record<Flag, string>>> = {
   "cleanup-interval-seconds": "120",
   "stale-threshold-seconds": "120",
+  // Far above what a worker spends on anything: requests and waits have limits of a minute or two.
+  "stall-limit-seconds": "600",
   v: "2",
 };
 
@@ -126,6 +131,7 @@ const usedFlags = [
   "health-port",
   "cleanup-interval-seconds",
   "stale-threshold-seconds",
+  "stall-limit-seconds",
   "v",
 ] as const;
 

@@ -20,6 +20,8 @@ export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
+  /** For how long the workers may stand still before the program calls itself dead. */
+  readonly stallLimitMs: number;
   /** In which election; undefined: there is none, and nobody else works. */
   readonly candidate: Candidate | undefined;
   readonly progress: Progress;
@@ -50,7 +52,7 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   const { mountpointPods, cleanupIntervalMs, staleAfterMs } = options;
   using queue = new WorkQueue<PlaceKey>();
   using _noting = notePlaces(view, queue);
-  using _progress = options.progress.follow("reconciling", () => queue.stalledMs);
+  using _progress = options.progress.follow("reconciling", () => queue.stalledMs, options.stallLimitMs);
   for (const place of everyPlace(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);

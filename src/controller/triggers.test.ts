@@ -100,3 +100,9 @@ it("looks at every place now and then, and says cleanup", async () => {
   expect([...swept]).toEqual([here, "worker-1/orphan"]);
   expect(lines).toEqual([expect.stringContaining("cleanup")]);
 });
+
+it("a volume with the handle of another one brings back the places of that one", () => {
+  const twin = { ...volume, name: "twin" as PvName };
+  const noted = notedAfter(["workload", "claim", "volume"], (view) => view.volumes.put("twin", "1", twin));
+  expect(noted).toEqual([here]);
+});

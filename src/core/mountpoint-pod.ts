@@ -2,6 +2,7 @@
 import { type CaBundle, caVolumes, installCaContainer, rootsMount } from "./ca-bundle.ts";
 import { cacheMemoryMib, cacheVolumeSource } from "./cache-volume.ts";
 import { type ContainerResources, effectiveResources, leastMemoryMib, memoryLimitMib } from "./container-resources.ts";
+import { mountArguments } from "./mount-args.ts";
 import {
   annotations,
   cacheContainerPath,
@@ -77,6 +78,18 @@ export function mountpointPodWarnings(
   config: MountpointPodConfig,
   { volume }: MountpointPodPurpose,
 ): readonly string[] {
+  return [...optionWarnings(volume), ...memoryWarnings(config, volume)];
+}
+
+/** What becomes of its mount options is the same for every workload. */
+function optionWarnings({ name, mountOptions, attributes, cache }: S3Volume): readonly string[] {
+  const { region } = attributes;
+  const wish = { options: mountOptions, region, cache, readOnly: false, fsGroup: "", userAgentPrefix: "" };
+  const fix = "In mountOptions of the PersistentVolume or StorageClass: leave it out.";
+  return mountArguments(wish).warnings.map((warning) => `PersistentVolume ${name}: ${warning}. ${fix}`);
+}
+
+function memoryWarnings(config: MountpointPodConfig, volume: S3Volume): readonly string[] {
   const leftMib = memoryForMountS3Mib(config, volume);
   if (leftMib === undefined || leftMib >= leastMemoryMib) return [];
   const neededMib = leastMemoryMib + cacheMemoryMib(volume.cache);

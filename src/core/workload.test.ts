@@ -14,6 +14,15 @@ it.for([
   expect(needsVolumes(workload)).toBe(needs);
 });
 
+it.for([
+  ["its sandbox was made, after its volumes were mounted", "True", "2026-01-15T10:00:05Z"],
+  ["kubelet took it, where nothing else is known", "False", "2026-01-15T10:00:00Z"],
+] as const)("a workload started when %s", ([, status, startedAt]) => {
+  const sandbox = { type: "PodReadyToStartContainers", status, lastTransitionTime: "2026-01-15T10:00:05Z" };
+  const reported = { startTime: "2026-01-15T10:00:00Z", conditions: [sandbox] };
+  expect(workloadFrom({ ...pod, status: reported }).startedAt).toBe(startedAt);
+});
+
 describe("the phase", () => {
   const running = { state: { running: {} } };
   const waiting = { state: {} };

@@ -5,16 +5,15 @@ const defaultLimitMs = 10 * 60_000;
 
 export class Progress {
   readonly #limitMs: number;
-  /** Name of a loop → for how long it has been standing still. */
-  readonly #loops = new Map<string, () => number>();
+  readonly #loops = new Map<string, { readonly stalledMs: () => number; readonly limitMs: number }>();
 
   constructor(limitMs = defaultLimitMs) {
     this.#limitMs = limitMs;
   }
 
-  /** From now on, until it is disposed of. */
-  follow(loop: string, stalledMs: () => number): Disposable {
-    this.#loops.set(loop, stalledMs);
+  /** From now on, until it is disposed of. `stalledMs`: for how long it has been standing still. */
+  follow(loop: string, stalledMs: () => number, limitMs = this.#limitMs): Disposable {
+    this.#loops.set(loop, { stalledMs, limitMs });
     return { [Symbol.dispose]: () => this.#loops.delete(loop) };
   }
 
@@ -29,9 +28,9 @@ export class Progress {
 
   /** A restart is the remedy for a loop that stands still, and for nothing else. */
   readonly liveness = (): { readonly ready: true } | { readonly ready: false; readonly because: string } => {
-    for (const [loop, stalledMs] of this.#loops) {
+    for (const [loop, { stalledMs, limitMs }] of this.#loops) {
       const ms = stalledMs();
-      if (ms > this.#limitMs) {
+      if (ms > limitMs) {
         return { ready: false, because: `${loop}: nothing has moved for ${Math.floor(ms / 1000)} s` };
       }
     }

@@ -4,7 +4,7 @@ import { labels } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../support/cluster.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
-import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
+import { ifItIsThere, installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
 
@@ -40,6 +40,89 @@ it("LC-7 duplicate attachments of 2.x become one, which workloads join and leave
   expect((await marked()).toSorted()).toEqual([first.host, second.host, both.host].toSorted());
   expect(await stage.attachments()).toHaveLength(1);
 });
+
+it("attachments and Mountpoint Pods of 2.x serve on, get no newcomer, are joined by no second attachment, and end by our hand", async () => {
+  await using stage = await Stage.open(cluster);
+  const claim = await stage.volume();
+  const old = await left(stage, "old", claim);
+  await seed(stage, claim, "a", { [old.host]: [old.uid] });
+  await using _ = await ReconcilerProcess.start(stage);
+  const { metadata: newcomer } = await stage.workload("newcomer", { claims: [claim] });
+  const own = { [mountpointPodOf({ metadata: newcomer }, claim)]: [newcomer.uid] };
+  await expect.poll(() => stage.served(), long).toEqual({ [old.host]: [old.uid], ...own });
+  expect(await stage.attachments()).toHaveLength(1);
+  expect((await stage.attachments())[0]?.spec).not.toHaveProperty("authenticationSource");
+
+  await stage.deletePod(old.pod);
+
+  await expect.poll(() => stage.served(), long).toEqual(own);
+  const host = (await stage.mountpointPod(old.host)) as Pod;
+  expect(isMarked(host)).toBe(true);
+  await stage.phase(host, "Succeeded");
+  await expect.poll(() => stage.mountpointPod(old.host), long).toBeUndefined();
+});
+
+it("a field that 2.x has dropped from an attachment costs nobody a mount", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const { workload, mountpointPod } = await stage.running("first", claim);
+  const [attachment] = await stage.attachments();
+  const dropped = { spec: { authenticationSource: null } };
+  await stage.client.patch(stage.call, kinds.attachments, { name: attachment?.metadata.name ?? "" }, dropped);
+  const second = await stage.workload("second", { claims: [claim] });
+  await expect
+    .poll(async () => Object.values(await stage.served()).flat(), long)
+    .toEqual([workload.metadata.uid, second.metadata.uid]);
+  expect(Object.keys(await stage.served())).toContain(mountpointPod.metadata.name);
+  expect(await stage.attachments()).toHaveLength(1);
+});
+
+it("a Mountpoint Pod of 2.x that crashes again and again is replaced for its workload and removed", async () => {
+  await using stage = await Stage.open(cluster);
+  const claim = await stage.volume();
+  const old = await left(stage, "old", claim);
+  await seed(stage, claim, "a", { [old.host]: [old.uid] });
+  await crash(stage, old.host);
+  await using _ = await ReconcilerProcess.start(stage);
+  await expect.poll(async () => Object.values(await stage.served()), long).toEqual([[old.uid]]);
+  await expect.poll(() => stateOf(stage, old.host), long).toBe("gone");
+  expect(Object.keys(await stage.served())).not.toContain(old.host);
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([false]);
+});
+
+it.for([
+  { how: "runs without an attachment", makeSo: async () => undefined, becomes: "marked" },
+  { how: "crashes without an attachment", makeSo: crash, becomes: "gone" },
+  { how: "failed without an attachment", makeSo: fail, becomes: "gone" },
+])("a Mountpoint Pod of 2.x that $how, for a workload that is gone, is $becomes", async ({ makeSo, becomes }) => {
+  await using stage = await Stage.open(cluster);
+  const old = await left(stage, "old", await stage.volume());
+  await makeSo(stage, old.host);
+  await stage.deletePod(old.pod);
+  const flags = ["--cleanup-interval-seconds=1", "--stale-threshold-seconds=1"];
+  await using _ = await ReconcilerProcess.start(stage, { flags });
+  await expect.poll(() => stateOf(stage, old.host), long).toBe(becomes);
+});
+
+/** One that is deleted is let go of, as kubelet does it. */
+async function stateOf(stage: Stage, host: string): Promise<"there" | "marked" | "gone"> {
+  const pod = await stage.mountpointPod(host);
+  if (pod === undefined) return "gone";
+  if (pod.metadata.deletionTimestamp !== undefined) await ifItIsThere(stage.deletePod(pod));
+  return isMarked(pod) ? "marked" : "there";
+}
+
+async function crash(stage: Stage, host: string): Promise<void> {
+  const terminated = { exitCode: 255, reason: "Error", startedAt: null, finishedAt: null };
+  const state = { state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: { terminated } };
+  const container = { name: "mountpoint", image: "i", imageID: "", ready: false, restartCount: 7, ...state };
+  await stage.phase((await stage.mountpointPod(host)) as Pod, "Running", { containerStatuses: [container] });
+}
+
+async function fail(stage: Stage, host: string): Promise<void> {
+  await stage.phase((await stage.mountpointPod(host)) as Pod, "Failed");
+}
 
 interface Left {
   readonly pod: Pod;

@@ -51,7 +51,7 @@ it("a workload that leaves others behind takes only its own entry", async () => 
   await expect.poll(() => journal.story, long).toEqual(["Mountpoint Pod made", ...lists]);
 });
 
-it("a workload that is being deleted keeps its Mountpoint Pod while its containers may write, and others may come", async () => {
+it("DS-8 a workload that is being deleted keeps its Mountpoint Pod while its containers may write, and others may come", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const claim = await stage.volume();

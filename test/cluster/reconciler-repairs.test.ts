@@ -14,7 +14,7 @@ it.for<{ how: string; end: (stage: Stage, pod: Pod) => Promise<void> }>([
   { how: "is evicted", end: (stage, pod) => stage.phase(pod, "Failed", { reason: "Evicted" }) },
   { how: "succeeds unasked", end: (stage, pod) => stage.phase(pod, "Succeeded") },
   { how: "is deleted by force", end: (stage, pod) => stage.deletePod(pod) },
-])("a Mountpoint Pod that $how while it serves gets a successor for all its workloads", async ({ end }) => {
+])("LC-2 a Mountpoint Pod that $how while it serves gets a successor for all its workloads", async ({ end }) => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const claim = await stage.volume();
@@ -35,12 +35,63 @@ it.for<{ how: string; end: (stage: Stage, pod: Pod) => Promise<void> }>([
   expect((await stage.mountpointPods()).map(isMarked)).toEqual([false]);
 });
 
-it("a Mountpoint Pod that is being deleted gets no newcomer", async () => {
+it("LC-2 a Mountpoint Pod that is being deleted gets no newcomer, keeps those that end, too, and loses those that stay", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const { workload: ending, mountpointPod } = await stage.running("ending", claim, {
+    terminationGracePeriodSeconds: 600,
+  });
+  const staying = await stage.workload("staying", { claims: [claim] });
+  const { name: old } = mountpointPod.metadata;
+  await expect.poll(() => stage.served(), long).toEqual({ [old]: [ending.metadata.uid, staying.metadata.uid] });
+  await stage.phase(staying, "Running");
+  await stage.deletePod(ending, 600);
+  await stage.deletePod(mountpointPod, 600);
+  const newcomer = await stage.workload("newcomer", { claims: [claim] });
+
+  const others = [newcomer.metadata.uid, staying.metadata.uid];
+  await expect
+    .poll(() => stage.served(), long)
+    .toEqual({ [old]: [ending.metadata.uid], [mountpointPodOf(newcomer, claim)]: others });
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([false, false]);
+});
+
+it("LC-2 a Mountpoint Pod without a place on the node gets no newcomer, and one that finds a place serves them all", async () => {
+  await using stage = await Stage.open(cluster);
+  const node = `/api/v1/nodes/${stage.node}/status`;
+  await stage.patch(node, { status: { allocatable: { pods: "0" } } });
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const first = await stage.workload("first", { claims: [claim] });
+  await expect
+    .poll(() => stage.events(first), long)
+    .toMatchObject([{ type: "Warning", reason: "MountpointPodUnschedulable" }]);
+  const second = await stage.workload("second", { claims: [claim] });
+  const uids = [first, second].map(({ metadata }) => metadata.uid);
+  await expect
+    .poll(() => stage.served(), long)
+    .toEqual({ [mountpointPodOf(first, claim)]: [uids[0]], [mountpointPodOf(second, claim)]: [uids[1]] });
+
+  // Room for one more: both workloads count, too.
+  await stage.patch(node, { status: { allocatable: { pods: "3" } } });
+  const served = async () => Object.values(await stage.served()).map((list) => list.toSorted());
+  await expect.poll(served, long).toEqual([uids.toSorted()]);
+  await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([false]);
+});
+
+it("LC-2 a Mountpoint Pod whose container was killed for its memory gets no newcomer while it is down", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const claim = await stage.volume();
   const { workload, mountpointPod } = await stage.running("first", claim);
-  await stage.deletePod(mountpointPod, 600);
+  const terminated = { reason: "OOMKilled", exitCode: 137, startedAt: null, finishedAt: null };
+  const container = { name: "mountpoint", image: "driver", imageID: "", ready: false, restartCount: 1 };
+  await stage.phase(mountpointPod, "Running", {
+    containerStatuses: [
+      { ...container, state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: { terminated } },
+    ],
+  });
   const newcomer = await stage.workload("newcomer", { claims: [claim] });
   await expect
     .poll(() => stage.served(), long)
@@ -48,6 +99,20 @@ it("a Mountpoint Pod that is being deleted gets no newcomer", async () => {
       [mountpointPod.metadata.name]: [workload.metadata.uid],
       [mountpointPodOf(newcomer, claim)]: [newcomer.metadata.uid],
     });
+});
+
+it("LC-8 a workload deleted right after it was created leaves nothing that the next one of its kind would wait for", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  for (let round = 0; round < 5; round++) {
+    const { metadata } = await stage.workload("app", { claims: [claim] });
+    await stage.deletePod({ metadata });
+  }
+  const app = await stage.workload("app", { claims: [claim] });
+  await expect.poll(async () => Object.values(await stage.served()), long).toEqual([[app.metadata.uid]]);
+  const [name = ""] = Object.keys(await stage.served());
+  expect(isMarked((await stage.mountpointPod(name)) as Pod)).toBe(false);
 });
 
 it("LC-9 an attachment deleted by hand comes back with all its workloads, and a workload of v1 is left alone", async () => {
@@ -74,6 +139,27 @@ it("LC-9 an attachment deleted by hand comes back with all its workloads, and a 
   await expect
     .poll(() => stage.served(), long)
     .toEqual({ ...served, [mountpointPodOf(newcomer, claimOfV1)]: [newcomer.metadata.uid] });
+});
+
+it("LC-9 a running sharer that is missing in the list gets its own line back; one that ran before the attachment is left alone", async () => {
+  await using stage = await Stage.open(cluster);
+  const claim = await stage.volume();
+  const v1 = await stage.workload("v1", { claims: [claim] });
+  await stage.phase(v1, "Running", startedAt("2026-01-15T10:00:00Z"));
+  await using _ = await ReconcilerProcess.start(stage);
+  const { workload, mountpointPod } = await stage.running("first", claim);
+  const sharer = await stage.workload("sharer", { claims: [claim] });
+  const { name } = mountpointPod.metadata;
+  const served = { [name]: [workload.metadata.uid, sharer.metadata.uid] };
+  await expect.poll(() => stage.served(), long).toEqual(served);
+  await stage.phase(sharer, "Running", startedAt(new Date().toISOString().replace(/\.\d+Z$/, "Z")));
+  const [attachment] = await stage.attachments();
+  const alone = { spec: { mountpointS3PodAttachments: { [name]: [entry(workload.metadata.uid)] } } };
+  const ref = { name: attachment?.metadata.name ?? "" };
+  const changed = await stage.client.patch(stage.call, kinds.attachments, ref, alone);
+  expect(changed.spec.mountpointS3PodAttachments[name]).toHaveLength(1);
+
+  await expect.poll(() => stage.served(), long).toEqual(served);
 });
 
 it.for<{ change: string; make: (real: string, uid: string) => object }>([
@@ -116,6 +202,11 @@ it("SE-1 a Job in the namespace of Mountpoint Pods is served like any workload, 
   await cluster.kubectl("wait", "--for=condition=Complete", "job/foreign", "-n", namespace, "--timeout=60s");
   expect((await ofJob()).map(({ metadata }) => metadata.uid)).toEqual([pod.metadata.uid]);
 });
+
+/** When kubelet had mounted its volumes and made its sandbox. */
+function startedAt(lastTransitionTime: string): object {
+  return { conditions: [{ type: "PodReadyToStartContainers", status: "True", lastTransitionTime }] };
+}
 
 function entry(workloadPodUID: string): object {
   return { workloadPodUID, attachmentTime: "2026-01-15T10:30:00Z" };

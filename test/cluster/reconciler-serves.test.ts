@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
 import { annotations, labels } from "../../src/core/names.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { openCluster } from "../support/cluster.ts";
+import { openCluster, type VolumeWish } from "../support/cluster.ts";
 import { Journal } from "../support/journal.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
 import { installAttachmentKind, long, mountpointPodOf, Stage } from "../support/stage.ts";
@@ -151,16 +151,113 @@ it.for<{ broken: string; make: (stage: Stage) => Promise<string> }>([
   expect(await stage.mountpointPods()).toHaveLength(2);
 });
 
-it("a volume without a bucket is refused with an event on the workload that names field and fix", async () => {
+const refusals: readonly { wrong: string; wish: VolumeWish; field: string; fix: string }[] = [
+  { wrong: "no bucket", wish: { attributes: { bucketName: "" } }, field: "bucketName", fix: "name the bucket" },
+  {
+    wrong: "an amount that is none",
+    wish: { attributes: { mountpointContainerResourcesLimitsMemory: "lots" } },
+    field: "mountpointContainerResourcesLimitsMemory",
+    fix: "write one such as 512Mi",
+  },
+  { wrong: "an unknown cache", wish: { attributes: { cache: "tape" } }, field: "cache", fix: 'use "emptyDir"' },
+  {
+    wrong: "an unknown source of keys",
+    wish: { attributes: { authenticationSource: "vault" } },
+    field: "authenticationSource",
+    fix: 'use "driver"',
+  },
+  {
+    wrong: "an option that is none",
+    wish: { mountOptions: ["-df"] },
+    field: 'mount option "-df"',
+    fix: "by its long name",
+  },
+];
+
+it("volumes that cannot be served are told on the workload, each with field and fix, and the good one is served", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
-  const claim = await stage.volume({ attributes: { bucketName: "" } });
-  const app = await stage.workload("app", { claims: [claim] });
-  await expect.poll(() => stage.events(app), long).toMatchObject([{ type: "Warning", reason: "VolumeRefused" }]);
-  const [event] = await stage.events(app);
-  expect(event?.message).toContain(`PersistentVolume ${claim}: volumeAttributes.bucketName is required`);
-  expect(event?.message).toContain("In the PersistentVolume: name the bucket");
-  expect(await stage.mountpointPods()).toEqual([]);
+  const good = await stage.volume();
+  const bad: string[] = [];
+  for (const { wish } of refusals) bad.push(await stage.volume(wish));
+  const app = await stage.workload("app", { claims: [...bad, good] });
+
+  const messages = async () =>
+    (await stage.events(app)).map(({ reason, message }) => `${reason}: ${message}`).toSorted();
+  const expected = refusals.map(({ field, fix }, index) => {
+    const about = field.startsWith("mount option") ? field : `volumeAttributes.${field}`;
+    return expect.stringMatching(literally(`VolumeRefused: PersistentVolume ${bad[index]}: ${about}`, fix));
+  });
+  await expect.poll(messages, long).toEqual(expected);
+  await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(app, good)]: [app.metadata.uid] });
+  expect(await stage.mountpointPods()).toHaveLength(1);
+});
+
+it("volumes that are served, but not as they ask to be, are told on the workload, each with field and fix", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const little = await stage.volume({ attributes: { mountpointContainerResourcesLimitsMemory: "256Mi" } });
+  const stripped = await stage.volume({ mountOptions: ["endpoint-url http://elsewhere", "allow-delete"] });
+  const twins = [
+    await stage.volume({ csi: { volumeHandle: stage.name } }),
+    await stage.volume({ csi: { volumeHandle: stage.name } }),
+  ];
+  const app = await stage.workload("app", { claims: [little, stripped, ...twins] });
+
+  const messages = async () =>
+    (await stage.events(app)).map(({ reason, message }) => `${reason}: ${message}`).toSorted();
+  await expect
+    .poll(messages, long)
+    .toEqual([
+      expect.stringMatching(
+        literally(`VolumeHandleShared: PersistentVolume ${twins[0]} has the same`, `as ${twins[1]}`),
+      ),
+      expect.stringMatching(
+        literally(`VolumeHandleShared: PersistentVolume ${twins[1]} has the same`, `as ${twins[0]}`),
+      ),
+      expect.stringMatching(
+        literally(`VolumeQuestionable: PersistentVolume ${little}`, "LimitsMemory to 512Mi or more"),
+      ),
+      expect.stringMatching(
+        literally(`VolumeQuestionable: PersistentVolume ${stripped}: mount option --endpoint-url`, "leave it out"),
+      ),
+    ]);
+  await expect.poll(async () => Object.keys(await stage.served()), long).toHaveLength(4);
+});
+
+it("SE-6 keys that belong to the Pod are refused with the fix, and a volume made anew with another Secret gets its own Mountpoint Pod", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const ofPod = await stage.volume({ attributes: { authenticationSource: "pod" } });
+  const refused = await stage.workload("refused", { claims: [ofPod] });
+  await expect
+    .poll(() => stage.events(refused), long)
+    .toMatchObject([
+      { reason: "VolumeRefused", message: expect.stringMatching(/authenticationSource "pod" .*nodePublishSecretRef/) },
+    ]);
+
+  const claim = await stage.volume(withSecret("first"));
+  const { workload, mountpointPod } = await stage.running("first", claim);
+  await stage.removeVolume(claim);
+  await stage.volume({ ...withSecret("second"), name: claim });
+  const second = await stage.workload("second", { claims: [claim] });
+
+  const own = mountpointPodOf(second, claim);
+  await expect
+    .poll(() => stage.served(), long)
+    .toEqual({ [mountpointPod.metadata.name]: [workload.metadata.uid], [own]: [second.metadata.uid] });
+  const identity = (await stage.mountpointPod(own))?.metadata.annotations?.[annotations.identity];
+  expect(identity).toBe("secret:keys/second");
+  expect(await stage.attachments()).toHaveLength(1);
+});
+
+it("LC-18 Mountpoint Pods do not hold up the autoscaler, and run on Linux only", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const { mountpointPod } = await stage.running("app", await stage.volume());
+  expect(mountpointPod.metadata.annotations?.["cluster-autoscaler.kubernetes.io/daemonset-pod"]).toBe("true");
+  const { nodeSelector } = mountpointPod.spec as { readonly nodeSelector?: object };
+  expect(nodeSelector).toEqual({ "kubernetes.io/os": "linux" });
 });
 
 it("a Mountpoint Pod that the namespace's quota forbids is told on the workload, and made once there is room", async () => {
@@ -178,6 +275,19 @@ it("a Mountpoint Pod that the namespace's quota forbids is told on the workload,
   await cluster.kubectl("delete", "quota", "none", "-n", namespace);
   await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(app, claim)]: [app.metadata.uid] });
 });
+
+function withSecret(name: string): VolumeWish {
+  return {
+    attributes: { authenticationSource: "secret" },
+    csi: { nodePublishSecretRef: { namespace: "keys", name } },
+  };
+}
+
+/** A text that begins with the one and contains the other later. */
+function literally(beginning: string, part: string): RegExp {
+  const [first, later] = [beginning, part].map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${first}.*${later}`);
+}
 
 async function unbound(stage: Stage): Promise<string> {
   const name = `${stage.name}-unbound`;

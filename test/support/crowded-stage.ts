@@ -14,6 +14,7 @@ export class CrowdedStage implements AsyncDisposable {
   readonly #live = new Map<string, Pod>();
   readonly #stop = new AbortController();
   readonly #watching: Promise<void>;
+  readonly #reading: Promise<void>[] = [];
   #count = 0;
 
   private constructor(stage: Stage, claims: readonly string[]) {
@@ -66,6 +67,7 @@ export class CrowdedStage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await this.#watching;
+    await Promise.allSettled(this.#reading);
   }
 
   async #come(): Promise<void> {
@@ -111,6 +113,12 @@ export class CrowdedStage implements AsyncDisposable {
     await watch(call, this.#stage.client, { kind: kinds.attachments, keep, trim: asItIs }, store);
   }
 
+  /** DS-7. A mark is never taken away: one that is missing now was missing when the Pod was dropped. */
+  async #checkDropped(name: string): Promise<void> {
+    const pod = await this.#stage.mountpointPod(name);
+    if (pod !== undefined && !isMarked(pod)) this.violations.push(`${name} was dropped without a mark`);
+  }
+
   #check(
     store: Store<MountpointS3PodAttachment>,
     before: MountpointS3PodAttachment | undefined,
@@ -120,6 +128,8 @@ export class CrowdedStage implements AsyncDisposable {
       const lost = uidsIn(before).filter((uid) => this.#live.has(uid));
       if (lost.length > 0) this.violations.push(`the attachment of ${lost.join(", ")} was deleted`);
     }
+    const dropped = podsIn(before).filter((name) => ![...store.values()].some((other) => podsIn(other).includes(name)));
+    for (const name of dropped) this.#reading.push(this.#checkDropped(name));
     const listed = [...store.values()].flatMap(uidsIn);
     if (new Set(listed).size < listed.length) this.violations.push(`a workload is listed twice: ${listed.join(", ")}`);
     const keys = [...store.values()].map(keyOf);
@@ -131,6 +141,10 @@ const asItIs = (attachment: MountpointS3PodAttachment) => attachment;
 
 function serves(pod: Pod): boolean {
   return !isMarked(pod) && ["Pending", "Running"].includes(pod.status?.phase ?? "");
+}
+
+function podsIn(attachment: MountpointS3PodAttachment | undefined): readonly string[] {
+  return attachment === undefined ? [] : Object.keys(servedBy(attachment));
 }
 
 function uidsIn(attachment: MountpointS3PodAttachment): readonly string[] {

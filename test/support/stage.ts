@@ -91,6 +91,22 @@ export class Stage implements AsyncDisposable {
     await this.client.create(this.call, kinds.persistentVolumeClaims, claimManifest({ namespace, name }));
   }
 
+  /** Volume and claim, although they are in use: someone has taken away what protects them. */
+  async removeVolume(name: string): Promise<void> {
+    const objects = [
+      `/api/v1/namespaces/${this.name}/persistentvolumeclaims/${name}`,
+      `/api/v1/persistentvolumes/${name}`,
+    ];
+    for (const path of objects) {
+      await this.#delete(path);
+      await ifItIsThere(this.patch(path, { metadata: { finalizers: null } }));
+      await vi.waitFor(async () => {
+        const found = this.#transport.json(this.call, { method: "GET", path });
+        if (await found.catch(() => undefined)) throw new Error(`${path} is still there`);
+      }, long);
+    }
+  }
+
   /** A Pod as it is once the scheduler has chosen its node, unless it is held back. */
   async workload(name: string, wish: WorkloadWish = {}): Promise<Pod> {
     const { namespace = this.name, node = this.node, fsGroup, terminationGracePeriodSeconds = 0 } = wish;

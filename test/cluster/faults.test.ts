@@ -1,0 +1,79 @@
+/** The reconciler as a process of its own, on a way to the real API server on which things go wrong. */
+import { beforeAll, expect, it } from "vitest";
+import { openCluster } from "../support/cluster.ts";
+import { CrowdedStage } from "../support/crowded-stage.ts";
+import { type Fate, type Faults, FaultyWay } from "../support/faulty-way.ts";
+import { below, oneOf } from "../support/random.ts";
+import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { installAttachmentKind, long, mountpointPodOf, Stage } from "../support/stage.ts";
+
+const cluster = openCluster();
+const roundsWanted = process.env["TEST_SCALE"] === "full" ? 400 : 25;
+
+beforeAll(() => installAttachmentKind(cluster));
+
+const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
+
+/** Every third write fails, before or after the server took it; watches are late, each by itself. */
+const foul: Faults = {
+  fateOf: () => oneOf<Fate>(["passed", "passed", "passed", "passed", "refused", "lost"]) ?? "passed",
+  latenessMs: () => (below(4) === 0 ? below(400) : 0),
+};
+
+it(`DS-7 failed writes and late watches over ${roundsWanted} rounds: no Mountpoint Pod is forgotten unmarked, no attachment of a live workload deleted`, {
+  timeout: 60_000 * (5 + roundsWanted / 10),
+}, async () => {
+  await using stage = await Stage.open(cluster);
+  await using crowd = await CrowdedStage.open(stage);
+  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, foul);
+  const flags = ["--cleanup-interval-seconds=1", "--stale-threshold-seconds=3"];
+  await using _ = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
+
+  for (let round = 0; round < roundsWanted; round++) {
+    await Promise.all(Array.from({ length: 1 + below(3) }, () => crowd.change()));
+    // The next changes meet a view that is late, or one that has caught up.
+    const isTime = async () => below(3) > 0 || (await crowd.unsettled()).length === 0;
+    await expect.poll(isTime, long).toBe(true);
+  }
+  expect(way.faults.length).toBeGreaterThan(roundsWanted / 4);
+  await expect.poll(() => crowd.unsettled(), long).toEqual([]);
+
+  await crowd.leave();
+  await expect.poll(() => crowd.leftovers(), long).toEqual([]);
+  expect(crowd.violations).toEqual([]);
+});
+
+it("OP-2 a reconcile loop that stands still makes /livez fail, and says which; it is alive again when it moves", async () => {
+  await using stage = await Stage.open(cluster);
+  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, { ...fair, fateOf: () => "held" });
+  const flags = ["--health-port=0", "--stall-limit-seconds=3"];
+  await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
+  const port = /"serving health","port":(\d+)/.exec(reconciler.log)?.[1];
+  const livez = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/livez`);
+    return `${answer.status} ${await answer.text()}`;
+  };
+  expect(await livez()).toBe("200 ok");
+  const claim = await stage.volume();
+  const app = await stage.workload("app", { claims: [claim] });
+
+  // Nobody answers its first write: the worker has the place in its hands and cannot go on.
+  await expect.poll(livez, long).toMatch(/^503 reconciling: nothing has moved for \d+ s$/);
+  way.become(fair);
+  await expect.poll(livez, long).toBe("200 ok");
+  await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(app, claim)]: [app.metadata.uid] });
+});
+
+it("OP-2 a reconciler that does nothing at all does not answer its liveness probe", async () => {
+  await using stage = await Stage.open(cluster);
+  await using reconciler = await ReconcilerProcess.start(stage, { flags: ["--health-port=0"] });
+  const port = /"serving health","port":(\d+)/.exec(reconciler.log)?.[1];
+  // As long as kubelet waits for an answer, and longer.
+  const livez = async () =>
+    (await fetch(`http://127.0.0.1:${port}/livez`, { signal: AbortSignal.timeout(5000) })).status;
+  expect(await livez()).toBe(200);
+  reconciler.freeze();
+  await expect(livez()).rejects.toThrow("timeout");
+  reconciler.thaw();
+  await expect.poll(livez, long).toBe(200);
+});

@@ -1,0 +1,101 @@
+/** A way to the API server on which things go wrong: for one process, while everybody else goes straight. */
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+
+/** What becomes of a write. lost: the server takes it, and nobody hears of that. held: nothing, for as long as this lasts. */
+export type Fate = "passed" | "refused" | "lost" | "held";
+
+export interface Faults {
+  readonly fateOf: (method: string, path: string) => Fate;
+  /** How much later than the server says it a piece of a watch arrives. */
+  readonly latenessMs: () => number;
+}
+
+export class FaultyWay implements AsyncDisposable {
+  /** For a client that is to go this way. */
+  readonly kubeconfig: string;
+  /** Writes that met another fate than to pass, each with it. */
+  readonly faults: string[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), "faulty-way-"));
+  readonly #server: Server;
+  readonly #target: ReturnType<typeof kubeconfigCredentials>;
+  readonly #held: ServerResponse[] = [];
+  #wish: Faults;
+
+  private constructor(kubeconfig: string, faults: Faults) {
+    this.#wish = faults;
+    this.#target = kubeconfigCredentials(kubeconfig);
+    this.#server = createServer((asked, answer) => void this.#serve(asked, answer).catch(() => answer.destroy()));
+    this.kubeconfig = join(this.#directory, "kubeconfig");
+  }
+
+  static async open(kubeconfig: string, faults: Faults): Promise<FaultyWay> {
+    const way = new FaultyWay(kubeconfig, faults);
+    way.#server.listen(0, "127.0.0.1");
+    await once(way.#server, "listening");
+    const { port } = way.#server.address() as AddressInfo;
+    const config = JSON.parse(readFileSync(kubeconfig, "utf8")) as { clusters: { cluster: object }[] };
+    const clusters = config.clusters.map((one) => ({ ...one, cluster: { server: `http://127.0.0.1:${port}` } }));
+    writeFileSync(way.kubeconfig, JSON.stringify({ ...config, clusters }));
+    return way;
+  }
+
+  /** From now on. What is held is cut off. */
+  become(faults: Faults): void {
+    this.#wish = faults;
+    for (const answer of this.#held.splice(0)) answer.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+    rmSync(this.#directory, { recursive: true });
+  }
+
+  async #serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { method = "", url = "" } = asked;
+    const body = Buffer.concat(await asked.toArray());
+    const fate = method === "GET" ? "passed" : this.#wish.fateOf(method, url);
+    if (fate !== "passed") this.faults.push(`${method} ${url}: ${fate}`);
+    if (fate === "held") {
+      this.#held.push(answer);
+      return;
+    }
+    if (fate === "refused") {
+      answer
+        .writeHead(500)
+        .end(JSON.stringify({ kind: "Status", code: 500, reason: "InternalError", message: "injected" }));
+      return;
+    }
+    const from = await this.#forward(asked, body);
+    if (fate === "passed") return await this.#pass(from, answer, url.includes("watch=true"));
+    await from.toArray();
+    answer.destroy();
+  }
+
+  async #pass(from: IncomingMessage, answer: ServerResponse, isWatch: boolean): Promise<void> {
+    answer.writeHead(from.statusCode ?? 500, from.headers).flushHeaders();
+    for await (const piece of from) {
+      if (isWatch) await delay(this.#wish.latenessMs());
+      answer.write(piece);
+    }
+    answer.end();
+  }
+
+  async #forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
+    const { server, tls } = this.#target;
+    const to = { host: server.hostname, port: server.port, method, path: url, headers, ...tls, key: tls.key?.reveal() };
+    const sent = request(to);
+    sent.end(body);
+    const [from] = (await once(sent, "response")) as [IncomingMessage];
+    return from;
+  }
+}
