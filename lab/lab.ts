@@ -171,8 +171,10 @@ export class Lab {
     const parties = ["controller-manager", "scheduler", "proxy", ...addresses.map(({ name }) => name)];
     await writeKubeconfig(pki, "admin", kubeconfig);
     await Promise.all(parties.map((party) => writeKubeconfig(pki, party, join(pki, `${party}.kubeconfig`))));
-    for (const component of this.#components) await component.start(signal);
+    const [clients, servers] = [true, false].map((is) => this.#components.filter(({ name }) => isClient(name) === is));
+    for (const component of servers ?? []) await component.start(signal);
     await Promise.all([this.untilApiAnswers(signal), this.#createTenant(signal)]);
+    for (const component of clients ?? []) await component.start(signal);
   }
 
   async #startNodes(signal: AbortSignal): Promise<void> {
@@ -247,6 +249,11 @@ const hubScript = [
 ].join("\n");
 
 const readyConditions = "jsonpath={range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}";
+
+/** They end when the API server has not given them their rights after twenty seconds, and a busy machine needs longer. */
+function isClient(name: string): boolean {
+  return name === "kube-controller-manager" || name === "kube-scheduler";
+}
 
 export function checkName(name: string): void {
   if (/^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$/.test(name)) return;
