@@ -10,7 +10,7 @@ export interface ComponentSpec {
   /** "etcd", or "worker-1/kubelet" for a program of a node. */
   readonly name: string;
   readonly argv: readonly string[];
-  /** It gives up where the API server is slow to get ready: it is started when that has answered. */
+  /** It ends when the API server has not given it its rights after twenty seconds: it is started when that answers. */
   readonly afterApi?: true;
 }
 

@@ -53,7 +53,9 @@ function callFrom(server: Call, rpc: ServerUnaryCall<unknown, unknown>): Call & 
   rpc.on("cancelled", onLeft);
   server.signal.addEventListener("abort", onStop);
   if (server.signal.aborted) onStop();
+  const endsAtMs = Number(rpc.getDeadline());
   return {
+    ...(Number.isFinite(endsAtMs) ? { endsAtMs } : {}),
     signal: abort.signal,
     log: server.log.with({ method: rpc.getPath().slice(1) }),
     [Symbol.dispose]: () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { mountS3Error } from "./mount-s3-error.ts";
+import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 
 it("takes the last error with its causes, on one line", () => {
   const log = [
@@ -25,4 +25,15 @@ it("takes the end of a log without such an error", () => {
 
 it.for(["x", "Error: x"])("is never longer than an event can show: %s…", (start) => {
   expect(mountS3Error(`${start}${"x".repeat(100_000)}`).length).toBeLessThanOrEqual(1024);
+});
+
+it.for([
+  ["Client error 2: Forbidden: The AWS Access Key Id you provided does not exist in our records.", "unauthenticated"],
+  ["Client error 2: Forbidden: The request signature we calculated does not match", "unauthenticated"],
+  ["Client error 2: Forbidden: Access Denied.", "denied"],
+  ["Service error 2: The bucket does not exist", "missing"],
+  ["CRT error 1047: AWS_IO_SOCKET_CONNECTION_REFUSED, socket connection refused.", "notReady"],
+  ["", "notReady"],
+] as const)("%s → %s", ([error, kind]) => {
+  expect(mountFailureKind(error)).toBe(kind);
 });

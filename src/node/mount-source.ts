@@ -8,7 +8,7 @@ import type { Call } from "../runtime/call.ts";
 import type { CommVolume } from "./comm-volume.ts";
 import { giveKeys, type KeysInUse } from "./credentials/credentials.ts";
 import { type Listening, untilListening } from "./listening.ts";
-import { mountS3Error } from "./mount-s3-error.ts";
+import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { orMissing } from "./waiting.ts";
@@ -38,7 +38,7 @@ export async function mountSource(call: Call, node: Needed, wish: SourceWish): P
 
   removeSource(node, wish.mountpointPod);
   const error = await lastWords(call, node, { pod: listening.pod, volume, startedAt });
-  throw new DriverError("notReady", error === "" ? "mount-s3 ended without a word" : error, {
+  throw new DriverError(mountFailureKind(error), error === "" ? "mount-s3 ended without a word" : error, {
     hint: node.mountpointPods.logsCommand(wish.mountpointPod),
   });
 }

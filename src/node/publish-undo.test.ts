@@ -99,11 +99,21 @@ it("tells in mount-s3's own words why it died, and unmounts", async () => {
     fake.put(podOf({ lastEnd }));
   };
   await expect(publishOne()).rejects.toMatchObject({
-    kind: "notReady",
+    kind: "denied",
     message: `Could not mount "photos" at "${target}": Error: Failed to create S3 client Caused by: Access Denied`,
     hint: expect.stringContaining(`kubectl logs -n mount-s3 ${mountpointPod}`),
   });
   expect(node.traces).toEqual(nothing);
+});
+
+it("never says that nothing is left while a dead mount is", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  node.kernel.faults.set("openFuse", "EPERM");
+  await expect(publishOne()).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining("EPERM") });
 });
 
 it("does not take the end of an earlier container for this one's", async () => {

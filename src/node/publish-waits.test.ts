@@ -44,6 +44,15 @@ it("ends at once when the API says that the Mountpoint Pod will not come", async
   await Promise.all([expect(publishing).rejects.toMatchObject({ kind: "notReady" }), vi.advanceTimersByTimeAsync(1)]);
 });
 
+it("tells what is missing before the caller's own deadline", async () => {
+  node.knows(podOf());
+  const publishing = publish({ ...call, endsAtMs: Date.now() + 15_000 }, node.parts, intentOf());
+  await Promise.all([
+    expect(publishing).rejects.toThrow("Timed out waiting for MountpointS3PodAttachment"),
+    vi.advanceTimersByTimeAsync(14_000),
+  ]);
+});
+
 it("has the source looked at again when it ends: somebody may have wanted to unmount it meanwhile", async () => {
   node.knows(podOf(), workload);
   node.sendFault = new Error("broken pipe");

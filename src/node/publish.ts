@@ -6,6 +6,7 @@ import { choosePidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
+import { describeError } from "../runtime/log.ts";
 import { bindTarget, proveServing } from "./bind-target.ts";
 import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
 import { mountEnvironment } from "./mount-environment.ts";
@@ -22,18 +23,31 @@ import { isV1Mount, refreshV1, restartHint } from "./v1-mounts.ts";
  * answer, kubelet shows no event and cannot end the Pod, and whatever we wait for is found by the next call as well.
  */
 const publishLimitMs = 60_000;
+/** What is said after the caller's deadline is lost. */
+const answerTakesMs = 1000;
 
 /** Idempotent: what is done already is found done. kubelet repeats the call every minute or so for running workloads. */
 export async function publish(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
   using _oneAtATime = node.inFlight.enter(intent.target);
   const { workload, persistentVolume: volume, target } = intent;
-  using limited = deadline(withFields(call, { workload, volume, target }), publishLimitMs, "the volume to be mounted");
+  const limitMs = Math.min(publishLimitMs, (call.endsAtMs ?? Number.POSITIVE_INFINITY) - Date.now() - answerTakesMs);
+  using limited = deadline(withFields(call, { workload, volume, target }), limitMs, "the volume to be mounted");
   try {
     await publishWithin(limited, node, intent);
   } catch (error) {
     // Node's own functions hide the reason of an abort behind an error of theirs.
-    throw call.signal.aborted ? (call.signal.reason as Error) : couldNotMount(intent, error);
+    if (call.signal.aborted) throw call.signal.reason;
+    const failure = couldNotMount(intent, error);
+    throw mountAt(node.kernel.mounts(), target) === undefined ? failure : uncertain(failure);
   }
+}
+
+/** With a code that means "nothing is left", kubelet would forget a target that is mounted, dead or not. */
+function uncertain(failure: Error): DriverError {
+  if (!(failure instanceof DriverError)) return new DriverError("notReady", describeError(failure), { cause: failure });
+  const { kind, message, hint, cause } = failure;
+  if (kind === "notReady" || kind === "busy") return failure;
+  return new DriverError("notReady", message, hint === undefined ? { cause } : { cause, hint });
 }
 
 async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {

@@ -4,6 +4,8 @@ import type { Logger } from "./log.ts";
 export interface Call {
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /** When the caller stops listening, by our clock; absent where nobody said so. */
+  readonly endsAtMs?: number;
 }
 
 /** A child call that aborts with a reason a human can act on. */

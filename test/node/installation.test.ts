@@ -10,8 +10,10 @@ import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { installDriver, loadedImages, loadImages } from "../../lab/install-driver.ts";
 import { Lab } from "../../lab/lab.ts";
-import { signalProcess } from "../../lab/process-id.ts";
+import { network } from "../../lab/layout.ts";
+import { inside } from "../../lab/namespaces.ts";
 import type { Progress } from "../../lab/progress.ts";
+import { run } from "../../lab/run.ts";
 import type { PodUid } from "../../src/core/names.ts";
 import { commDir, sourcesDir } from "../../src/core/target-path.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
@@ -89,16 +91,16 @@ it("DS-10 private: a close by another thread waits for the upload, a forked shar
   expect(await objectText(sandbox, "fork-host")).toBe("firstsecond");
 
   for (const pod of [unseeing, seeing]) await startThreaded(pod);
-  let resumed: number;
+  let backAt: number;
   {
-    using store = stoppedStore();
+    await using _away = await storeOutOfReach();
     for (const pod of [unseeing, seeing]) await cluster.exec(pod, "touch /tmp/go");
     await expect.poll(() => closeOf(seeing), long).toMatchObject({ error: 0 });
-    resumed = store.resume();
+    backAt = Date.now();
   }
   await expect.poll(() => closeOf(unseeing), long).toMatchObject({ error: 0 });
-  expect((await closeOf(seeing))?.at).toBeLessThanOrEqual(resumed);
-  expect((await closeOf(unseeing))?.at).toBeGreaterThanOrEqual(resumed);
+  expect((await closeOf(seeing))?.at).toBeLessThanOrEqual(backAt);
+  expect((await closeOf(unseeing))?.at).toBeGreaterThanOrEqual(backAt);
   expect(await objectText(sandbox, "threads-private")).toBe("whole");
 });
 
@@ -113,7 +115,7 @@ it("a process that waits for a hung mount-s3 is freed, one that waits for the ob
   await cluster.exec(patient, `for n in $(seq ${readers}); do echo $n > /data/$n.txt; done`);
   const mountS3 = await mountS3Of(cluster, node, claim);
   {
-    using _store = stoppedStore();
+    await using _away = await storeOutOfReach();
     const read = "cat /data/$n.txt > /tmp/$n.txt 2>&1; echo $? > /tmp/$n.code";
     await cluster.exec(patient, `for n in $(seq ${readers}); do (${read}) > /dev/null 2>&1 & done`);
     await using _hung = await stopped(cluster, node, mountS3);
@@ -151,17 +153,12 @@ async function closeOf(pod: PodRef): Promise<{ readonly error: number; readonly 
   return at === undefined ? undefined : { error: Number(error), at: Number(at) };
 }
 
-/** The object store takes requests and answers none, until it is resumed or the scope ends. */
-function stoppedStore(): Disposable & { resume(): number } {
-  const store = cluster.lab.component("versitygw").process;
-  if (store === undefined) throw new Error("the object store does not run");
-  signalProcess(store, "SIGSTOP");
-  const resume = () => {
-    const now = Date.now();
-    signalProcess(store, "SIGCONT");
-    return now;
-  };
-  return { resume, [Symbol.dispose]: () => void resume() };
+/** From here to the end of the scope no node reaches the object store: its packets are lost. */
+async function storeOutOfReach(): Promise<AsyncDisposable> {
+  const rule = ["INPUT", "-i", "br0", "-p", "tcp", "--dport", `${network.s3Port}`, "-j", "DROP"];
+  const iptables = (how: string) => run(inside(cluster.lab.hub, ["iptables", how, ...rule]), { signal: patience() });
+  await iptables("-I");
+  return { [Symbol.asyncDispose]: async () => void (await iptables("-D")) };
 }
 
 async function objectText({ bucket }: Sandbox, key: string): Promise<string | undefined> {

@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -123,4 +124,23 @@ it("connects when somebody listens, and finds a socket without a listener useles
   dead.close();
   await once(dead, "close");
   expect(volume.connect()).toBeUndefined();
+});
+
+it("MP-7 connects where the path of the socket is longer than an address can be", async () => {
+  const long = join(kubeletDir, "x".repeat(100));
+  mkdirSync(commDir(long, pod), { recursive: true });
+  expect(Buffer.byteLength(join(commDir(long, pod), "mount.sock"))).toBeGreaterThan(107);
+  // The mounter has a short path to the same directory.
+  const short = join(kubeletDir, "s");
+  symlinkSync(commDir(long, pod), short);
+  const server = createServer().listen(join(short, "mount.sock"));
+  await once(server, "listening");
+  using volume = commVolumes(long, kernel).open(pod);
+  const accepted = once(server, "connection");
+  using connection = volume?.connect();
+  expect(connection).toBeDefined();
+  const [peer] = (await accepted) as [{ destroy(): void }];
+  peer.destroy();
+  server.close();
+  await once(server, "close");
 });
