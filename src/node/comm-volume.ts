@@ -26,6 +26,8 @@ export interface CommVolume extends Disposable {
   askToExit(): void;
   /** The end of what a mounter of 2.x left behind when its mount-s3 failed. */
   errorText(): string | undefined;
+  /** Before a new attempt: what is there then is of this one. */
+  forgetError(): void;
 }
 
 /** A connection to a mounter, or to the mount-s3 that it became. */
@@ -103,6 +105,7 @@ function commVolume(directory: Directory): CommVolume {
       if (!directory.has(comm.exit)) directory.write(comm.exit, "", 0o640);
     },
     errorText: () => directory.readTail(comm.error, errorLimitBytes),
+    forgetError: () => directory.remove(comm.error),
     [Symbol.dispose]: () => directory[Symbol.dispose](),
   };
 }

@@ -4,13 +4,14 @@ import type { PodName } from "../core/names.ts";
 import type { PidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import type { Health } from "../linux/probe.ts";
-import type { Call } from "../runtime/call.ts";
+import { type Call, deadline } from "../runtime/call.ts";
 import type { CommVolume } from "./comm-volume.ts";
 import { giveKeys, type KeysInUse } from "./credentials/credentials.ts";
 import { type Listening, untilListening } from "./listening.ts";
 import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
+import { untilAnswer } from "./until-answer.ts";
 import { orMissing } from "./waiting.ts";
 
 export interface SourceWish {
@@ -57,6 +58,7 @@ function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume,
   const { kernel, sources } = node;
   using undo = new DisposableStack();
   undo.use(connection);
+  if (pod.isOld) volume.forgetError();
   const { env } = giveKeys(volume, pod, wish.keys);
   const message = encodeMountRequest({ ...wish.request, env: { ...wish.request.env, ...env } });
   // Our copy is closed before anybody waits: with it open, a dead mount-s3 would look like a slow one.
@@ -102,7 +104,21 @@ interface Death {
 }
 
 /** Ours dies as the container's only process, so its log is in the Pod's status; the supervisor of 2.x writes a file. */
-async function lastWords(call: Call, { mountpointPods }: Needed, { pod, volume, startedAt }: Death): Promise<string> {
-  const words = await mountpointPods.lastWords(call, pod.name, startedAt);
-  return mountS3Error((pod.isOld ? volume.errorText() : undefined) ?? words);
+async function lastWords(call: Call, node: Needed, death: Death): Promise<string> {
+  const { pod, startedAt } = death;
+  return mountS3Error(
+    await (pod.isOld ? oldWords(call, node, death) : node.mountpointPods.lastWords(call, pod.name, startedAt)),
+  );
+}
+
+const oldWordsLimitMs = 10_000;
+
+/** It writes them a moment after the end, or never, if it was killed itself. */
+async function oldWords(call: Call, { comm }: Needed, { pod, volume }: Death): Promise<string> {
+  using limited = deadline(call, oldWordsLimitMs, "the last words of mount-s3");
+  const written = untilAnswer(limited, [(wake) => comm.subscribe(pod.uid, wake)], () => volume.errorText());
+  return await written.catch((error: unknown) => {
+    if (call.signal.aborted) throw error;
+    return "";
+  });
 }

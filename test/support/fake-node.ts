@@ -208,6 +208,7 @@ export class FakeNode implements Disposable {
         this.exitAsked = true;
       },
       errorText: () => undefined,
+      forgetError: () => undefined,
       [Symbol.dispose]: () => undefined,
     };
   }

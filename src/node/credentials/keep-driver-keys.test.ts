@@ -17,6 +17,7 @@ it("brings a changed key to every mount with the driver's identity, past one tha
     connect: () => undefined,
     askToExit: () => undefined,
     errorText: () => undefined,
+    forgetError: () => undefined,
     [Symbol.dispose]: () => undefined,
   });
   const listeners: (() => void)[] = [];
