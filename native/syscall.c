@@ -1,8 +1,10 @@
 /*
- * The kernel calls that Node has no function for. Five functions, no state:
+ * The kernel calls that Node has no function for. Six functions, no state:
  *
  *   syscall(number, ...arguments)             result, or -errno
  *   syscallDetached(number, ...arguments)     the same as a promise, on a thread of its own
+ *   syscallsDetached([[number, ...], ...])    one after the other on one such thread, up to the first failure: the last
+ *                                             result, or -errno - 4096 * calls that succeeded before
  *   syscallFromNewPids(number, ...arguments)  0, or -errno; by a short-lived child in a pid namespace of its own
  *   sendDescriptor(socket, bytes, fd)         bytes sent, or -errno; never blocks
  *   receiveDescriptors(socket, into, fds)     bytes received, or -errno; never blocks
@@ -24,9 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_ARGUMENTS = 6, MAX_DESCRIPTORS = 253 /* SCM_MAX_FD of the kernel: nothing is ever cut off */ };
+enum { MAX_ARGUMENTS = 6, ERRNO_RANGE = 4096, MAX_DESCRIPTORS = 253 /* SCM_MAX_FD of the kernel: nothing is ever cut off */ };
 
-typedef struct {
+typedef struct call {
+  struct call *next; /* of a sequence */
   long number, value[MAX_ARGUMENTS], result;
   void *copy[MAX_ARGUMENTS];      /* strings, and the bytes of a detached call: freed by us */
   napi_ref buffer[MAX_ARGUMENTS]; /* where a detached call gives back what the kernel wrote, */
@@ -36,13 +39,26 @@ typedef struct {
 } call_t;
 
 static long run(const call_t *call) {
-  const long *v = call->value;
-  long result = syscall(call->number, v[0], v[1], v[2], v[3], v[4], v[5]);
-  return result == -1 ? -errno : result;
+  long result = 0;
+  for (long done = 0; call != NULL; call = call->next, done++) {
+    const long *v = call->value;
+    result = syscall(call->number, v[0], v[1], v[2], v[3], v[4], v[5]);
+    if (result == -1) return -errno - ERRNO_RANGE * done;
+  }
+  return result;
 }
 
 static void release(call_t *call) {
   for (int i = 0; i < MAX_ARGUMENTS; i++) free(call->copy[i]);
+}
+
+static void release_sequence(call_t *call) {
+  while (call != NULL) {
+    call_t *next = call->next;
+    release(call);
+    free(call);
+    call = next;
+  }
 }
 
 static void *bytes_of(napi_env env, napi_value value, size_t *size) {
@@ -85,17 +101,21 @@ static bool read_argument(napi_env env, napi_value value, call_t *call, int i, b
   return napi_create_reference(env, value, 1, &call->buffer[i]) == napi_ok;
 }
 
-static bool read_call(napi_env env, napi_callback_info info, call_t *call, bool detached) {
-  napi_value argv[1 + MAX_ARGUMENTS];
-  size_t argc = 1 + MAX_ARGUMENTS;
+static bool read_values(napi_env env, const napi_value argv[1 + MAX_ARGUMENTS], call_t *call, bool detached) {
   int64_t number = -1;
   memset(call, 0, sizeof *call);
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   bool valid = napi_get_value_int64(env, argv[0], &number) == napi_ok;
   call->number = (long)number;
   for (int i = 0; valid && i < MAX_ARGUMENTS; i++) valid = read_argument(env, argv[i + 1], call, i, detached);
   if (!valid) napi_throw_type_error(env, NULL, "a syscall takes numbers, strings without NUL, and Uint8Arrays");
   return valid;
+}
+
+static bool read_call(napi_env env, napi_callback_info info, call_t *call, bool detached) {
+  napi_value argv[1 + MAX_ARGUMENTS];
+  size_t argc = 1 + MAX_ARGUMENTS;
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL); /* those that are missing are undefined */
+  return read_values(env, argv, call, detached);
 }
 
 static napi_value number_of(napi_env env, long value) {
@@ -133,11 +153,9 @@ static napi_value syscall_from_new_pids(napi_env env, napi_callback_info info) {
   return result;
 }
 
-/* Back on the JavaScript thread. There is no `env` when the program is ending meanwhile. */
-static void settle(napi_env env, napi_value unused_function, void *unused_context, void *data) {
-  call_t *call = data;
-  (void)unused_function, (void)unused_context;
-  for (int i = 0; env != NULL && i < MAX_ARGUMENTS; i++) {
+/* Into the buffers of the caller goes what the kernel wrote into our copies. */
+static void give_back(napi_env env, const call_t *call) {
+  for (int i = 0; i < MAX_ARGUMENTS; i++) {
     napi_value buffer = NULL;
     size_t size = 0;
     if (call->buffer[i] == NULL) continue;
@@ -146,9 +164,15 @@ static void settle(napi_env env, napi_value unused_function, void *unused_contex
     if (into != NULL && size == call->size[i]) memcpy(into, call->copy[i], size);
     napi_delete_reference(env, call->buffer[i]);
   }
+}
+
+/* Back on the JavaScript thread. There is no `env` when the program is ending meanwhile. */
+static void settle(napi_env env, napi_value unused_function, void *unused_context, void *data) {
+  call_t *call = data;
+  (void)unused_function, (void)unused_context;
+  for (const call_t *step = call; env != NULL && step != NULL; step = step->next) give_back(env, step);
   if (env != NULL) napi_resolve_deferred(env, call->promise, number_of(env, call->result));
-  release(call);
-  free(call);
+  release_sequence(call);
 }
 
 static void *thread_main(void *data) {
@@ -181,14 +205,8 @@ static int start_thread(call_t *call) {
  * One thread per call and never libuv's pool: a call on a hung mount does not return, four of them would stop every
  * file operation of the program, and process.exit waits for the pool. A waiting call does not keep the program alive.
  */
-static napi_value syscall_detached(napi_env env, napi_callback_info info) {
+static napi_value start(napi_env env, call_t *call) {
   napi_value name, promise = NULL;
-  call_t *call = malloc(sizeof *call);
-  if (call == NULL || !read_call(env, info, call, true)) {
-    if (call != NULL) release(call);
-    free(call);
-    return NULL;
-  }
   napi_create_promise(env, &call->promise, &promise);
   napi_create_string_utf8(env, "syscallDetached", NAPI_AUTO_LENGTH, &name);
   napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, NULL, settle, &call->done);
@@ -200,6 +218,43 @@ static napi_value syscall_detached(napi_env env, napi_callback_info info) {
     settle(env, NULL, NULL, call);
   }
   return promise;
+}
+
+static napi_value syscall_detached(napi_env env, napi_callback_info info) {
+  call_t *call = calloc(1, sizeof *call);
+  if (call != NULL && read_call(env, info, call, true)) return start(env, call);
+  release_sequence(call);
+  return NULL;
+}
+
+/* One step of a sequence: an array of its number and arguments. */
+static call_t *read_step(napi_env env, napi_value list, uint32_t index) {
+  napi_value step, argv[1 + MAX_ARGUMENTS];
+  call_t *call = calloc(1, sizeof *call);
+  if (call == NULL || napi_get_element(env, list, index, &step) != napi_ok) return call;
+  for (uint32_t i = 0; i <= MAX_ARGUMENTS; i++) napi_get_element(env, step, i, &argv[i]);
+  if (read_values(env, argv, call, true)) return call;
+  release_sequence(call);
+  return NULL;
+}
+
+/* For what a thread carries from one call to the next, such as the mount namespace it is in; it ends with the last. */
+static napi_value syscalls_detached(napi_env env, napi_callback_info info) {
+  napi_value list;
+  size_t argc = 1;
+  uint32_t length = 0;
+  call_t *first = NULL, **end = &first;
+  napi_get_cb_info(env, info, &argc, &list, NULL, NULL);
+  napi_get_array_length(env, list, &length);
+  for (uint32_t i = 0; i < length; i++) {
+    *end = read_step(env, list, i);
+    if (*end == NULL) {
+      release_sequence(first);
+      return NULL;
+    }
+    end = &(*end)->next;
+  }
+  return first == NULL ? NULL : start(env, first);
 }
 
 static napi_value send_descriptor(napi_env env, napi_callback_info info) {
@@ -253,6 +308,7 @@ NAPI_MODULE_INIT() {
       {.utf8name = "syscall", .method = syscall_now},
       {.utf8name = "syscallDetached", .method = syscall_detached},
       {.utf8name = "syscallFromNewPids", .method = syscall_from_new_pids},
+      {.utf8name = "syscallsDetached", .method = syscalls_detached},
       {.utf8name = "sendDescriptor", .method = send_descriptor},
       {.utf8name = "receiveDescriptors", .method = receive_descriptors},
   };

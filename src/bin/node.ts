@@ -1,6 +1,7 @@
 /** The node plugin: serves kubelet, and unmounts what nobody needs. */
 import { basename, join } from "node:path/posix";
 import type { PodName } from "../core/names.ts";
+import { memoryDir } from "../core/target-path.ts";
 import { parseEndpoint } from "../csi/endpoint.ts";
 import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
@@ -15,6 +16,12 @@ import { Cluster } from "../node/cluster.ts";
 import { commVolumes } from "../node/comm-volume.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
 import { keepDriverKeys } from "../node/credentials/keep-driver-keys.ts";
+import { DeadMounts } from "../node/heal/dead-mounts.ts";
+import { healEvents } from "../node/heal/events.ts";
+import { healDeadMounts } from "../node/heal/heal.ts";
+import { memoryKeeper } from "../node/heal/memory-keeper.ts";
+import { MountMemory } from "../node/heal/mount-memory.ts";
+import { HostSwapper } from "../node/heal/swap.ts";
 import { InFlight } from "../node/in-flight.ts";
 import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
@@ -47,16 +54,22 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
-  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc: config.hostProc });
+  const { kubeletDir, hostProc, nodeName } = config;
+  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
+  using keeper = memoryKeeper(call.log, memoryDir(kubeletDir));
   const node: NodeParts = {
     config,
     driverVersion: version,
     kernel,
-    comm: commVolumes(config.kubeletDir, kernel),
-    v1Files: v1FilesIn(config.kubeletDir),
+    comm: commVolumes(kubeletDir, kernel),
+    v1Files: v1FilesIn(kubeletDir),
     sources: new Sources(),
     health: new SourceHealth(),
     inFlight: new InFlight(),
+    memory: new MountMemory(keeper),
+    deadMounts: new DeadMounts(),
+    // Manifests of 2.x do not mount the host's.
+    swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
     unmounts,
     attachments: cluster.attachments,
     mountpointPods: cluster.mountpointPods,
@@ -74,9 +87,10 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     cluster.follow(until, client),
     unmountUnneeded(until, node),
     watchSources(until, node),
+    healDeadMounts(until, node, healEvents(node, client, nodeName)),
     reportStatus(until, client, node),
     removeV1Leftovers(until, node),
-    removeStartupTaint(until, client, config.nodeName, registered.promise),
+    removeStartupTaint(until, client, nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below
   parts.defer(async () => {

@@ -38,6 +38,11 @@ export function sourcesDir(kubeletDir: string): string {
   return `${pluginDir(kubeletDir)}/mnt`;
 }
 
+/** A directory in memory that outlives the node plugin: what mounts need to be made again, keys included. */
+export function memoryDir(kubeletDir: string): string {
+  return `${pluginDir(kubeletDir)}/memory`;
+}
+
 /** The FUSE mount that one Mountpoint Pod serves. */
 export function sourcePath(kubeletDir: string, mountpointPod: PodName): string {
   return `${sourcesDir(kubeletDir)}/${mountpointPod}`;

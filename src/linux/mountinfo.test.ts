@@ -13,7 +13,7 @@ const table = parseMountinfo(
 );
 
 it("reads a line without and with several optional fields", () => {
-  expect(mountAt(table, "/")).toEqual({
+  expect(mountAt(table, "/")).toMatchObject({
     id: 21,
     parentId: 1,
     minor: 0,
@@ -23,6 +23,19 @@ it("reads a line without and with several optional fields", () => {
     device: "/dev/vda",
   });
   expect(mountAt(table, "/pods/one/mount")).toMatchObject({ fsType: "fuse", device: "mountpoint-s3" });
+});
+
+it("reads how a mount takes part in propagation, and which part of the file system it shows", () => {
+  const rows = ["", "shared:1 ", "master:1 ", "shared:2 master:1 ", "unbindable "];
+  const mounts = parseMountinfo(rows.map((tags) => `1 0 0:45 /a\\040b /m rw,noexec ${tags}- fuse f rw`).join("\n"));
+  expect(mounts.map(({ propagation }) => propagation)).toEqual([
+    "private",
+    "shared",
+    "slave",
+    "slave and shared",
+    "private",
+  ]);
+  expect(mounts[0]).toMatchObject({ root: "/a b", options: ["rw", "noexec"] });
 });
 
 it("takes read-only from the mount, not from its file system", () => {

@@ -16,8 +16,17 @@ export interface Mount {
   readonly device: string;
 }
 
+/** With what a copy of a mount has to have to be like it. */
+export interface WholeMount extends Mount {
+  /** The directory of the file system that is shown: `/`, or what a bind of a part shows. */
+  readonly root: string;
+  /** Options of this mount alone, such as `ro` and `nosuid`. */
+  readonly options: readonly string[];
+  readonly propagation: "private" | "slave" | "shared" | "slave and shared";
+}
+
 /** The table of this process's mount namespace. */
-export function readMounts(): readonly Mount[] {
+export function readMounts(): readonly WholeMount[] {
   return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
@@ -34,30 +43,42 @@ export function mountsOfMinor(mounts: readonly Mount[], minor: number): readonly
 }
 
 /** proc_pid_mountinfo(5): ids, device, root, mount point, options, optional fields up to "-", type, device, options. */
-export function parseMountinfo(text: string): readonly Mount[] {
+export function parseMountinfo(text: string): readonly WholeMount[] {
   return text
     .split("\n")
     .filter((line) => line !== "")
     .map(parseLine);
 }
 
-function parseLine(line: string): Mount {
+function parseLine(line: string): WholeMount {
   const fields = line.split(" ");
   const separator = fields.indexOf("-", 6);
-  const [id, parentId, majorMinor, , mountPoint, options] = fields;
+  const [id, parentId, majorMinor, root, mountPoint, options] = fields;
   const [fsType, device] = fields.slice(separator + 1);
   if (separator === -1 || majorMinor === undefined || mountPoint === undefined || options === undefined) {
     throw new Error(`not a line of mountinfo: ${line}`);
   }
+  const own = options.split(",");
   return {
     id: Number(id),
     parentId: Number(parentId),
     minor: Number(majorMinor.split(":")[1]),
     mountPoint: unescaped(mountPoint),
-    readOnly: options.split(",").includes("ro"),
+    readOnly: own.includes("ro"),
     fsType: fsType ?? "",
     device: unescaped(device ?? ""),
+    root: unescaped(root ?? ""),
+    options: own,
+    propagation: propagationIn(fields.slice(6, separator)),
   };
+}
+
+function propagationIn(tags: readonly string[]): WholeMount["propagation"] {
+  const shared = tags.some((tag) => tag.startsWith("shared:"));
+  const slave = tags.some((tag) => tag.startsWith("master:"));
+  if (shared && slave) return "slave and shared";
+  if (slave) return "slave";
+  return shared ? "shared" : "private";
 }
 
 /** The kernel writes space, tab, newline, backslash and # as three octal digits. */

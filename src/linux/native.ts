@@ -25,6 +25,19 @@ export function syscallFromNewPids(name: SyscallName, ...args: readonly Argument
   checked(addon().syscallFromNewPids(numberOf(name), ...args), name, args);
 }
 
+/**
+ * Several in order on one thread, up to the first that fails. What a thread changes about itself, such as the mount
+ * namespace it is in, holds for those that follow, and ends with it.
+ */
+export async function detachedSyscalls(...steps: readonly (readonly [SyscallName, ...Argument[]])[]): Promise<void> {
+  const result = await addon().syscallsDetached(steps.map(([name, ...args]) => [numberOf(name), ...args]));
+  if (result >= 0) return;
+  const [name, ...args] = steps[Math.floor((-result - 1) / errnoRange)] ?? ["fcntl"];
+  checked(-((-result - 1) % errnoRange) - 1, name, args);
+}
+
+const errnoRange = 4096;
+
 /** Sends bytes and one descriptor without blocking; answers how many bytes the socket took. */
 export function sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number {
   return checked(addon().sendDescriptor(socket, bytes, descriptor), "sendmsg");
@@ -40,6 +53,15 @@ type SyscallName = keyof typeof syscallNumbers.x64;
 const syscallNumbers = {
   x64: {
     madvise: 28,
+    fchdir: 81,
+    chroot: 161,
+    mkdirat: 258,
+    unshare: 272,
+    setns: 308,
+    open_tree: 428,
+    move_mount: 429,
+    openat2: 437,
+    mount_setattr: 442,
     socket: 41,
     connect: 42,
     shutdown: 48,
@@ -57,6 +79,15 @@ const syscallNumbers = {
   },
   arm64: {
     madvise: 233,
+    fchdir: 50,
+    chroot: 51,
+    mkdirat: 34,
+    unshare: 97,
+    setns: 268,
+    open_tree: 428,
+    move_mount: 429,
+    openat2: 437,
+    mount_setattr: 442,
     socket: 198,
     connect: 203,
     shutdown: 210,
@@ -91,6 +122,7 @@ interface Addon {
   syscall(number: number, ...args: readonly Argument[]): number;
   syscallDetached(number: number, ...args: readonly Argument[]): Promise<number>;
   syscallFromNewPids(number: number, ...args: readonly Argument[]): number;
+  syscallsDetached(steps: readonly (readonly [number, ...Argument[]])[]): Promise<number>;
   sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number;
   receiveDescriptors(socket: number, into: Uint8Array, descriptors: number[]): number;
 }

@@ -2,6 +2,7 @@ import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
 import { type AttachmentStatus, nodePart } from "../core/attachment-status.ts";
 import { DriverError } from "../core/errors.ts";
 import type { NodeName, PodName, PodUid } from "../core/names.ts";
+import type { Target } from "../core/target-path.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds, type MountpointS3PodAttachment } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
@@ -68,5 +69,14 @@ export class Attachments {
         .find((holder) => holder !== undefined),
     );
     return await orMissing(call, missing, found);
+  }
+
+  /** The same without waiting, for a target that was published before. */
+  holderNow({ workload, persistentVolume }: Target): PodName | undefined {
+    return this.store
+      .by("workload", workload)
+      .filter((spec) => spec.persistentVolumeName === persistentVolume)
+      .map((spec) => holderOf(spec, workload))
+      .find((holder) => holder !== undefined);
   }
 }

@@ -49,6 +49,13 @@ export async function proveServing(
   undo.move();
 }
 
+/** Whether the target shows the source already, as it is wanted. */
+export function isBound(kernel: Pick<Kernel, "mounts">, { source, target, readOnly }: Bind): boolean {
+  const mounts = kernel.mounts();
+  const [served, bound] = [mountAt(mounts, source), mountAt(mounts, target)];
+  return served !== undefined && bound?.minor === served.minor && isOurs(bound) && (bound.readOnly || !readOnly);
+}
+
 function vanished(source: string): DriverError {
   return new DriverError("notReady", `the mount at ${source} vanished while it was being published`);
 }

@@ -4,6 +4,9 @@ import type { Attachments } from "./attachments.ts";
 import type { CommVolumes } from "./comm-volume.ts";
 import type { NodeConfig } from "./config.ts";
 import type { DriverKeys } from "./credentials/driver-keys.ts";
+import type { DeadMounts } from "./heal/dead-mounts.ts";
+import type { MountMemory } from "./heal/mount-memory.ts";
+import type { Swapper } from "./heal/swap.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { Kernel } from "./kernel.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
@@ -26,6 +29,10 @@ export interface NodeParts {
   readonly sources: Sources;
   readonly health: SourceHealth;
   readonly inFlight: InFlight;
+  readonly memory: MountMemory;
+  readonly deadMounts: DeadMounts;
+  /** undefined where the host's /proc is not mounted: containers cannot be reached. */
+  readonly swapper: Swapper | undefined;
   /** Mountpoint Pods whose source may have to be unmounted. */
   readonly unmounts: WorkQueue<PodName>;
 }

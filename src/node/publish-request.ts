@@ -11,6 +11,8 @@ export interface PublishIntent {
   /** In the one spelling that mountinfo has, too. */
   readonly target: string;
   readonly workload: PodUid;
+  /** What kubelet calls the workload; undefined where it is not asked to tell (podInfoOnMount). */
+  readonly workloadName: { readonly namespace: string; readonly name: string } | undefined;
   readonly persistentVolume: PvName;
   readonly attributes: VolumeAttributes;
   readonly mountOptions: readonly string[];
@@ -37,6 +39,7 @@ export function publishIntentFrom(kubeletDir: string, request: NodePublishVolume
     volumeId: volumeId as VolumeId,
     target: targetPath(kubeletDir, { workload, persistentVolume }),
     workload,
+    workloadName: nameIn(request.volumeContext),
     persistentVolume,
     attributes,
     mountOptions: mountFlags,
@@ -75,6 +78,12 @@ function parseCapability(capability: NodePublishVolumeRequest["volumeCapability"
 function checkWorkload(workload: PodUid, told: string | undefined): void {
   if (told === undefined || told === workload) return;
   throw new DriverError("invalid", `target_path belongs to Pod ${workload}, but volume_context names Pod ${told}`);
+}
+
+function nameIn(context: Readonly<Record<string, string>>): PublishIntent["workloadName"] {
+  const namespace = context["csi.storage.k8s.io/pod.namespace"];
+  const name = context["csi.storage.k8s.io/pod.name"];
+  return namespace && name ? { namespace, name } : undefined;
 }
 
 /** "secret" without a Secret to publish with means the driver's keys: classes of 2.x rely on it. */

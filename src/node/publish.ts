@@ -7,8 +7,9 @@ import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
-import { bindTarget, proveServing } from "./bind-target.ts";
+import { bindTarget, isBound, proveServing } from "./bind-target.ts";
 import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
+import type { MountRecord } from "./heal/mount-memory.ts";
 import { mountEnvironment } from "./mount-environment.ts";
 import { askSource, mountSource, removeSource } from "./mount-source.ts";
 import { isOurs, mountpointPodBehind } from "./mount-table.ts";
@@ -55,11 +56,16 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
   const { target } = intent;
   const args = argumentsFor(node, intent);
   const mount = mountAt(kernel.mounts(), target);
+  const place = await targetPlace(call, node, mount);
+  const isV1 = mount !== undefined && isV1Mount(node, mount);
+  if (place === "dead" && mount !== undefined && !isV1 && node.swapper !== undefined) {
+    node.deadMounts.notice(mount, behind(node, mount));
+  }
   const plan = planTarget({
-    target: await targetPlace(call, node, mount),
+    target: place,
     isReadOnly: mount?.readOnly ?? false,
     wantsReadOnly: args.readOnly,
-    isV1: mount !== undefined && isV1Mount(node, mount),
+    isV1,
   });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
@@ -105,6 +111,14 @@ function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefine
   if (pod === undefined) return;
   checkIdentity(pod, intent);
   refreshKeys(node, pod, intent.keys);
+  rememberUse(node, intent, pod.name);
+}
+
+/** For the day when its mount-s3 dies. A mount may be older than our memory of it. */
+function rememberUse(node: NodeParts, intent: PublishIntent, name: PodName): void {
+  if (node.memory.recall(name) === undefined) node.memory.remember(name, recordOf(node, intent));
+  node.memory.keepKeys(name, intent.keys);
+  node.memory.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
 }
 
 async function connectWorkload(
@@ -121,9 +135,19 @@ async function connectWorkload(
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
   const readOnly = args.readOnly || (await node.mountpointPods.known(call, name)).readOnly;
   const bind = { source: sourcePath(node.config.kubeletDir, name), target: intent.target, readOnly };
-  bindTarget(node.kernel, bind);
-  await proveServing(call, node.kernel, bind);
+  await healed(call, node, intent.target);
+  if (!isBound(node.kernel, bind)) {
+    bindTarget(node.kernel, bind);
+    await proveServing(call, node.kernel, bind);
+  }
+  rememberUse(node, intent, name);
   call.log.info("published", { mountpointPod: name, readOnly });
+}
+
+/** Now that the source serves, a dead mount at the target can be replaced, there and in the containers that have it. */
+async function healed(call: Call, { kernel, deadMounts }: NodeParts, target: string): Promise<void> {
+  const mount = mountAt(kernel.mounts(), target);
+  if (mount !== undefined) await deadMounts.tried(call, mount.minor);
 }
 
 /** Ends when the source serves with the keys of today. */
@@ -155,15 +179,22 @@ async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<
 }
 
 async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
-  const { args, env, warnings } = argumentsFor(node, intent);
-  for (const warning of warnings) call.log.info("mount options changed", { warning });
-  const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
-  const pidNamespace = choosePidNamespace(node.config.pidNamespaces, wanted);
-  const environment = mountEnvironment(node.config, { ...env, ...proxy });
-  const request = { bucketName: bucket, args, env: environment };
-  const { workload, volumeId } = intent;
+  for (const warning of argumentsFor(node, intent).warnings) call.log.info("mount options changed", { warning });
+  const record = recordOf(node, intent);
+  const { request, workload, volumeId, pidNamespace } = record;
   const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
   await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
+  node.memory.remember(name, record);
+}
+
+/** Everything that mount-s3 is started with. */
+function recordOf(node: NodeParts, intent: PublishIntent): MountRecord {
+  const { persistentVolume, volumeId, workload, keys } = intent;
+  const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
+  const { args, env } = argumentsFor(node, intent);
+  const request = { bucketName: bucket, args, env: mountEnvironment(node.config, { ...env, ...proxy }) };
+  const pidNamespace = choosePidNamespace(node.config.pidNamespaces, wanted);
+  return { persistentVolume, volumeId, workload, request, keys, pidNamespace };
 }
 
 function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: PublishIntent): MountArguments {

@@ -67,6 +67,11 @@ export class Sources {
     void this.#tellOfDeath(log, name, connection);
   }
 
+  /** Whether we would hear of its death. */
+  isConnected(name: PodName): boolean {
+    return this.#connections.has(name);
+  }
+
   /** An end that comes now is expected. */
   disconnect(name: PodName): void {
     this.#connections.get(name)?.[Symbol.dispose]();

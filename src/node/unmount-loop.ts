@@ -25,7 +25,7 @@ export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void
     for (const name of stillUsed) unmounts.add(name);
   });
   for (const { name } of mountpointPods.store.values()) unmounts.add(name);
-  for (const name of leftSources(node)) unmounts.add(name);
+  for (const name of [...leftSources(node), ...node.memory.mountpointPods]) unmounts.add(name);
   await runController(call, {
     queue: unmounts,
     workers,
@@ -61,6 +61,7 @@ function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan[
       break;
     case "unmount":
       if (pod !== undefined) askToExit(node, pod);
+      node.memory.forget(name);
       if (removeSource(node, name)) call.log.info("source unmounted", { mountpointPod: name, because: plan.because });
       break;
     default:

@@ -29,6 +29,8 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   while (node.kernel.unmount(target));
   removeTarget(node.kernel, target);
   node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
+  node.memory.dropUser(target);
+  node.deadMounts.wake();
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
   if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
 }

@@ -8,12 +8,13 @@ describe("rights", () => {
   const attachments = { apiGroups: [attachmentApi.group], resources: [attachmentApi.plural] };
   const pods = { apiGroups: [""], resources: ["pods"] };
 
-  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing but their status and nodes", () => {
+  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing but their status, nodes and events", () => {
     const verbs = ["get", "list", "watch"];
     expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([
       { ...attachments, verbs },
       { ...attachments, resources: [`${attachmentApi.plural}/status`], verbs: ["patch"] },
       { apiGroups: [""], resources: ["nodes"], verbs: [...verbs, "patch"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
     ]);
     expect(rules("Role", "s3-csi-driver-node-mountpoint-pod-namespace-role")).toEqual([{ ...pods, verbs }]);
     expect(rules("Role", "s3-csi-driver-node-credentials-role")).toEqual([

@@ -151,6 +151,8 @@ it.for<Row>([
   ["watch", "secrets/s3-secret", "release"],
   ["watch", "nodes", "everywhere"],
   ["patch", "nodes", "everywhere"],
+  ["create", "events", "everywhere"],
+  ["patch", "events", "everywhere"],
 ])("the node may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("node", verb, resource, where)).toBe("yes");
 });

@@ -81,7 +81,7 @@ it("LC-13 a Mountpoint Pod whose mounts were detached by hand is replaced by one
   await expect.poll(() => mountpointPod(name), long).toBeUndefined();
 });
 
-/** A dead source is mounted anew by kubelet's repeated call, which comes once a minute or so. */
+/** Mounted anew, and answering. */
 async function isServed(claim: string): Promise<boolean> {
   const name = await mountpointPodOf(claim);
   const source = `/var/lib/kubelet/plugins/s3.csi.scality.com/mnt/${name}`;

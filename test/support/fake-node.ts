@@ -15,6 +15,9 @@ import { Attachments, type LocalAttachment } from "../../src/node/attachments.ts
 import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
 import type { Keys } from "../../src/node/credentials/keys.ts";
+import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
+import { forgetfulKeeper } from "../../src/node/heal/memory-keeper.ts";
+import { MountMemory } from "../../src/node/heal/mount-memory.ts";
 import { InFlight } from "../../src/node/in-flight.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
@@ -54,6 +57,7 @@ export function intentOf(of: PodUid = workload, more: Partial<PublishIntent> = {
     volumeId: "photos" as VolumeId,
     target: targetOf(of),
     workload: of,
+    workloadName: { namespace: "default", name: "app" },
     persistentVolume: volume,
     attributes: parseVolumeAttributes({ bucketName: "photos" }),
     mountOptions: [],
@@ -155,6 +159,9 @@ export class FakeNode implements Disposable {
       sources: new Sources(),
       health: new SourceHealth(),
       inFlight: new InFlight(),
+      memory: new MountMemory(forgetfulKeeper),
+      deadMounts: new DeadMounts(() => ({ [Symbol.dispose]: () => undefined })),
+      swapper: undefined,
       unmounts: new WorkQueue<PodName>(),
     };
   }

@@ -99,3 +99,17 @@ it("takes a directory without a mount, and no directory at all, for absent", asy
 it("serves a volume from the request to the unmount, whatever signal comes in between", async () => {
   await expect(observe("published")).resolves.toEqual({ health: "serving", names: [], closed: "byPeer", code: 0 });
 });
+
+it("puts a living mount in the place of a dead one, here and in another namespace, and leaves nothing behind", async () => {
+  await expect(observe("swapped")).resolves.toEqual({
+    errorsBefore: ["ENOTCONN", "ENOTCONN"],
+    result: { places: 4, failures: [] }, // the target here; there the source and two binds, and not the copy of the target
+    errors: [null, null, "EROFS"],
+    again: { places: 0, failures: [] },
+    grownBy: 0,
+  });
+});
+
+it("does the same on kernels that cannot put a mount beneath another", async () => {
+  await expect(observe("swappedOnOldKernel")).resolves.toEqual({ errors: [null, null], noexec: [true, true] });
+});

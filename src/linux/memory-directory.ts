@@ -1,0 +1,25 @@
+import { mkdirSync } from "node:fs";
+import { isErrno } from "../runtime/errno.ts";
+import { mountAt, readMounts } from "./mountinfo.ts";
+import { syscall } from "./native.ts";
+
+const MS_NOSUID = 0x2;
+const MS_NODEV = 0x4;
+const MS_NOEXEC = 0x8;
+
+/**
+ * A directory in memory, for root only: on no disk, and with `noswap` (Linux 6.4) not in swap either. One that is
+ * mounted there already is kept with what is in it: it outlives the process that made it.
+ */
+export function mountMemory(path: string): void {
+  if (mountAt(readMounts(), path)?.fsType === "tmpfs") return;
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const options = "mode=0700,size=64m";
+  const mount = (data: string) => syscall("mount", "s3-csi", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, data);
+  try {
+    mount(`${options},noswap`);
+  } catch (error) {
+    if (!isErrno(error, "EINVAL")) throw error;
+    mount(options);
+  }
+}

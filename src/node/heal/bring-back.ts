@@ -1,0 +1,89 @@
+/** Makes mount-s3 serve again for those who use a dead mount, with what is remembered of it. */
+import { DriverError } from "../../core/errors.ts";
+import type { PodName } from "../../core/names.ts";
+import { parseTargetPath, sourcePath, type Target } from "../../core/target-path.ts";
+import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
+import type { Call } from "../../runtime/call.ts";
+import { usesDriverKeys } from "../credentials/credentials.ts";
+import { askSource, mountSource, removeSource } from "../mount-source.ts";
+import { isOurs } from "../mount-table.ts";
+import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { NodeParts } from "../node-parts.ts";
+import type { DeadMount } from "./dead-mounts.ts";
+import type { MountRecord } from "./mount-memory.ts";
+
+/** Where workloads have the dead mount. */
+export function deadTargets({ config, kernel }: NodeParts, { minor }: DeadMount): readonly string[] {
+  const prefix = `${config.kubeletDir}/pods/`;
+  const paths = mountsOfMinor(kernel.mounts(), minor)
+    .filter((mount) => isOurs(mount) && mount.mountPoint.startsWith(prefix))
+    .map(({ mountPoint }) => mountPoint);
+  return [...new Set(paths)].filter((path) => targetAt(config.kubeletDir, path) !== undefined);
+}
+
+/** undefined for a bind of a sub-path, which belongs to a target that is in the table, too. */
+function targetAt(kubeletDir: string, path: string): Target | undefined {
+  try {
+    return parseTargetPath(kubeletDir, path);
+  } catch (error) {
+    if (error instanceof DriverError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Which Mountpoint Pod is to serve them from now on. The controller says so; where it cannot be heard, the one that
+ * served them before will be started again by kubelet.
+ */
+export function successorOf(node: NodeParts, dead: DeadMount, targets: readonly string[]): PodName | undefined {
+  for (const path of targets) {
+    const target = targetAt(node.config.kubeletDir, path);
+    const holder = (target && node.attachments.holderNow(target)) ?? node.memory.holderOf(path);
+    if (holder !== undefined) return holder;
+  }
+  return dead.mountpointPod;
+}
+
+/** Ends when the source of the Mountpoint Pod serves. Joins a publish that does the same, and the other way round. */
+export async function bringBack(call: Call, node: NodeParts, name: PodName, targets: readonly string[]): Promise<void> {
+  const record = recordFor(node, name, targets);
+  if (record === undefined) {
+    if ((await sourceNow(call, node, name)) === "serving") return;
+    throw new DriverError("notReady", "what mount-s3 was started with is not known on this node any more", {
+      hint: "Nothing is to be done: kubelet repeats its call within 90 seconds and brings it.",
+    });
+  }
+  await node.sources.bringUp(call, name, () => startAgain(call, node, name, record));
+}
+
+/** Its own, or that of the Mountpoint Pod it takes over from. */
+function recordFor({ memory }: NodeParts, name: PodName, targets: readonly string[]): MountRecord | undefined {
+  const former = targets.flatMap((target) => memory.holderOf(target) ?? []);
+  return [name, ...former].flatMap((one) => memory.recall(one) ?? [])[0];
+}
+
+async function sourceNow(call: Call, node: NodeParts, name: PodName) {
+  const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
+  return mount !== undefined && isOurs(mount) ? await askSource(call, node, name) : "absent";
+}
+
+async function startAgain(call: Call, node: NodeParts, name: PodName, record: MountRecord): Promise<void> {
+  if ((await sourceNow(call, node, name)) === "serving") return;
+  const pod = await node.mountpointPods.known(call, name);
+  checkKeys(pod, record);
+  const { request, workload, volumeId, pidNamespace } = record;
+  const keys = { keys: record.keys ?? (await node.driverKeys.get(call)), workload, volumeId };
+  removeSource(node, name);
+  await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
+  node.memory.remember(name, record);
+}
+
+/** Keys of one identity never reach a mount of another (SE-6): the Mountpoint Pod says whose it uses. */
+function checkKeys(pod: LocalMountpointPod, { keys, persistentVolume }: MountRecord): void {
+  const isDrivers = pod.identity === undefined ? keys === undefined : usesDriverKeys(pod);
+  if (isDrivers !== (keys === undefined) || pod.persistentVolume !== persistentVolume) {
+    throw new DriverError("notReady", `Mountpoint Pod ${pod.name} is for other keys than those of the dead mount`, {
+      hint: "Nothing is to be done: kubelet repeats its call within 90 seconds and brings them.",
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import type { PodName } from "../../core/names.ts";
+import { orAborted } from "../../kube/or-aborted.ts";
+import { openPlace } from "../../linux/descriptor.ts";
+import type { Call } from "../../runtime/call.ts";
+
+/** A FUSE mount whose server is gone, wherever it is still mounted. */
+export interface DeadMount {
+  /** Minor number of its device: the same in every namespace. */
+  readonly minor: number;
+  /** Whose mount-s3 it was, if its source was still there. */
+  readonly mountpointPod: PodName | undefined;
+  readonly since: Date;
+}
+
+interface Known {
+  readonly dead: DeadMount;
+  /** Keeps the file system, and with it its number, from being given to another one. */
+  readonly pin: Disposable;
+  attempt: PromiseWithResolvers<void>;
+}
+
+/** Those that are to be healed. */
+export class DeadMounts {
+  readonly #known = new Map<number, Known>();
+  readonly #pin: (mountPoint: string) => Disposable;
+  #onNotice: ((dead: DeadMount) => void) | undefined;
+  #news = Promise.withResolvers<void>();
+
+  constructor(pin: (mountPoint: string) => Disposable = (mountPoint) => openPlace(mountPoint)) {
+    this.#pin = pin;
+  }
+
+  /** Its server does not live: somebody asked it. */
+  notice(mount: { readonly minor: number; readonly mountPoint: string }, mountpointPod: PodName | undefined): void {
+    if (this.#known.has(mount.minor)) return;
+    const dead = { minor: mount.minor, mountpointPod, since: new Date() };
+    this.#known.set(mount.minor, { dead, pin: this.#pin(mount.mountPoint), attempt: Promise.withResolvers() });
+    this.#onNotice?.(dead);
+  }
+
+  isKnown(minor: number): boolean {
+    return this.#known.has(minor);
+  }
+
+  /** Calls for those that are known already, too. */
+  onNotice(listener: (dead: DeadMount) => void): Disposable {
+    this.#onNotice = listener;
+    for (const { dead } of this.#known.values()) listener(dead);
+    return {
+      [Symbol.dispose]: () => {
+        this.#onNotice = undefined;
+      },
+    };
+  }
+
+  /** Something that a dead mount waits for may have come. */
+  wake(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+
+  /** The next wake. */
+  get news(): Promise<void> {
+    return this.#news.promise;
+  }
+
+  /** Waits until healing was tried once more, whatever came of it. At once for a mount that is not dead. */
+  async tried(call: Call, minor: number): Promise<void> {
+    const known = this.#known.get(minor);
+    if (known === undefined) return;
+    this.wake();
+    await orAborted(call, known.attempt.promise);
+  }
+
+  attemptEnded(minor: number): void {
+    const known = this.#known.get(minor);
+    known?.attempt.resolve();
+    if (known !== undefined) known.attempt = Promise.withResolvers();
+  }
+
+  /** Healed, or nobody needs it any more. */
+  over(minor: number): void {
+    const known = this.#known.get(minor);
+    this.#known.delete(minor);
+    known?.attempt.resolve();
+    known?.pin[Symbol.dispose]();
+  }
+}

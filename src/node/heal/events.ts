@@ -1,0 +1,85 @@
+/** Tells the users of a volume, on their Pods, that mount-s3 died, and what became of it. */
+import { DriverError } from "../../core/errors.ts";
+import type { NodeName, PodName } from "../../core/names.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { EventRecorder, type Happening } from "../../kube/events.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Call } from "../../runtime/call.ts";
+import { describeError } from "../../runtime/log.ts";
+import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { NodeParts } from "../node-parts.ts";
+import type { DeadMount } from "./dead-mounts.ts";
+import type { HealReports } from "./heal.ts";
+
+type Needed = Pick<NodeParts, "memory" | "mountpointPods">;
+
+/** Most are healed before anybody reads that they are not yet. */
+const silentMs = 3000;
+
+export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "patch">, host: NodeName): HealReports {
+  const recorder = new EventRecorder(client, { component: "s3-csi-node", host });
+  const gone = new GoneMountpointPods(node);
+  const tell = async (call: Call, targets: readonly string[], happening: Happening) => {
+    const users = targets.flatMap((target) => node.memory.userAt(target) ?? []).filter(({ name }) => name !== "");
+    await Promise.all(users.map((metadata) => recorder.record(call, { kind: kinds.pods, metadata }, happening)));
+  };
+  return {
+    healed: (call, { dead, targets, awayMs }) => {
+      const words = async () => {
+        const why = await causeOf(call, node, dead, gone);
+        const message = `mount-s3 ended (${why}); the volume was away for ${(awayMs / 1000).toFixed(1)} s and works again. ${advice}`;
+        await tell(call, targets, { type: "Warning", reason: "VolumeHealed", message });
+      };
+      words().catch(() => undefined); // the program ends
+    },
+    delayed: (call, { dead, targets, because }) => {
+      if (Date.now() - dead.since.getTime() < silentMs) return;
+      const hint = because instanceof DriverError && because.hint !== undefined ? ` ${because.hint}` : "";
+      const message = `mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ${describeError(because)}.${hint}`;
+      void tell(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
+    },
+  };
+}
+
+const advice =
+  "Files that were open then give errors until they are opened again, and a file that was being written is lost.";
+
+const rememberedPods = 100;
+
+/** How a Pod that was deleted had ended is known from what was seen of it last. */
+class GoneMountpointPods {
+  readonly #pods = new Map<PodName, LocalMountpointPod>();
+
+  constructor({ mountpointPods }: Needed) {
+    mountpointPods.store.subscribe(({ before, after }) => {
+      if (before === undefined || after !== undefined) return;
+      this.#pods.set(before.name, before);
+      const { value: oldest } = this.#pods.keys().next();
+      if (this.#pods.size > rememberedPods && oldest !== undefined) this.#pods.delete(oldest);
+    });
+  }
+
+  get(name: PodName): LocalMountpointPod | undefined {
+    return this.#pods.get(name);
+  }
+}
+
+async function causeOf(
+  call: Call,
+  { mountpointPods }: Needed,
+  { mountpointPod: name, since }: DeadMount,
+  gone: GoneMountpointPods,
+): Promise<string> {
+  if (name === undefined) return "while the node plugin was away";
+  const where = `in Mountpoint Pod ${name}`;
+  // kubelet needs a second or two to tell of the end of a container.
+  if (mountpointPods.get(name)?.phase === "running") {
+    await mountpointPods.lastWords(call, name, new Date(since.getTime() - 1000));
+  }
+  const now = mountpointPods.get(name);
+  const pod = now ?? gone.get(name);
+  if (pod !== undefined && pod.explanation !== "") return `${pod.explanation}, ${where}`;
+  if (now === undefined) return `its Mountpoint Pod ${name} was deleted`;
+  const { reason, exitCode } = now.lastEnd ?? {};
+  return exitCode === undefined ? where : `${reason ?? "Error"}, exit code ${exitCode}, ${where}`;
+}

@@ -1,0 +1,157 @@
+/** Heals dead mounts inside running workloads: notice → bring back → swap → tell. */
+
+import { DriverError } from "../../core/errors.ts";
+import type { PodName } from "../../core/names.ts";
+import { sourcePath } from "../../core/target-path.ts";
+import { orAborted } from "../../kube/or-aborted.ts";
+import { mountsOfMinor } from "../../linux/mountinfo.ts";
+import { type Call, deadline, withFields } from "../../runtime/call.ts";
+import type { NodeParts } from "../node-parts.ts";
+import { isV1Mount, restartHint } from "../v1-mounts.ts";
+import { bringBack, deadTargets, successorOf } from "./bring-back.ts";
+import type { DeadMount } from "./dead-mounts.ts";
+import { noticeDeadMounts } from "./notice.ts";
+
+/** What those who keep count and those who write to users hear of. */
+export interface HealReports {
+  /** Workloads work again. */
+  healed(call: Call, healed: Healed): void;
+  /** Not yet, or not at all. */
+  delayed(call: Call, delayed: Delayed): void;
+}
+
+export interface Healed {
+  readonly dead: DeadMount;
+  /** Who serves now. */
+  readonly mountpointPod: PodName;
+  readonly targets: readonly string[];
+  readonly awayMs: number;
+}
+
+export interface Delayed {
+  readonly dead: DeadMount;
+  readonly targets: readonly string[];
+  readonly because: DriverError | Error;
+}
+
+/** Ends with the call. */
+export async function healDeadMounts(call: Call, node: NodeParts, reports: HealReports): Promise<void> {
+  const { deadMounts, attachments, mountpointPods } = node;
+  const healing = new Set<Promise<void>>();
+  using _notices = deadMounts.onNotice((dead) => {
+    const work = heal(call, node, dead, reports).finally(() => healing.delete(work));
+    healing.add(work);
+  });
+  using _attachments = attachments.store.subscribe(() => deadMounts.wake());
+  using _pods = mountpointPods.store.subscribe(() => deadMounts.wake());
+  await noticeDeadMounts(call, node);
+  await Promise.all(healing);
+}
+
+/** One attempt; a container in back-off is waited for in several, and users are told after each. */
+const attemptLimitMs = 20_000;
+
+async function heal(call: Call, node: NodeParts, dead: DeadMount, reports: HealReports): Promise<void> {
+  const { deadMounts } = node;
+  const told = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
+  told.log.info("mount-s3 has ended and left a dead mount");
+  for (let failures = 0; !call.signal.aborted; failures += 1) {
+    const { news } = deadMounts;
+    const isOver = await attempt(told, node, dead, reports);
+    if (isOver || call.signal.aborted) break;
+    deadMounts.attemptEnded(dead.minor);
+    await pause(call, news, failures);
+  }
+  deadMounts.over(dead.minor);
+}
+
+/** Answers whether nothing is left to do. */
+async function attempt(call: Call, node: NodeParts, dead: DeadMount, reports: HealReports): Promise<boolean> {
+  using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
+  let targets: readonly string[] = [];
+  try {
+    targets = deadTargets(node, dead);
+    if (targets.length === 0) {
+      call.log.info("nobody uses the dead mount any more");
+      return true;
+    }
+    const mountpointPod = await healOnce(limited, node, dead, targets);
+    const awayMs = Date.now() - dead.since.getTime();
+    call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
+    reports.healed(call, { dead, mountpointPod, targets, awayMs });
+    return true;
+  } catch (error) {
+    if (call.signal.aborted) return true;
+    const because = error instanceof Error ? error : new Error(String(error));
+    call.log.info("not healed yet", { error });
+    reports.delayed(call, { dead, targets, because });
+    return because instanceof DriverError && because.kind === "unsupported";
+  }
+}
+
+async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: readonly string[]): Promise<PodName> {
+  const name = successorOf(node, dead, targets);
+  if (name === undefined) throw nobodyFor(node, dead);
+  // The old source is nobody's when its binds are gone.
+  using _after = { [Symbol.dispose]: () => node.unmounts.add(dead.mountpointPod ?? name) };
+  using _publishing = node.sources.publishing(name);
+  await whileSuccessor(call, node, { dead, name }, (until) => bringBack(until, node, name, targets));
+  if (node.swapper === undefined) {
+    throw new DriverError("unsupported", "running containers cannot be reached: the host's /proc is not mounted", {
+      hint: "Install the node plugin with the chart of this version, which mounts it; until then restart the Pod.",
+    });
+  }
+  const { places, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
+  call.log.info("dead mounts replaced", { places, failures });
+  if (failures.length > 0) {
+    throw new DriverError("notReady", `the dead mount could not be replaced at ${failures.join("; ")}`, {
+      hint: "Restart the Pod: a new container gets the mount that works.",
+    });
+  }
+  for (const target of targets) node.memory.moveUser(target, name);
+  return name;
+}
+
+function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
+  const isV1 = mountsOfMinor(node.kernel.mounts(), minor).some((mount) => isV1Mount(node, mount));
+  return isV1
+    ? new DriverError("unsupported", "the driver 1.x mounted it, without a Mountpoint Pod", { hint: restartHint })
+    : new DriverError("notReady", "no Mountpoint Pod is assigned to its workloads");
+}
+
+interface Chosen {
+  readonly dead: DeadMount;
+  readonly name: PodName;
+}
+
+/** The controller may give the workloads to another Mountpoint Pod while we wait for this one. */
+async function whileSuccessor(
+  call: Call,
+  node: NodeParts,
+  { dead, name }: Chosen,
+  work: (call: Call) => Promise<void>,
+): Promise<void> {
+  const over = new AbortController();
+  using _changes = node.attachments.store.subscribe(() => {
+    const now = successorOf(node, dead, deadTargets(node, dead));
+    if (now !== name) over.abort(new DriverError("notReady", `Mountpoint Pod ${name} was replaced by another one`));
+  });
+  await work({ log: call.log, signal: AbortSignal.any([call.signal, over.signal]) });
+}
+
+/** News end it early, but attempts that fail must not chase each other. */
+async function pause(call: Call, news: Promise<void>, failures: number): Promise<void> {
+  const shortestMs = Math.min(50 * 2 ** failures, 5000);
+  const longestMs = Math.min(1000 * 2 ** failures, 60_000);
+  await orAborted(call, Promise.all([elapsed(call, shortestMs), Promise.race([news, elapsed(call, longestMs)])])).catch(
+    () => undefined, // the end of the program: the loop looks
+  );
+}
+
+function elapsed(call: Call, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  timer.unref();
+  call.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return promise;
+}

@@ -1,0 +1,58 @@
+/** Finds mounts whose mount-s3 has died: by the end of its connection, and by asking where there is none. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { PodName } from "../../core/names.ts";
+import { sourcePath, sourcesDir } from "../../core/target-path.ts";
+import { type Mount, mountAt } from "../../linux/mountinfo.ts";
+import type { Call } from "../../runtime/call.ts";
+import { isOurs } from "../mount-table.ts";
+import type { NodeParts } from "../node-parts.ts";
+import { isV1Mount } from "../v1-mounts.ts";
+
+/** A mount-s3 that was started before this process has no connection to it; asking costs it a microsecond. */
+const askEveryMs = 5000;
+const probeLimitMs = 5000;
+
+/** Ends with the call. */
+export async function noticeDeadMounts(call: Call, node: NodeParts): Promise<void> {
+  using _deaths = node.sources.onEnd((name) => {
+    const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
+    if (mount !== undefined && isOurs(mount)) void ask(call, node, { mount, name });
+  });
+  while (!call.signal.aborted) {
+    await Promise.all(unconnected(node).map((one) => ask(call, node, one)));
+    // The end of the program is no failure.
+    await delay(askEveryMs, undefined, { signal: call.signal, ref: false }).catch(() => undefined);
+  }
+}
+
+interface Suspect {
+  readonly mount: Mount;
+  readonly name: PodName | undefined;
+}
+
+async function ask(call: Call, { kernel, deadMounts }: NodeParts, { mount, name }: Suspect): Promise<void> {
+  try {
+    const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
+    // It may have been replaced while we asked.
+    const now = mountAt(kernel.mounts(), mount.mountPoint);
+    if (health === "dead" && now?.minor === mount.minor) deadMounts.notice(mount, name);
+  } catch (error) {
+    if (!call.signal.aborted) call.log.info("a mount cannot be asked", { mountPoint: mount.mountPoint, error });
+  }
+}
+
+/** One mount of each device that we would not hear of: sources without a connection, and targets without a source. */
+function unconnected(node: NodeParts): readonly Suspect[] {
+  const { config, kernel, sources, deadMounts } = node;
+  const prefix = `${sourcesDir(config.kubeletDir)}/`;
+  const suspects = new Map<number, Suspect>();
+  const heard = new Set<number>();
+  for (const mount of kernel.mounts().filter(isOurs)) {
+    const { mountPoint, minor } = mount;
+    const name = mountPoint.startsWith(prefix) ? (mountPoint.slice(prefix.length) as PodName) : undefined;
+    if (name !== undefined && sources.isConnected(name)) heard.add(minor);
+    const isTarget = mountPoint.startsWith(`${config.kubeletDir}/pods/`) && !isV1Mount(node, mount);
+    if (name !== undefined || (isTarget && !suspects.has(minor))) suspects.set(minor, { mount, name });
+  }
+  return [...suspects].flatMap(([minor, one]) => (heard.has(minor) || deadMounts.isKnown(minor) ? [] : [one]));
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { parseMountinfo } from "../../linux/mountinfo.ts";
+import { swapsHere, swapsInside } from "./plan-swaps.ts";
+
+const dead = 45;
+const fuse = "- fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other";
+const table = (...lines: readonly string[]) => parseMountinfo(lines.join("\n"));
+const places = ({ swaps }: ReturnType<typeof swapsInside>) => swaps.map(({ mountPoint }) => mountPoint);
+
+describe("in a container", () => {
+  it("replaces every mount of the dead device, and nothing else", () => {
+    const mounts = table(
+      "1 0 0:30 / / rw - overlay overlay rw",
+      `2 1 0:45 / /data rw,nosuid,nodev,noatime ${fuse}`,
+      `3 1 0:46 / /other rw,nosuid,nodev,noatime ${fuse}`,
+      `4 1 0:45 /a/b /part ro,nosuid,nodev,noatime master:7 ${fuse}`,
+      "5 1 0:45 / /foreign rw - fuse.sshfs sshfs rw",
+    );
+    expect(swapsInside(mounts, dead)).toEqual({
+      swaps: [
+        expect.objectContaining({ mountPoint: "/data", root: "/", propagation: "private" }),
+        expect.objectContaining({ mountPoint: "/part", root: "/a/b", propagation: "slave" }),
+      ],
+      refusals: [],
+    });
+  });
+
+  it("leaves copies of kubelet's directory alone, wherever they are mounted", () => {
+    const mounts = table(
+      `2 1 0:45 / /rootfs/var/lib/kubelet/pods/u/volumes/kubernetes.io~csi/pv/mount rw ${fuse}`,
+      `3 1 0:45 /sub /rootfs/var/lib/kubelet/pods/u/volume-subpaths/pv/app/0 rw ${fuse}`,
+      `4 1 0:45 / /rootfs/var/lib/kubelet/plugins/s3.csi.scality.com/mnt/mp-1 rw ${fuse}`,
+    );
+    expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [] });
+  });
+
+  it("skips a dead mount that is covered already, also when the cover went beneath another", () => {
+    const mounts = table(`2 1 0:45 / /data rw ${fuse}`, `3 2 0:47 / /data rw ${fuse}`);
+    expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [] });
+  });
+
+  it("refuses where other mounts would go with the dead one", () => {
+    const mounts = table(`2 1 0:45 / /data rw ${fuse}`, "3 2 8:1 /x /data/scratch rw - ext4 /dev/sda rw");
+    expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: ["/data holds other mounts (/data/scratch)"] });
+  });
+});
+
+it("on the host replaces targets and sub-paths, and not the source", () => {
+  const mounts = table(
+    `2 1 0:45 / /k/plugins/s3.csi.scality.com/mnt/mp-1 rw shared:3 ${fuse}`,
+    `3 1 0:45 / /k/pods/u/volumes/kubernetes.io~csi/pv/mount ro shared:3 ${fuse}`,
+    `4 1 0:45 /sub /k/pods/u/volume-subpaths/pv/app/0 rw shared:3 ${fuse}`,
+  );
+  expect(places(swapsHere(mounts, dead, "/k"))).toEqual([
+    "/k/pods/u/volumes/kubernetes.io~csi/pv/mount",
+    "/k/pods/u/volume-subpaths/pv/app/0",
+  ]);
+});

@@ -1,0 +1,48 @@
+/** Which mounts of a dead device are to be replaced in a mount namespace. Pure: the table in, places out. */
+import { driverName } from "../../core/names.ts";
+import type { WholeMount } from "../../linux/mountinfo.ts";
+import { isOurs } from "../mount-table.ts";
+
+export type Swap = Pick<WholeMount, "mountPoint" | "root" | "options" | "propagation">;
+
+export interface Swaps {
+  readonly swaps: readonly Swap[];
+  /** Places that cannot be healed, each with the reason. */
+  readonly refusals: readonly string[];
+}
+
+/** In our own namespace: what kubelet gives to containers, now and later. The source has been mounted anew already. */
+export function swapsHere(mounts: readonly WholeMount[], minor: number, kubeletDir: string): Swaps {
+  return swapsAmong(mounts, (mount) => isDead(mount, minor) && mount.mountPoint.startsWith(`${kubeletDir}/pods/`));
+}
+
+/**
+ * In a container's. A copy of kubelet's directory, as other node plugins and monitoring have it, is nobody's volume: if
+ * it follows the host, it gets what changes there; if it does not, a living mount in it would only keep mount-s3 from ending.
+ */
+export function swapsInside(mounts: readonly WholeMount[], minor: number): Swaps {
+  return swapsAmong(mounts, (mount) => isDead(mount, minor) && !kubeletPath.test(mount.mountPoint));
+}
+
+const kubeletPath = new RegExp(
+  `/pods/[^/]+/(volumes/kubernetes\\.io~csi|volume-subpaths)/|/plugins/${driverName.replaceAll(".", "\\.")}/mnt/`,
+);
+
+/** Somebody else's file system may have got the number of one that is gone. */
+function isDead(mount: WholeMount, minor: number): boolean {
+  return mount.minor === minor && isOurs(mount);
+}
+
+function swapsAmong(mounts: readonly WholeMount[], isMeant: (mount: WholeMount) => boolean): Swaps {
+  const swaps: Swap[] = [];
+  const refusals: string[] = [];
+  for (const mount of mounts.filter(isMeant)) {
+    const above = mounts.filter(({ parentId }) => parentId === mount.id);
+    // Covered by another already, as publishing does without healing: who looks up the path does not meet it.
+    if (above.some(({ mountPoint }) => mountPoint === mount.mountPoint)) continue;
+    // To take it off would take them along, and no path leads to them through a dead mount.
+    if (above.length === 0) swaps.push(mount);
+    else refusals.push(`${mount.mountPoint} holds other mounts (${above.map((one) => one.mountPoint).join(", ")})`);
+  }
+  return { swaps, refusals };
+}

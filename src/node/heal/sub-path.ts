@@ -1,0 +1,44 @@
+/** The part of a bucket that a container with `subPath` sees. */
+import { DriverError } from "../../core/errors.ts";
+import type { Descriptor } from "../../linux/descriptor.ts";
+import { makeBelow, openBelow } from "../../linux/mount-tree.ts";
+import type { Call } from "../../runtime/call.ts";
+import { isErrno } from "../../runtime/errno.ts";
+
+/**
+ * The place in the new mount that a path of the old one names. kubelet made the directory when the container started,
+ * but mount-s3 keeps an empty one to itself until a file lands in it: then it died with it, and is made again.
+ */
+export async function partOf(call: Call, served: Descriptor, root: string): Promise<Descriptor> {
+  const path = root.replace(/^\//, "").replace(/\/\/deleted$/, "");
+  try {
+    return await unlessOver(call, openBelow(served, path));
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+  }
+  using parents = new DisposableStack();
+  let at = served;
+  for (const name of path.split("/")) {
+    at = parents.use(await unlessOver(call, madeBelow(at, name)));
+  }
+  return await unlessOver(call, openBelow(served, path));
+}
+
+async function madeBelow(directory: Descriptor, name: string): Promise<Descriptor> {
+  try {
+    await makeBelow(directory, name);
+  } catch (error) {
+    if (!isErrno(error, "EEXIST")) {
+      throw new DriverError("notReady", `the directory ${name} of a subPath cannot be made again`, { cause: error });
+    }
+  }
+  return await openBelow(directory, name);
+}
+
+/** An answer that comes after the call has ended belongs to nobody, and is closed. */
+async function unlessOver(call: Call, opening: Promise<Descriptor>): Promise<Descriptor> {
+  const descriptor = await opening;
+  if (!call.signal.aborted) return descriptor;
+  descriptor[Symbol.dispose]();
+  throw call.signal.reason as Error;
+}

@@ -1,0 +1,183 @@
+/** What dies with mount-s3, or is away when it does: its Pod, the node plugin, the controller, the API server. */
+import { CreateBucketCommand, DeleteBucketCommand, DeleteObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { expect, it } from "vitest";
+import type { Pod } from "../../src/kube/kinds.ts";
+import { openCluster, type PodRef, type Sandbox, type VolumeWish } from "../support/cluster.ts";
+import { eventsIn, identityOf, killMountS3, long, tableLengths } from "../support/healing.ts";
+import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+/** kubelet waits longer after each: 10 s, 20 s, and so on. */
+const deaths = process.env["TEST_SCALE"] === "full" ? 10 : 2;
+
+it("LC-1 heals with a new Mountpoint Pod where the old one was deleted by force", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const [before, { name, pid }] = [await identityOf(cluster, pod), await mountS3Of(cluster, node, claim)];
+  await cluster.kubectl("delete", "pod", name, "-n", "mount-s3", "--force", "--grace-period=0");
+  await onNode(cluster, node, "sh", "-c", 'while [ -d "/proc/$1" ]; do :; done', "until-ended", pid);
+  await expect.poll(() => mountpointPodOf(claim), long).not.toBe(name);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  await cluster.exec(pod, "echo after > /data/after");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  await expect.poll(() => mountsNaming(name), long).toBe("");
+});
+
+it("LC-1 heals with a new Mountpoint Pod where the old one was evicted", async () => {
+  await using sandbox = await cluster.sandbox();
+  const attributes = { cache: "emptyDir", cacheEmptyDirSizeLimit: "8Mi" };
+  const { claim, pod } = await user(sandbox, { attributes });
+  const [before, { name, uid }] = [await identityOf(cluster, pod), await mountS3Of(cluster, node, claim)];
+  const cache = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/cache`;
+  await onNode(cluster, node, "dd", "if=/dev/zero", `of=${cache}/fill`, "bs=1M", "count=64");
+  await expect.poll(() => mountpointPodOf(claim), long).not.toBe(name);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(/VolumeHealed: mount-s3 ended .*Evicted/);
+});
+
+it("LC-1 heals after mount-s3 ran out of memory, and says so", async () => {
+  await using sandbox = await cluster.sandbox();
+  const attributes = { mountpointContainerResourcesLimitsMemory: "128Mi" };
+  const { claim, pod } = await user(sandbox, { attributes, mountOptions: ["memory-target=16000"] });
+  const before = await identityOf(cluster, pod);
+  await put(sandbox, "large", "x".repeat(2 ** 25));
+  const readers = "for i in $(seq 40); do cat /data/large > /dev/null 2>&1 & done; wait";
+  await cluster.exec(pod, readers);
+  await expect
+    .poll(async () => (await mountpointPod(claim))?.status?.containerStatuses?.[0]?.restartCount, long)
+    .toBe(1);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(/VolumeHealed: mount-s3 ended \(OOMKilled/);
+});
+
+it("LC-1 heals when the node plugin was killed at the same moment", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const [before, { pid }] = [await identityOf(cluster, pod), await mountS3Of(cluster, node, claim)];
+  const plugin = await pluginPid();
+  await onNode(cluster, node, "kill", "-KILL", plugin, pid);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  // And one that it did not start, and has no connection to.
+  const second = await user(sandbox, {}, "second");
+  await onNode(cluster, node, "kill", "-KILL", await pluginPid());
+  await killMountS3(cluster, node, second.claim);
+  await expect.poll(() => look(second.pod), long).toBe("before\n");
+});
+
+it("LC-1 heals while neither controller nor API server answer", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const { pid } = await mountS3Of(cluster, node, claim);
+  const { uid } = (await identityOf(cluster, pod)) as { readonly uid: string };
+  const server = cluster.lab.component("kube-apiserver");
+  const signal = AbortSignal.timeout(240_000);
+  await server.kill(signal);
+  try {
+    await onNode(cluster, node, "kill", "-KILL", pid);
+    await expect.poll(() => readInside(uid), long).toBe("before\n");
+  } finally {
+    await server.start(signal);
+  }
+  await expect.poll(() => look(pod).catch(() => ""), long).toBe("before\n");
+});
+
+it("LC-1 heals death after death, and leaves no mount behind", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const [before, tables] = [await identityOf(cluster, pod), await tableLengths(cluster, node, [pod])];
+  for (let death = 1; death <= deaths; death += 1) {
+    await killMountS3(cluster, node, claim);
+    await expect.poll(() => look(pod), long).toBe("before\n");
+  }
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  expect(await tableLengths(cluster, node, [pod])).toEqual(tables);
+});
+
+it("LC-1 a Pod that is deleted while its mount is dead ends cleanly, and nothing is left", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const { name } = await mountS3Of(cluster, node, claim);
+  await killMountS3(cluster, node, claim);
+  await cluster.deletePod(pod);
+  await expect.poll(() => mountsNaming(claim), long).toBe("");
+  await expect.poll(() => mountsNaming(name), long).toBe("");
+  await expect.poll(() => attachmentsOf(cluster, claim), long).toEqual([]);
+  await expect.poll(() => cluster.get("pod", name, "-n", "mount-s3"), long).toBeUndefined();
+});
+
+it("LC-1 says why a volume cannot be healed, and heals it when that is mended", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const before = await identityOf(cluster, pod);
+  await cluster.s3.send(new DeleteObjectCommand({ Bucket: sandbox.bucket, Key: "before" }));
+  await cluster.s3.send(new DeleteBucketCommand({ Bucket: sandbox.bucket }));
+  await killMountS3(cluster, node, claim);
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(/VolumeNotHealed: .*bucket does not exist/i);
+
+  await cluster.s3.send(new CreateBucketCommand({ Bucket: sandbox.bucket }));
+  await put(sandbox, "before", "before\n");
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+});
+
+interface User {
+  readonly claim: string;
+  readonly pod: PodRef;
+}
+
+/** A Pod that can read its volume. */
+async function user(sandbox: Sandbox, wish: VolumeWish = {}, name = "user"): Promise<User> {
+  await put(sandbox, "before", "before\n");
+  const claim = await sandbox.volume(wish);
+  const pod = await sandbox.pod(name, { node, claim });
+  await cluster.untilReady(pod);
+  expect(await look(pod)).toBe("before\n");
+  return { claim, pod };
+}
+
+async function put({ bucket }: Sandbox, Key: string, Body: string): Promise<void> {
+  await cluster.s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body }));
+}
+
+/** What it reads now, or the complaint. */
+function look(pod: PodRef): Promise<string> {
+  return cluster.exec(pod, "cat /data/before 2>&1 || true");
+}
+
+async function mountpointPodOf(claim: string): Promise<string> {
+  const [attachment] = await attachmentsOf(cluster, claim);
+  return Object.keys(attachment?.spec.mountpointS3PodAttachments ?? {})[0] ?? "";
+}
+
+async function mountpointPod(claim: string): Promise<Pod | undefined> {
+  return cluster.get<Pod>("pod", await mountpointPodOf(claim), "-n", "mount-s3");
+}
+
+async function pluginPid(): Promise<string> {
+  const found = await onNode(
+    cluster,
+    node,
+    "sh",
+    "-c",
+    "grep -ls -e '[-]-register' /proc/[0-9]*/cmdline | cut -d/ -f3",
+  );
+  return found.trim();
+}
+
+/** Through the container's mounts, without asking the API server. */
+function readInside(workload: string): Promise<string> {
+  const script = [
+    'for p in $(grep -ls "$1" /proc/[0-9]*/cgroup | cut -d/ -f3); do',
+    '  [ "$(cat /proc/$p/comm)" = sleep ] && nsenter -t $p -m -- cat /data/before 2>&1',
+    "done; true",
+  ].join("\n");
+  return onNode(cluster, node, "sh", "-c", script, "read-inside", workload);
+}
+
+function mountsNaming(text: string): Promise<string> {
+  return onNode(cluster, node, "sh", "-c", 'grep -F "$1" /proc/1/mountinfo || true', "mounts", text);
+}

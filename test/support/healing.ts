@@ -1,0 +1,76 @@
+/** Pods whose mount-s3 dies under them: what they notice, and what may not change about them. */
+import { expect } from "vitest";
+import type { Pod } from "../../src/kube/kinds.ts";
+import type { Cluster, PodRef } from "./cluster.ts";
+import { mountS3Of, onNode } from "./mount-s3-process.ts";
+
+export const long = { timeout: 240_000, interval: 100 };
+
+/** Lists, reads and writes without a pause, and notes what worked last; a write counts when its file was closed. */
+export const busy = [
+  "sh",
+  "-c",
+  `mkdir -p /tmp/seen; n=0
+   while true; do
+     n=$((n + 1))
+     ls /data > /dev/null 2>&1 && echo $n > /tmp/seen/list
+     cat /data/before 2>/dev/null | cmp -s - /tmp/before && echo $n > /tmp/seen/read
+     sh -c "echo $n > /data/write-$n" 2>/dev/null && echo $n >> /tmp/seen/write
+     sleep 0.05
+   done`,
+];
+
+/** The counters of the three loops. */
+async function progressOf(cluster: Cluster, pod: PodRef): Promise<readonly number[]> {
+  const text = await cluster.exec(pod, "cd /tmp/seen && tail -qn1 list read write");
+  return text.trim().split("\n").map(Number);
+}
+
+/** Waits until all loops have done something that they had not done yet. */
+export async function untilWorking(cluster: Cluster, pod: PodRef): Promise<void> {
+  const before = await progressOf(cluster, pod);
+  const isFurther = async () => (await progressOf(cluster, pod)).map((count, loop) => count > (before[loop] ?? 0));
+  await expect.poll(isFurther, long).toEqual(before.map(() => true));
+}
+
+/** Of the only Mountpoint Pod of a volume; ends when the process has ended. */
+export async function killMountS3(cluster: Cluster, node: string, claim: string): Promise<void> {
+  const { pid } = await mountS3Of(cluster, node, claim);
+  await onNode(cluster, node, "sh", "-c", 'kill -KILL "$1" && while [ -d "/proc/$1/fd" ]; do :; done', "kill", pid);
+}
+
+/** What a restart would change. */
+export async function identityOf(cluster: Cluster, { namespace, name }: PodRef): Promise<unknown> {
+  const pod = await cluster.get<Pod>("pod", name, "-n", namespace);
+  const { initContainerStatuses = [], containerStatuses = [] } = pod?.status ?? {};
+  const containers = [...initContainerStatuses, ...containerStatuses].map((status) => ({
+    name: status.name,
+    restartCount: status.restartCount,
+    id: (status as { containerID?: string }).containerID,
+  }));
+  return { uid: pod?.metadata.uid, containers };
+}
+
+/** What lies on the container's own disk where the volume is mounted: nothing, or writes that missed the bucket. */
+export async function belowTheMount(cluster: Cluster, node: string, pod: PodRef): Promise<string> {
+  const found = await cluster.get<Pod>("pod", pod.name, "-n", pod.namespace);
+  const [status] = found?.status?.containerStatuses ?? [];
+  const id = (status as { containerID?: string } | undefined)?.containerID?.replace("containerd://", "") ?? "none";
+  return onNode(cluster, node, "ls", "-A", `/run/containerd/io.containerd.runtime.v2.task/k8s.io/${id}/rootfs/data`);
+}
+
+export async function eventsIn(cluster: Cluster, namespace: string): Promise<string> {
+  const path = "jsonpath={range .items[*]}{.involvedObject.name} {.reason}: {.message}{'\\n'}{end}";
+  return cluster.kubectl("get", "events", "-n", namespace, "-o", path);
+}
+
+/** How many mounts the node, and a process in each container of the Pods, see. */
+export async function tableLengths(
+  cluster: Cluster,
+  node: string,
+  pods: readonly PodRef[],
+): Promise<readonly number[]> {
+  const own = await onNode(cluster, node, "sh", "-c", "wc -l < /proc/1/mountinfo");
+  const inside = await Promise.all(pods.map((pod) => cluster.exec(pod, "wc -l < /proc/1/mountinfo")));
+  return [own, ...inside].map(Number);
+}
