@@ -40,7 +40,7 @@ it.for([
     { access_key_id: "nobody", secret_access_key: "nothing" },
     /access key Id you provided does not exist/i,
   ],
-  ["a wrong secret", { access_key_id: tenantAccount.accessKeyId, secret_access_key: "wrong" }, /signature/i],
+  ["a wrong secret", { access_key_id: tenantAccount.accessKeyId, secret_access_key: "mistyped-0003" }, /signature/i],
   [
     "the keys of a stranger",
     { access_key_id: tenantAccount.accessKeyId, secret_access_key: tenantAccount.secretAccessKey },

@@ -4,7 +4,7 @@ import { signalProcess } from "../../lab/process-id.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { mountS3Of } from "../support/mount-s3-process.ts";
-import { pluginPod, pluginProcess, replacePlugin } from "../support/node-plugin.ts";
+import { mortalPlugin, pluginPod } from "../support/node-plugin.ts";
 import { mountsNaming, objectText, podOf } from "../support/traces.ts";
 
 const cluster = openCluster();
@@ -21,9 +21,8 @@ afterAll(async () => {
 });
 
 it("LC-17 a node plugin that gets SIGTERM while it publishes ends by itself with code 0, and every publish succeeds", async () => {
-  await replacePlugin(cluster, node); // one that has never ended
+  const process = await mortalPlugin(cluster, node);
   const plugin = await pluginPod(cluster, node);
-  const process = await pluginProcess(cluster, node);
   const claims = await Promise.all([1, 2, 3, 4].map((index) => volume(`sigterm-${index}`)));
   const pods = await Promise.all(claims.map((claim) => sandbox.pod(`user-of-${claim}`, { node, claim })));
   // The first of them is published while the others are under way.

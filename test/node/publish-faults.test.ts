@@ -5,7 +5,7 @@ import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { halted, processOf } from "../support/container-process.ts";
 import { type Fault, Injection } from "../support/faults.ts";
 import { onNode } from "../support/mount-s3-process.ts";
-import { pluginProcess, replacePlugin } from "../support/node-plugin.ts";
+import { mortalPlugin, pluginProcess } from "../support/node-plugin.ts";
 import {
   eventsOf,
   kubeletDir,
@@ -85,13 +85,12 @@ it.for<[string, Fault]>([
   ["after it has bound the target", { syscall: "mount", effect: "signal=STOP", when: "2" }],
 ])("DS-6 the plugin killed %s: its successor publishes, and everything ends", async ([, fault]) => {
   const claim = await volume();
-  const plugin = await pluginProcess(cluster, node);
+  const plugin = await mortalPlugin(cluster, node);
   await using injection = await Injection.into(plugin, fault);
   const pod = await sandbox.pod(`app-of-${claim}`, { node, claim, command: writer });
   await untilKilled(plugin, injection);
   expect(await onDiskBelow(cluster, node, await targetOf(cluster, pod, claim))).toBe("");
 
-  await replacePlugin(cluster, node);
   await expectOnS3(pod, claim);
   await expectToEnd(pod, claim);
 });
@@ -105,12 +104,11 @@ it.for<[string, Fault]>([
   const pod = await sandbox.pod(`app-of-${claim}`, { node, claim });
   await cluster.untilReady(pod);
   expect(await mountsNaming(cluster, node, claim)).not.toBe("");
-  const plugin = await pluginProcess(cluster, node);
+  const plugin = await mortalPlugin(cluster, node);
   await using injection = await Injection.into(plugin, fault);
   await cluster.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--wait=false");
   await untilKilled(plugin, injection);
 
-  await replacePlugin(cluster, node);
   await expectToEnd(pod, claim);
 });
 

@@ -29,7 +29,14 @@ export async function pluginProcess(cluster: Cluster, node: string): Promise<Pro
   );
 }
 
-/** A new Pod starts at once, whatever happened to its predecessor; a container that was killed often is kept waiting. */
+/** One that may be killed: kubelet starts its container again at once the first time, and later keeps it waiting. */
+export async function mortalPlugin(cluster: Cluster, node: string): Promise<ProcessId> {
+  const { namespace: at, name } = await pluginPod(cluster, node);
+  const [container] = (await cluster.get<Pod>("pod", name, "-n", at))?.status?.containerStatuses ?? [];
+  if (container?.restartCount !== 0) await replacePlugin(cluster, node);
+  return await pluginProcess(cluster, node);
+}
+
 export async function replacePlugin(cluster: Cluster, node: string): Promise<void> {
   // In order: two at a time would take each other's socket away.
   await cluster.deletePod(await pluginPod(cluster, node));
