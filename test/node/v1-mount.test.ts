@@ -1,9 +1,10 @@
 /** Workloads that the driver 1.x mounted, when this one takes over (contract 1.12, 2.11). */
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
-import { rootAccount, s3Endpoint, s3Region } from "../../lab/s3.ts";
+import { rootAccount } from "../../lab/s3.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
+import { startMountS3 } from "../support/bare-mount-s3.ts";
 import { openCluster, type PodRef } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { attachmentsOf, csiSocketOf, onNode } from "../support/mount-s3-process.ts";
@@ -119,25 +120,9 @@ interface ProfileFiles {
 }
 
 /** As systemd on the host did it: mount-s3 itself mounts, straight on the target. */
-async function mountAs1x(
-  bucket: string,
-  target: string,
-  { profile, config, credentials }: ProfileFiles,
-): Promise<void> {
-  const env = [
-    `AWS_PROFILE=${profile}`,
-    `AWS_CONFIG_FILE=${config}`,
-    `AWS_SHARED_CREDENTIALS_FILE=${credentials}`,
-    "AWS_EC2_METADATA_DISABLED=true",
-  ];
-  const { mountS3 = "mount-s3" } = cluster.lab.programs;
-  const options = ["--allow-other", "--force-path-style", `--endpoint-url=${s3Endpoint}`, `--region=${s3Region}`];
-  const script = [
-    'mkdir -p "$1"; target=$1; shift',
-    'setsid env "$@" </dev/null >/dev/null 2>&1 &',
-    'until grep -qF " $target " /proc/self/mountinfo; do kill -0 $! || exit 1; done',
-  ].join("\n");
-  await onNode(cluster, node, "sh", "-c", script, "v1", target, ...env, mountS3, bucket, target, ...options);
+function mountAs1x(bucket: string, target: string, { profile, config, credentials }: ProfileFiles): Promise<void> {
+  const env = [`AWS_PROFILE=${profile}`, `AWS_CONFIG_FILE=${config}`, `AWS_SHARED_CREDENTIALS_FILE=${credentials}`];
+  return startMountS3(cluster, { node, bucket, directory: target, env });
 }
 
 function credentialsOf(profile: string): string {

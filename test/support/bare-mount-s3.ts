@@ -1,0 +1,24 @@
+import { s3Endpoint, s3Region } from "../../lab/s3.ts";
+import type { Cluster } from "./cluster.ts";
+import { onNode } from "./mount-s3-process.ts";
+
+export interface BareMount {
+  readonly node: string;
+  readonly bucket: string;
+  /** Made if it is not there. */
+  readonly directory: string;
+  /** Where the keys are: NAME=value each. */
+  readonly env: readonly string[];
+}
+
+/** mount-s3 on a node without any driver: it mounts by itself, and ends when it is unmounted. Returns when it is mounted. */
+export async function startMountS3(cluster: Cluster, { node, bucket, directory, env }: BareMount): Promise<void> {
+  const { mountS3 = "mount-s3" } = cluster.lab.programs;
+  const options = ["--allow-other", "--force-path-style", `--endpoint-url=${s3Endpoint}`, `--region=${s3Region}`];
+  const script = [
+    'mkdir -p "$1"; target=$1; shift',
+    'setsid env AWS_EC2_METADATA_DISABLED=true "$@" </dev/null >/dev/null 2>&1 &',
+    'until grep -qF " $target " /proc/self/mountinfo; do kill -0 $! || exit 1; done',
+  ].join("\n");
+  await onNode(cluster, node, "sh", "-c", script, "start", directory, ...env, mountS3, bucket, directory, ...options);
+}
