@@ -23,9 +23,10 @@ export async function nodePluginDescriptors(cluster: Cluster, node: string): Pro
 async function nodePluginPid(cluster: Cluster, node: string): Promise<string> {
   const selector = ["-l", "app=s3-csi-node", "--field-selector", `spec.nodeName=${node},status.phase=Running`];
   const [pod] = await cluster.list<Pod>("pods", "-n", "kube-system", ...selector);
-  const script = 'for p in /proc/[0-9]*; do grep -q "$1" $p/cgroup && echo "${p#/proc/} $(cat $p/comm)"; done; true';
+  const script =
+    'for p in /proc/[0-9]*; do grep -q "$1" $p/cgroup && echo "${p#/proc/} $(tr "\\0" " " < $p/cmdline)"; done; true';
   const processes = await onNode(cluster, node, "sh", "-c", script, "pid-of", pod?.metadata.uid ?? "none");
-  const pids = processes.split("\n").flatMap((line) => /^(\d+) (?!pause|sleep|tini)/.exec(line)?.[1] ?? []);
+  const pids = processes.split("\n").flatMap((line) => /^(\d+) \/opt\/s3-csi\/node/.exec(line)?.[1] ?? []);
   if (pids[0] === undefined) throw new Error(`no node plugin runs on ${node}: ${processes}`);
   return pids[0];
 }
