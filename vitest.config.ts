@@ -38,6 +38,16 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      {
+        test: {
+          name: "node-end",
+          include: ["test/node-end/**/*.test.ts"],
+          testTimeout: 600_000,
+          fileParallelism: false,
+          // Looks at what all files of the ring left, so it comes after the last of them.
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

@@ -1,5 +1,6 @@
 /** Command lines of the programs that run in the hub: control plane, S3 server, and relays to the outside. */
 import { join } from "node:path";
+import { auditLogFile, auditPolicyFile } from "./audit.ts";
 import type { ComponentSpec } from "./component.ts";
 import { type Layout, network } from "./layout.ts";
 import { rootAccount } from "./s3.ts";
@@ -92,5 +93,7 @@ function apiServerFlags(layout: Layout): readonly string[] {
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-key-file=${pki("sa.key")}`,
     `--service-account-signing-key-file=${pki("sa.key")}`,
+    `--audit-policy-file=${auditPolicyFile(layout)}`,
+    `--audit-log-path=${auditLogFile(layout)}`,
   ];
 }

@@ -9,6 +9,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { auditPolicy, auditPolicyFile } from "./audit.ts";
 import { Component } from "./component.ts";
 import { controlPlane, objectStore, type Programs } from "./control-plane.ts";
 import { LabNode } from "./lab-node.ts";
@@ -162,6 +163,7 @@ export class Lab {
     const { state, cgroups, pki, kubeconfig } = this.layout;
     for (const name of ["s3/iam", "s3/buckets", "logs"]) await mkdir(join(state, name), { recursive: true });
     await writeFile(join(state, "lab.json"), JSON.stringify({ ...this.spec, programs: this.programs }));
+    await writeFile(auditPolicyFile(this.layout), JSON.stringify(auditPolicy));
     const script = await readFile(keeperScript, "utf8");
     startDetached(["sh", "-c", script, "s3-csi-lab-keeper", "hold", state, cgroups], "ignore");
     const init = await hubInit(signal, join(state, "unshare.pid"));

@@ -1,6 +1,8 @@
 import type { PodUid, PvName } from "../../src/core/names.ts";
 import { targetPath } from "../../src/core/target-path.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../src/csi/gen/csi.ts";
+import type { Pod } from "../../src/kube/kinds.ts";
+import type { PodRef, Sandbox } from "./cluster.ts";
 
 export interface Published {
   readonly claim: string;
@@ -25,4 +27,11 @@ export function publishRequestFor(published: Published): NodePublishVolumeReques
     stagingTargetPath: "",
     readonly: false,
   };
+}
+
+/** For a workload of the sandbox that exists already. */
+export async function publishRequestOf(sandbox: Sandbox, { namespace, name }: PodRef, claim: string) {
+  const pod = await sandbox.cluster.get<Pod>("pod", name, "-n", namespace);
+  if (pod === undefined) throw new Error(`there is no Pod ${namespace}/${name}`);
+  return publishRequestFor({ claim, bucket: sandbox.bucket, workload: pod.metadata.uid });
 }

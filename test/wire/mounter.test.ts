@@ -218,7 +218,7 @@ it("listens on when a node hangs up without a request", async () => {
   await begun(mounter);
 });
 
-it("listens although a predecessor was killed and left its socket", async () => {
+it("MP-8 listens although a predecessor was killed and left its socket", async () => {
   {
     await using _killed = startMounter();
     await listening();

@@ -1,0 +1,78 @@
+/** What a node plugin asks of the API server and of S3, by their own records. */
+import { expect, it } from "vitest";
+import { type AuditedRequest, auditedRequests } from "../../lab/audit.ts";
+import { NodeService } from "../../src/csi/gen/csi.ts";
+import { openCluster, type Sandbox } from "../support/cluster.ts";
+import { csiClient } from "../support/csi-client.ts";
+import { csiSocketOf } from "../support/mount-s3-process.ts";
+import { publishRequestOf } from "../support/publish-request.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+const long = { timeout: 240_000, interval: 500 };
+/** 10 minutes of a node with 100 workloads, whose kubelet repeats each call every 60 to 90 seconds. */
+const republishes = process.env["TEST_SCALE"] === "full" ? 1000 : 50;
+
+it("SC-1 a node plugin that starts asks for the objects of its own node only", async () => {
+  const before = new Set(requestsOf(node).map(({ auditID }) => auditID));
+  await cluster.kubectl("rollout", "restart", "daemonset/s3-csi-node", "-n", "kube-system");
+  await cluster.kubectl("rollout", "status", "daemonset/s3-csi-node", "-n", "kube-system", "--timeout=240s");
+  const fresh = () => requestsOf(node).filter(({ auditID }) => !before.has(auditID));
+  const collections = () => fresh().filter(({ objectRef }) => objectRef !== undefined && objectRef.name === undefined);
+  const selectorsOf = (resource: string) =>
+    new Set(
+      collections()
+        .filter((one) => one.objectRef?.resource === resource)
+        .map(fieldSelectorOf),
+    );
+
+  await expect.poll(() => selectorsOf("pods"), long).toEqual(new Set([`spec.nodeName=${node}`]));
+  await expect.poll(() => selectorsOf("mountpoints3podattachments"), long).toEqual(new Set([`spec.nodeName=${node}`]));
+  expect(
+    fresh()
+      .filter((one) => one.objectRef?.resource === "pods")
+      .map((one) => one.objectRef?.namespace),
+  ).toEqual(expect.not.arrayContaining([undefined]));
+  // Whatever else it asks for, it asks for by name.
+  expect(collections().map(fieldSelectorOf)).toEqual(expect.not.arrayContaining([null]));
+});
+
+it("SC-3 a repeated publish asks neither the API server nor S3 for anything", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await sandbox.pod("app", { node, claim });
+  await cluster.untilReady(pod);
+  const request = await publishRequestOf(sandbox, pod, claim);
+  using driver = csiClient(NodeService, csiSocketOf(cluster, node));
+  await driver.nodePublishVolume(request);
+
+  const counts = () => ({ api: requestsOf(node).filter(isQuestion).length, s3: s3RequestsFor(sandbox) });
+  const before = counts();
+  for (let done = 0; done < republishes; done += 1) await driver.nodePublishVolume(request);
+  expect(counts()).toEqual(before);
+
+  // Both records tell of this node: its own start is in the one, a look into the volume comes into the other.
+  expect(before.api).toBeGreaterThan(0);
+  await cluster.exec(pod, "ls /data");
+  expect(s3RequestsFor(sandbox)).toBeGreaterThan(before.s3);
+});
+
+/** Watches are not: they are renewed every few minutes, whatever kubelet does. */
+function isQuestion({ verb }: AuditedRequest): boolean {
+  return verb !== "watch";
+}
+
+function s3RequestsFor({ bucket }: Sandbox): number {
+  return cluster.lab.component("versitygw").log().split(`/${bucket}`).length - 1;
+}
+
+/** Of the node plugin of a node. */
+function requestsOf(name: string): readonly AuditedRequest[] {
+  const isFrom = ({ user }: AuditedRequest) =>
+    user.extra?.["authentication.kubernetes.io/node-name"]?.includes(name) ?? false;
+  return auditedRequests(cluster.lab.layout).filter(isFrom);
+}
+
+function fieldSelectorOf({ requestURI }: AuditedRequest): string | null {
+  return new URL(requestURI, "https://localhost").searchParams.get("fieldSelector");
+}
