@@ -1,4 +1,5 @@
 /** The Pod Reconciler: watches, workers and the sweep, from start to end. */
+import type { HeadroomConfig } from "../core/headroom-pod.ts";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
@@ -8,6 +9,7 @@ import { Term } from "../kube/term.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
+import { reserveHeadroom } from "./headroom/reserve.ts";
 import type { PlaceKey } from "./place.ts";
 import { reconcile } from "./reconcile.ts";
 import { StatusWriter } from "./status-writer.ts";
@@ -18,6 +20,7 @@ import { watchCluster } from "./watches.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
+  readonly headroom: HeadroomConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   /** For how long the workers may stand still before the program calls itself dead. */
@@ -55,12 +58,14 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   using _progress = options.progress.follow("reconciling", () => queue.stalledMs, options.stallLimitMs);
   for (const place of everyPlace(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
+  const { headroom, progress } = options;
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
   const context = { client: writer, events, view, mountpointPods, staleAfterMs, statuses };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     sweep(term, view, queue, cleanupIntervalMs),
+    reserveHeadroom(term, { ...context, headroom, progress }),
   ]);
 }
 
