@@ -15,7 +15,7 @@ import { reconcile } from "./reconcile.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { everyPlace, sweep } from "./sweep.ts";
 import { notePlaces } from "./triggers.ts";
-import { emptyView, synced, type View } from "./view.ts";
+import { emptyView, sizesOf, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 
 export interface ReconcilerOptions {
@@ -42,7 +42,7 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);
-    call.log.info("the picture of the cluster is complete");
+    call.log.info("the picture of the cluster is complete", sizesOf(view));
     options.onReady();
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
     else await lead(until, client, candidate, (term) => reconcileAll(term, client, view, options));

@@ -51,6 +51,11 @@ export async function synced(call: Call, view: View): Promise<void> {
   await Promise.all(Object.values(view).map((store) => store.synced(call)));
 }
 
+/** How much is kept: it follows the Pods that use claims, not the size of the cluster (SC-2). */
+export function sizesOf(view: View): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(view).map(([name, store]) => [name, store.size]));
+}
+
 export function placeOf({ spec }: ObservedAttachment): PlaceKey {
   return placeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
 }
