@@ -12,6 +12,7 @@ it("has the defaults of 2.x", () => {
       imagePullPolicy: "IfNotPresent",
       command: "/bin/scality-s3-csi-mounter",
       priorityClassName: "",
+      preemptingPriorityClassName: "",
       driverVersion: "3.0.0",
       mountpointVersion: "1.23.0",
       resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
@@ -19,6 +20,13 @@ it("has the defaults of 2.x", () => {
       imagePullSecrets: [],
       ca: undefined,
       userBy: "driver",
+    },
+    headroom: {
+      enabled: false,
+      image: "driver:3",
+      imagePullPolicy: "IfNotPresent",
+      command: ["sleep", "infinity"],
+      priorityClassName: "",
     },
     apiServer: { host: "10.96.0.1", port: "443" },
     healthPort: undefined,
@@ -99,6 +107,36 @@ it("accepts every flag of 2.x", () => {
     imagePullPolicy: "Always",
     resources: { requests: { cpu: "1m", memory: "2Mi" }, limits: { memory: "3Mi" } },
   });
+});
+
+const headroomOn = {
+  ...env,
+  MOUNTPOINT_HEADROOM_ENABLED: "true",
+  MOUNTPOINT_HEADROOM_PRIORITY_CLASS_NAME: "headroom",
+  MOUNTPOINT_PRIORITY_CLASS_NAME: "usual",
+  MOUNTPOINT_PREEMPTING_PRIORITY_CLASS_NAME: "preempting",
+};
+
+it("takes the preempting class only where headroom is turned on", () => {
+  const { headroom, mountpointPods } = reconcilerConfigFrom([], headroomOn, "3");
+  expect(headroom).toMatchObject({ enabled: true, priorityClassName: "headroom" });
+  expect(mountpointPods.preemptingPriorityClassName).toBe("preempting");
+  const off = reconcilerConfigFrom(["--headroom-enabled=false"], headroomOn, "3");
+  expect(off.headroom.enabled).toBe(false);
+  expect(off.mountpointPods.preemptingPriorityClassName).toBe("usual");
+});
+
+it("lets a headroom image of its own wait by itself", () => {
+  const args = ["--headroom-image=pause:3", "--headroom-image-pull-policy=Always"];
+  const { headroom } = reconcilerConfigFrom(args, headroomOn, "3");
+  expect(headroom).toMatchObject({ image: "pause:3", imagePullPolicy: "Always", command: [] });
+});
+
+it.for([
+  ["--headroom-enabled=perhaps", "--headroom-enabled is neither true nor false: perhaps"],
+  ["--headroom-enabled=true", "--mountpoint-headroom-priority-class-name is not set"],
+] as const)("refuses %s", ([flag, problem]) => {
+  expect(() => reconcilerConfigFrom([flag], env, "3")).toThrow(problem);
 });
 
 it("joins CA bundles with the driver's own image, unless another is named", () => {

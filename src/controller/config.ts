@@ -1,8 +1,10 @@
 /** Flags and environment → the configuration of the reconciler, or every problem at once. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import type { HeadroomConfig } from "../core/headroom-pod.ts";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import { defaultMountpointNamespace, mounterCommand, reconcilerLease } from "../core/names.ts";
 import type { Candidate } from "../kube/lease.ts";
+import { headroomFrom, preemptingClassFrom } from "./headroom/settings.ts";
 import {
   caFrom,
   namesFrom,
@@ -14,6 +16,7 @@ import {
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
+  readonly headroom: HeadroomConfig;
   readonly apiServer: ApiServerLocation;
   /** Undefined: no health is served, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
@@ -52,13 +55,16 @@ export function reconcilerConfigFrom(
     if (!Number.isInteger(value) || value < least) problems.push(`--${flag} is not a number from ${least} on: ${text}`);
     return value;
   };
+  const headroom = headroomFrom(given, problems);
   const config: ReconcilerConfig = {
+    headroom,
     mountpointPods: {
       namespace: given("mountpoint-namespace") ?? defaultMountpointNamespace,
       image: required("mountpoint-image"),
       imagePullPolicy: pullPolicyFrom("mountpoint-image-pull-policy", given, problems),
       command: given("mountpoint-container-command") ?? mounterCommand,
       priorityClassName: given("mountpoint-priority-class-name") ?? "",
+      preemptingPriorityClassName: preemptingClassFrom(given, headroom),
       driverVersion,
       mountpointVersion: required("mountpoint-version"),
       resources: resourcesFrom(given("mountpoint-resources"), problems),
@@ -86,6 +92,11 @@ const variables: Readonly<Partial<Record<Flag, string>>> = {
   "mountpoint-image": "MOUNTPOINT_IMAGE",
   "mountpoint-image-pull-policy": "MOUNTPOINT_IMAGE_PULL_POLICY",
   "mountpoint-priority-class-name": "MOUNTPOINT_PRIORITY_CLASS_NAME",
+  "mountpoint-preempting-priority-class-name": "MOUNTPOINT_PREEMPTING_PRIORITY_CLASS_NAME",
+  "mountpoint-headroom-priority-class-name": "MOUNTPOINT_HEADROOM_PRIORITY_CLASS_NAME",
+  "headroom-enabled": "MOUNTPOINT_HEADROOM_ENABLED",
+  "headroom-image": "MOUNTPOINT_HEADROOM_IMAGE",
+  "headroom-image-pull-policy": "MOUNTPOINT_HEADROOM_IMAGE_PULL_POLICY",
   "pod-namespace": "POD_NAMESPACE",
   "pod-name": "POD_NAME",
   "mountpoint-resources": "MOUNTPOINT_RESOURCES",
@@ -115,6 +126,11 @@ const usedFlags = [
   "mountpoint-image-pull-policy",
   "mountpoint-container-command",
   "mountpoint-priority-class-name",
+  "mountpoint-preempting-priority-class-name",
+  "mountpoint-headroom-priority-class-name",
+  "headroom-enabled",
+  "headroom-image",
+  "headroom-image-pull-policy",
   "pod-namespace",
   "pod-name",
   "mountpoint-resources",
@@ -137,16 +153,9 @@ const usedFlags = [
 
 type Flag = (typeof usedFlags)[number];
 
-/** Flags of 2.x for what we do in another way or not yet: its manifests pass them, so they are no mistake. */
-const acceptedFlags = [
-  "mountpoint-preempting-priority-class-name",
-  "mountpoint-headroom-priority-class-name",
-  "headroom-image",
-] as const;
-
 /** Not strict, because that would stop at the first mistake. */
 function parseFlags(args: readonly string[], problems: string[]): Readonly<Partial<Record<Flag, string>>> {
-  const names: readonly string[] = [...usedFlags, ...acceptedFlags];
+  const names: readonly string[] = usedFlags;
   const options: ParseArgsOptionsConfig = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const flags: Record<string, string> = {};

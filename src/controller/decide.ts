@@ -298,7 +298,7 @@ class Draft {
     }
     const name = mountpointPodName(workload.uid, volume.name, generation);
     const because = generation === 0 ? "no Mountpoint Pod is open to a workload" : "the Mountpoint Pod ended";
-    const purpose = { volume, node, generation, workload: workload.uid };
+    const purpose = { volume, node, generation, workload: workload.uid, preempts: workload.hasHeadroom ?? false };
     this.#spawns.set(name, { do: "createMountpointPod", workload, purpose, because });
     this.#assign(workload, name, meeting, because);
   }

@@ -36,7 +36,7 @@ export function userByFrom(text: string | undefined, problems: string[]): Mountp
 
 type Read<Flag> = (flag: Flag) => string | undefined;
 
-type PolicyFlag = "mountpoint-image-pull-policy" | "tls-init-image-pull-policy";
+type PolicyFlag = "mountpoint-image-pull-policy" | "tls-init-image-pull-policy" | "headroom-image-pull-policy";
 
 export function pullPolicyFrom<Flag extends PolicyFlag>(flag: Flag, given: Read<Flag>, problems: string[]): string {
   const policy = given(flag) ?? "IfNotPresent";

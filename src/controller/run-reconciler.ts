@@ -1,4 +1,5 @@
 /** The Pod Reconciler: watches, workers and the sweep, from start to end. */
+import type { HeadroomConfig } from "../core/headroom-pod.ts";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
@@ -8,16 +9,18 @@ import { Term } from "../kube/term.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
+import { reserveHeadroom } from "./headroom/reserve.ts";
 import type { PlaceKey } from "./place.ts";
 import { reconcile } from "./reconcile.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { everyPlace, sweep } from "./sweep.ts";
 import { notePlaces } from "./triggers.ts";
-import { emptyView, synced, type View } from "./view.ts";
+import { emptyView, sizesOf, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
+  readonly headroom: HeadroomConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   /** For how long the workers may stand still before the program calls itself dead. */
@@ -39,7 +42,7 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);
-    call.log.info("the picture of the cluster is complete");
+    call.log.info("the picture of the cluster is complete", sizesOf(view));
     options.onReady();
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
     else await lead(until, client, candidate, (term) => reconcileAll(term, client, view, options));
@@ -55,12 +58,14 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   using _progress = options.progress.follow("reconciling", () => queue.stalledMs, options.stallLimitMs);
   for (const place of everyPlace(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
+  const { headroom, progress } = options;
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
   const context = { client: writer, events, view, mountpointPods, staleAfterMs, statuses };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     sweep(term, view, queue, cleanupIntervalMs),
+    reserveHeadroom(term, { ...context, headroom, progress }),
   ]);
 }
 

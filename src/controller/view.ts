@@ -1,7 +1,9 @@
 /** What the reconciler knows of the cluster: only objects that concern it, and of those only the fields it uses. */
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { HeadroomPod } from "../core/headroom-pod.ts";
 import type { PvName, VolumeId } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
+import type { Reservation } from "../core/reservation.ts";
 import type { Workload } from "../core/workload.ts";
 import { keyOf, Store } from "../kube/store.ts";
 import type { Call } from "../runtime/call.ts";
@@ -12,6 +14,9 @@ export interface View {
   /** Those that need their volumes. One that is not here needs none any more. */
   readonly workloads: Store<Workload, "uid" | "claim">;
   readonly mountpointPods: Store<ReportedMountpointPod, "place">;
+  /** Workloads that wait for room for their Mountpoint Pods, or have it and do not run yet. */
+  readonly reservations: Store<Reservation, "uid" | "claim">;
+  readonly headroomPods: Store<HeadroomPod, "workload">;
   /** Bound ones. */
   readonly claims: Store<Claim, "volume">;
   /** Those of our driver. */
@@ -27,8 +32,10 @@ export interface Claim {
 
 export function emptyView(): View {
   return {
-    workloads: new Store({ uid: ({ uid }) => [uid], claim: claimsOf }),
+    workloads: new Store<Workload, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
     mountpointPods: new Store({ place: (pod) => [placeKey(pod)] }),
+    reservations: new Store<Reservation, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
+    headroomPods: new Store({ workload: ({ workload }) => [workload] }),
     claims: new Store({ volume: ({ volume }) => [volume] }),
     volumes: new Store({ handle: (volume) => ("refused" in volume ? [] : [volume.volumeId]) }),
     attachments: new Store({
@@ -42,6 +49,11 @@ export function emptyView(): View {
 /** Until the first picture of every kind is complete: before that, "not there" means nothing. */
 export async function synced(call: Call, view: View): Promise<void> {
   await Promise.all(Object.values(view).map((store) => store.synced(call)));
+}
+
+/** How much is kept: it follows the Pods that use claims, not the size of the cluster (SC-2). */
+export function sizesOf(view: View): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(view).map(([name, store]) => [name, store.size]));
 }
 
 export function placeOf({ spec }: ObservedAttachment): PlaceKey {
@@ -72,6 +84,6 @@ export function workloadsOf({ spec }: ObservedAttachment): readonly string[] {
   return [...new Set(served.map(({ workloadPodUID }) => workloadPodUID))];
 }
 
-function claimsOf({ namespace, claims }: Workload): readonly string[] {
+function claimsOf({ namespace, claims }: Pick<Workload, "namespace" | "claims">): readonly string[] {
   return claims.map((name) => keyOf({ namespace, name }));
 }

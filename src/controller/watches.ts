@@ -2,10 +2,12 @@
 import { controllerPart } from "../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { DriverError } from "../core/errors.ts";
+import { type HeadroomPod, headroomPodFrom } from "../core/headroom-pod.ts";
 import { type ReportedPod, reportFrom } from "../core/mountpoint-pod-report.ts";
 import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
 import type { PvName } from "../core/names.ts";
 import { type S3Volume, s3VolumeFrom } from "../core/persistent-volume.ts";
+import { type Reservation, reservationFrom } from "../core/reservation.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../core/workload.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Intern } from "../kube/intern.ts";
@@ -60,43 +62,63 @@ const asItIs: Intern = (text) => text;
 
 type PodObject = Pod & ReportedPod;
 
-type SeenPod = { readonly mountpointPod: ReportedMountpointPod } | { readonly workload: Workload };
+/** What a Pod is to us, by the store that it belongs to; a workload that asks for headroom is in two. */
+interface SeenPod {
+  readonly mountpointPods?: ReportedMountpointPod;
+  readonly headroomPods?: HeadroomPod;
+  readonly workloads?: Workload;
+  readonly reservations?: Reservation;
+}
 
-/** A workload may live in the namespace of Mountpoint Pods, too (SE-1); one that has finished is as good as gone. */
+/** A workload may live in the namespace of Mountpoint Pods, too (SE-1). */
 function seenPod(pod: PodObject, mountpointNamespace: string, intern: Intern): SeenPod | undefined {
-  const mountpointPod = pod.metadata.namespace === mountpointNamespace ? mountpointPodFrom(pod) : undefined;
-  if (mountpointPod !== undefined) return { mountpointPod: { ...mountpointPod, ...reportFrom(pod) } };
+  if (pod.metadata.namespace === mountpointNamespace) {
+    const mountpointPod = mountpointPodFrom(pod);
+    if (mountpointPod !== undefined) return { mountpointPods: { ...mountpointPod, ...reportFrom(pod) } };
+    const headroomPods = headroomPodFrom(pod);
+    if (headroomPods !== undefined) return { headroomPods };
+  }
+  const workloads = seenWorkload(pod, intern);
+  const reservations = reservationFrom(pod);
+  if (workloads === undefined && reservations === undefined) return undefined;
+  return { ...(workloads && { workloads }), ...(reservations && { reservations }) };
+}
+
+/** One that has finished is as good as gone. */
+function seenWorkload(pod: PodObject, intern: Intern): Workload | undefined {
   const workload = workloadFrom(pod);
   if (workload.claims.length === 0 || !needsVolumes(workload)) return undefined;
   const { namespace, node, claims, fsGroup } = workload;
   return {
-    workload: {
-      ...workload,
-      namespace: intern(namespace),
-      node: node && intern(node),
-      claims: claims.map(intern),
-      fsGroup: intern(fsGroup),
+    ...workload,
+    namespace: intern(namespace),
+    node: node && intern(node),
+    claims: claims.map(intern),
+    fsGroup: intern(fsGroup),
+  };
+}
+
+/** One watch over all Pods fills several stores; a Pod whose labels were edited may change from one to the other. */
+function podFeed(view: View): Feed<SeenPod> {
+  const { workloads, reservations, mountpointPods, headroomPods } = view;
+  const all = { workloads, reservations, mountpointPods, headroomPods };
+  const each = (perform: (store: Feed<never>) => void) => Object.values(all).forEach(perform);
+  return {
+    begin: () => each((store) => store.begin()),
+    remove: (key) => each((store) => store.remove(key)),
+    complete: () => each((store) => store.complete()),
+    put: (key, version, seen) => {
+      putOrRemove(workloads, key, version, seen.workloads);
+      putOrRemove(reservations, key, version, seen.reservations);
+      putOrRemove(mountpointPods, key, version, seen.mountpointPods);
+      putOrRemove(headroomPods, key, version, seen.headroomPods);
     },
   };
 }
 
-/** One watch over all Pods fills two stores; a Pod whose labels were edited may change from one to the other. */
-function podFeed({ workloads, mountpointPods }: View): Feed<SeenPod> {
-  const both = [workloads, mountpointPods];
-  return {
-    begin: () => both.forEach((store) => store.begin()),
-    remove: (key) => both.forEach((store) => store.remove(key)),
-    complete: () => both.forEach((store) => store.complete()),
-    put: (key, version, seen) => {
-      if ("workload" in seen) {
-        mountpointPods.remove(key);
-        workloads.put(key, version, seen.workload);
-      } else {
-        workloads.remove(key);
-        mountpointPods.put(key, version, seen.mountpointPod);
-      }
-    },
-  };
+function putOrRemove<Kept>(store: Feed<Kept>, key: string, version: string, kept: Kept | undefined): void {
+  if (kept === undefined) store.remove(key);
+  else store.put(key, version, kept);
 }
 
 function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: Intern): Claim | undefined {

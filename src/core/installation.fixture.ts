@@ -9,6 +9,7 @@ export const installation: MountpointPodConfig = {
   imagePullPolicy: "IfNotPresent",
   command: mounterCommand,
   priorityClassName: "mount-s3-critical",
+  preemptingPriorityClassName: "mount-s3-preempting",
   driverVersion: "3.0.0",
   mountpointVersion: "1.24.0",
   resources: defaultResources,

@@ -23,6 +23,8 @@ export interface MountpointPodConfig {
   readonly imagePullPolicy: string;
   readonly command: string;
   readonly priorityClassName: string;
+  /** Of those for whom headroom was reserved: they take its place. */
+  readonly preemptingPriorityClassName: string;
   readonly driverVersion: string;
   readonly mountpointVersion: string;
   /** Of volumes that say nothing else. */
@@ -44,6 +46,8 @@ export interface MountpointPodPurpose {
   readonly node: NodeName;
   /** 0, or how many predecessors died. */
   readonly generation: number;
+  /** Whether it may push Pods of lower priority off the node: headroom was reserved for it (LC-19). */
+  readonly preempts?: boolean;
 }
 
 export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPodPurpose) {
@@ -105,13 +109,13 @@ const gracePeriodSeconds = 600;
 /** uid and gid of 2.x: they are what users see as owner and group of their files. */
 const user = { uid: 1000, gid: 0, fsGroup: 1000 } as const;
 
-function podSpec(config: MountpointPodConfig, { volume, node }: MountpointPodPurpose) {
+function podSpec(config: MountpointPodConfig, { volume, node, preempts }: MountpointPodPurpose) {
   const { ca, imagePullSecrets } = config;
   const { serviceAccountName } = volume.attributes;
   return {
     restartPolicy: "OnFailure",
     terminationGracePeriodSeconds: gracePeriodSeconds,
-    priorityClassName: config.priorityClassName,
+    priorityClassName: preempts ? config.preemptingPriorityClassName : config.priorityClassName,
     automountServiceAccountToken: false,
     // An environment variable for every Service of the namespace is of no use to mount-s3.
     enableServiceLinks: false,
@@ -162,7 +166,7 @@ function container(config: MountpointPodConfig, volume: S3Volume) {
   } as const;
 }
 
-function containerSecurity({ userBy }: MountpointPodConfig) {
+export function containerSecurity({ userBy }: Pick<MountpointPodConfig, "userBy">) {
   return {
     ...(userBy === "driver" ? { runAsUser: user.uid, runAsGroup: user.gid } : {}),
     runAsNonRoot: true,
@@ -199,7 +203,7 @@ function onlyOn(node: NodeName) {
 }
 
 /** A volume may have a name that no label can hold (63 characters): then the annotation alone carries it (MP-6). */
-function validLabels(all: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function validLabels(all: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const valid = Object.entries(all).filter(([, value]) =>
     /^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/.test(value),
   );

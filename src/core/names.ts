@@ -32,6 +32,18 @@ export const labels = {
   driverVersion: `${driverName}/mounted-by-csi-driver-version`,
 } as const;
 
+/** Names around the room that is kept free for Mountpoint Pods until they come. */
+export const headroom = {
+  /** On a workload: it waits until room is reserved. */
+  gate: `${driverName}/reserve-headroom-for-mppod`,
+  /** On a workload, with its UID as value: what its headroom Pods keep close to. */
+  workloadLabel: `${driverName}/headroom-for-workload`,
+  /** On a headroom Pod: UID of the workload. */
+  podLabel: `${driverName}/headroom-for-pod`,
+  /** On a headroom Pod: name of the PersistentVolume. */
+  volumeLabel: `${driverName}/headroom-for-volume`,
+} as const;
+
 export const annotations = {
   needsUnmount: `${driverName}/needs-unmount`,
   noNewWorkload: `${driverName}/no-new-workload`,
@@ -84,6 +96,14 @@ export const mounterCommand = "/bin/scality-s3-csi-mounter";
  */
 export function mountpointPodName(workload: PodUid, pv: PvName, generation = 0): PodName {
   const suffix = generation === 0 ? "" : `/${generation}`;
-  const digest = createHash("sha224").update(`${workload}${pv}${suffix}`).digest("hex");
-  return `mp-${digest}` as PodName;
+  return `mp-${digest(`${workload}${pv}${suffix}`)}` as PodName;
+}
+
+/** Of the Pod that keeps room for the Mountpoint Pod with the same hash. */
+export function headroomPodName(workload: PodUid, pv: PvName): PodName {
+  return `hr-${digest(`${workload}${pv}`)}` as PodName;
+}
+
+function digest(text: string): string {
+  return createHash("sha224").update(text).digest("hex");
 }

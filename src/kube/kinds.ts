@@ -61,6 +61,8 @@ export interface Pod extends KubeObject {
     readonly nodeName?: string;
     readonly volumes?: readonly PodVolume[];
     readonly securityContext?: { readonly fsGroup?: number };
+    readonly schedulingGates?: readonly { readonly name: string }[];
+    readonly priorityClassName?: string;
   };
   readonly status?: {
     readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";

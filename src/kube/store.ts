@@ -50,6 +50,10 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
     return this.#entries.get(key)?.value;
   }
 
+  get size(): number {
+    return this.#entries.size;
+  }
+
   *values(): Generator<Kept> {
     for (const { value } of this.#entries.values()) yield value;
   }

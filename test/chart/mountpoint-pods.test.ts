@@ -1,8 +1,9 @@
 /** What the chart tells the reconciler and the node plugin about Mountpoint Pods, read by the programs themselves. */
 import { expect, it } from "vitest";
 import { reconcilerConfigFrom } from "../../src/controller/config.ts";
+import { headroom } from "../../src/core/names.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
-import { chartDirectory, containerOf, type Manifest, releaseNamespace, render } from "./rendered-chart.ts";
+import { chartDirectory, containerOf, type Manifest, only, releaseNamespace, render } from "./rendered-chart.ts";
 
 const image = { MOUNTPOINT_VERSION: "1.24.0", KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
@@ -51,6 +52,46 @@ it("a proxy reaches the node plugin, which passes it on to mount-s3", () => {
   });
   const { proxy } = nodeConfigFrom([], environmentOf(chart, "s3-plugin"));
   expect(proxy).toEqual({ HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "10.0.0.0/8,.svc" });
+});
+
+const headroomOn = { "mountpointPod.headroom.enabled": "true" };
+const headroomOf = (chart: readonly Manifest[]) =>
+  reconcilerConfigFrom([], environmentOf(chart, "s3-pod-reconciler"), "3").headroom;
+
+it("headroom is off as it comes, and brings neither rights nor a policy", () => {
+  expect(headroomOf(render()).enabled).toBe(false);
+  expect(settings(render()).preemptingPriorityClassName).toBe("mount-s3-critical");
+  expect(render().filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"))).toEqual([]);
+});
+
+it("headroom that is turned on reaches the reconciler, with the driver's image or another", () => {
+  const chart = render(headroomOn);
+  expect(headroomOf(chart)).toMatchObject({ enabled: true, priorityClassName: "mount-s3-headroom" });
+  expect(headroomOf(chart).image).toBe(settings(chart).image);
+  expect(settings(chart).preemptingPriorityClassName).toBe("mount-s3-preempting");
+  const pause = { "mountpointPod.headroomImage.repository": "mirror/pause", "mountpointPod.headroomImage.tag": "3.10" };
+  expect(headroomOf(render({ ...headroomOn, ...pause }))).toMatchObject({ image: "mirror/pause:3.10", command: [] });
+});
+
+it("the right to patch workloads comes with the policy that limits it, for the same account", () => {
+  const chart = render({
+    ...headroomOn,
+    "controller.serviceAccount.name": "mine",
+    "mountpointPod.namespace": "mounts",
+  });
+  const { rules } = only(chart, "ClusterRole", "s3-csi-driver-controller-cluster-role");
+  expect(rules).toContainEqual({ apiGroups: [""], resources: ["pods"], verbs: ["patch"] });
+  const policy = only(chart, "ValidatingAdmissionPolicy");
+  const binding = only(chart, "ValidatingAdmissionPolicyBinding");
+  expect(binding["spec"]).toEqual({ policyName: policy.metadata.name, validationActions: ["Deny"] });
+  const conditions = policy["spec"].matchConditions.map(({ expression }: { expression: string }) => expression);
+  expect(conditions).toEqual([
+    `request.userInfo.username == "system:serviceaccount:${releaseNamespace}:mine"`,
+    'request.namespace != "mounts"',
+  ]);
+  const text = JSON.stringify(policy);
+  expect(text).toContain(headroom.gate);
+  expect(text).toContain(headroom.workloadLabel);
 });
 
 it("OpenShift chooses user and groups itself", () => {

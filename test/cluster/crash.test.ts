@@ -1,13 +1,16 @@
 /** The reconciler against a real API server, dying between any two of its writes, over and over, while the cluster changes. */
 import { once } from "node:events";
-import { beforeAll, expect, it, onTestFailed } from "vitest";
+import { beforeAll, expect, it, onTestFailed, vi } from "vitest";
 import { type ReconcilerOptions, runReconciler } from "../../src/controller/run-reconciler.ts";
+import { headroom } from "../../src/core/names.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
 import { CrowdedStage } from "../support/crowded-stage.ts";
+import { isGated, isHeadroomPod } from "../support/headroom.ts";
 import { below } from "../support/random.ts";
 import { installAttachmentKind, long, Stage } from "../support/stage.ts";
 
@@ -41,6 +44,39 @@ it(`LC-5 a reconciler that dies at ${deathsWanted} random points leaves every wo
 });
 
 const writes = new Set<string | symbol>(["create", "patch", "applyStatus", "delete"]);
+
+const gatedDeaths = process.env["TEST_SCALE"] === "full" ? 200 : 20;
+
+it(`LC-19 a reconciler that dies at ${gatedDeaths} random points lets every gated workload go, and leaves no headroom Pod`, {
+  timeout: 60_000 * (5 + gatedDeaths / 10),
+}, async () => {
+  await using stage = await Stage.open(cluster);
+  const claim = await stage.volume();
+  await using mortals = new Mortals(stage);
+  onTestFailed(() => void process.stderr.write(mortals.lines.join("")));
+
+  for (let made = 0; mortals.deaths.length < gatedDeaths; made += 1) {
+    const app = await stage.workload(`app-${made}`, { claims: [claim], gates: [headroom.gate] });
+    // Some end while they wait or have just been let go.
+    if (below(4) > 0) await untilLetGo(stage, app);
+    if (below(2) > 0) await stage.phase(app, "Running");
+    if (below(2) > 0) await stage.deletePod(app);
+  }
+  expect(mortals.deaths.join()).toMatch(/create Pod/);
+  const waiting = async () =>
+    (await stage.client.list(stage.call, kinds.pods, { namespace: stage.name })).filter(isGated);
+  await expect.poll(waiting, long).toEqual([]);
+
+  await cluster.kubectl("delete", "pods", "--all", "-n", stage.name, "--grace-period=0", "--force");
+  await expect.poll(async () => (await stage.mountpointPods()).filter(isHeadroomPod), long).toEqual([]);
+});
+
+async function untilLetGo(stage: Stage, { metadata }: Pod): Promise<void> {
+  await vi.waitFor(async () => {
+    const pod = await stage.client.get(stage.call, kinds.pods, metadata);
+    if (pod === undefined || isGated(pod)) throw new Error(`${metadata.name} is held back`);
+  }, long);
+}
 
 /** One reconciler after the other in this process; each dies at one of its first writes, before or after the server took it. */
 class Mortals implements AsyncDisposable {
@@ -123,6 +159,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
   return {
     mountpointPods: {
       ...{ namespace, image: "driver", imagePullPolicy: "Never", command: "mounter", priorityClassName: "" },
+      preemptingPriorityClassName: "",
       ...{ driverVersion: "3.0.0", mountpointVersion: "1.0.0" },
       resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
       tolerations: [{ operator: "Exists" }],
@@ -130,6 +167,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
       ca: undefined,
       userBy: "driver",
     },
+    headroom: { enabled: true, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
     cleanupIntervalMs: 500,
     staleAfterMs: 1000,
     stallLimitMs: 600_000,

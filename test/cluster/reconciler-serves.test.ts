@@ -83,11 +83,11 @@ it("a Mountpoint Pod that an operator has closed takes nobody; the next is liste
   expect(await stage.attachments()).toHaveLength(1);
 });
 
-it("a workload that is held back is served on the node that the scheduler then chooses", async () => {
+it("a workload that is held back is served on its node once it is let go", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const claim = await stage.volume();
-  const held = await stage.workload("held", { claims: [claim], held: true });
+  const held = await stage.workload("held", { claims: [claim], gates: ["example.com/held"] });
   const other = await stage.workload("other", { claims: [await stage.volume()] });
   await expect.poll(async () => Object.values(await stage.served()), long).toEqual([[other.metadata.uid]]);
 

@@ -1,7 +1,4 @@
 /** The chart's rights on a real API server: enough for what the programs do, and for nothing else. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
@@ -9,39 +6,31 @@ import { Cluster as NodeView } from "../../src/node/cluster.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
-import { releaseNamespace, render } from "../chart/rendered-chart.ts";
+import { releaseNamespace } from "../chart/rendered-chart.ts";
+import { ChartAccess, type Where } from "../support/chart-access.ts";
 import { openCluster } from "../support/cluster.ts";
 import { ending } from "../support/ending.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
 import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
-const accounts = { controller: "s3-csi-driver-controller-sa", node: "s3-csi-driver-sa" } as const;
-const accessKinds = new Set(["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]);
 
 let stage: Stage;
-let directory: string;
+let access: ChartAccess;
 
 beforeAll(async () => {
   await installAttachmentKind(cluster);
   stage = await Stage.open(cluster);
-  directory = await mkdtemp(join(tmpdir(), "s3-csi-rights-"));
-  await cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: releaseNamespace } });
-  await cluster.apply(...access());
+  access = await ChartAccess.apply(stage);
 });
 
 afterAll(async () => {
-  for (const { kind, metadata } of access()) {
-    const namespace = metadata.namespace === undefined ? [] : ["-n", metadata.namespace];
-    await cluster.kubectl("delete", kind, metadata.name, ...namespace, "--ignore-not-found");
-  }
-  await cluster.kubectl("delete", "namespace", releaseNamespace, "--wait=true");
-  await rm(directory, { recursive: true });
+  await access[Symbol.asyncDispose]();
   await stage[Symbol.asyncDispose]();
 });
 
 it("the reconciler does all its work with the rights of its account", async () => {
-  const kubeconfig = await kubeconfigOf("controller");
+  const kubeconfig = await access.kubeconfigOf("controller");
   const flags = [`--pod-namespace=${releaseNamespace}`, "--pod-name=reconciler"];
   await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig, flags });
   await reconciler.said("leading");
@@ -72,7 +61,7 @@ it("the node plugin sees its attachments, its Mountpoint Pods and the driver's k
     .toBe(stage.node);
   const lines: string[] = [];
   const call = { ...stage.call, log: jsonLogger((line) => lines.push(line), 4) };
-  const kubeconfig = await kubeconfigOf("node");
+  const kubeconfig = await access.kubeconfigOf("node");
   const secret = `--credentials-secret=${releaseNamespace}/${name}`;
   const env = {
     MOUNTPOINT_NAMESPACE: stage.mountpointNamespace,
@@ -95,7 +84,7 @@ it("the node plugin sees its attachments, its Mountpoint Pods and the driver's k
   expect(lines.join("")).not.toMatch(/forbidden|403/i);
 });
 
-type Row = readonly [verb: string, resource: string, where: "everywhere" | "mountpoint" | "release" | "default"];
+type Row = readonly [verb: string, resource: string, where: Where];
 
 it.for<Row>([
   ["list", "pods", "everywhere"],
@@ -113,7 +102,7 @@ it.for<Row>([
   ["create", "leases.coordination.k8s.io", "release"],
   ["patch", "leases.coordination.k8s.io/s3-pod-reconciler", "release"],
 ])("the controller may %s %s (%s)", async ([verb, resource, where]) => {
-  expect(await can("controller", verb, resource, where)).toBe("yes");
+  expect(await access.can("controller", verb, resource, where)).toBe("yes");
 });
 
 it.for<Row>([
@@ -138,7 +127,7 @@ it.for<Row>([
   ["patch", "clusterroles.rbac.authorization.k8s.io", "everywhere"],
   ["patch", "customresourcedefinitions.apiextensions.k8s.io", "everywhere"],
 ])("the controller may not %s %s (%s)", async ([verb, resource, where]) => {
-  expect(await can("controller", verb, resource, where)).toBe("no");
+  expect(await access.can("controller", verb, resource, where)).toBe("no");
 });
 
 it.for<Row>([
@@ -154,7 +143,7 @@ it.for<Row>([
   ["create", "events", "everywhere"],
   ["patch", "events", "everywhere"],
 ])("the node may %s %s (%s)", async ([verb, resource, where]) => {
-  expect(await can("node", verb, resource, where)).toBe("yes");
+  expect(await access.can("node", verb, resource, where)).toBe("yes");
 });
 
 it.for<Row>([
@@ -178,34 +167,5 @@ it.for<Row>([
   ["create", "leases.coordination.k8s.io", "release"],
   ["create", "serviceaccounts/token", "release"],
 ])("the node may not %s %s (%s)", async ([verb, resource, where]) => {
-  expect(await can("node", verb, resource, where)).toBe("no");
+  expect(await access.can("node", verb, resource, where)).toBe("no");
 });
-
-/** Only what gives rights; the chart's programs are not started. */
-function access() {
-  const chart = render({ "mountpointPod.namespace": stage.mountpointNamespace });
-  return chart.filter(({ kind }) => accessKinds.has(kind));
-}
-
-async function can(who: keyof typeof accounts, verb: string, resource: string, where: Row[2]): Promise<string> {
-  const namespaces = { mountpoint: stage.mountpointNamespace, release: releaseNamespace, default: "default" };
-  const scope = where === "everywhere" ? ["--all-namespaces"] : ["-n", namespaces[where]];
-  const as = `--as=system:serviceaccount:${releaseNamespace}:${accounts[who]}`;
-  const [kind = "", rest] = resource.split("/");
-  const what = rest !== undefined && subresources.has(rest) ? [kind, `--subresource=${rest}`] : [resource];
-  const argv = ["auth", "can-i", verb, ...what, ...scope, as];
-  // "no" is also an exit code of 1.
-  const { stdout } = await cluster.lab.tryKubectl(argv, { signal: AbortSignal.timeout(60_000) });
-  return stdout.trim();
-}
-
-const subresources = new Set(["exec", "status", "eviction", "token"]);
-
-/** A login as the account, with a token of the kind that kubelet gives to a Pod. */
-async function kubeconfigOf(who: keyof typeof accounts): Promise<string> {
-  const token = (await cluster.kubectl("create", "token", accounts[who], "-n", releaseNamespace)).trim();
-  const admin = JSON.parse(await readFile(cluster.lab.layout.kubeconfig, "utf8")) as { users: [{ name: string }] };
-  const file = join(directory, `${who}.json`);
-  await writeFile(file, JSON.stringify({ ...admin, users: [{ name: admin.users[0].name, user: { token } }] }));
-  return file;
-}

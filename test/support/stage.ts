@@ -33,8 +33,8 @@ export interface WorkloadWish {
   readonly fsGroup?: number;
   readonly namespace?: string;
   readonly terminationGracePeriodSeconds?: number;
-  /** By a scheduling gate; once that is removed, the real scheduler chooses a node. */
-  readonly held?: boolean;
+  /** Scheduling gates; once they are removed, the real scheduler finds room on the node. */
+  readonly gates?: readonly string[];
 }
 
 export interface Running {
@@ -113,7 +113,7 @@ export class Stage implements AsyncDisposable {
     return await this.client.create(this.call, kinds.pods, {
       metadata: { name, namespace },
       spec: {
-        ...(wish.held ? { schedulingGates: [{ name: "example.com/held" }] } : { nodeName: node }),
+        ...(wish.gates === undefined ? { nodeName: node } : gated(wish.gates, node)),
         terminationGracePeriodSeconds,
         // A node without kubelet is taken for lost after a minute; that must not end the test's Pods.
         tolerations: [{ operator: "Exists" }],
@@ -217,7 +217,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async #addNode(name: string): Promise<void> {
-    await this.#create("nodes", { name, labels: { "kubernetes.io/os": "linux" } });
+    await this.#create("nodes", { name, labels: { "kubernetes.io/os": "linux", [hostname]: name } });
     // The scheduler places nothing where there is no room.
     const room = { pods: "1000", cpu: "100", memory: "100Gi" };
     await this.patch(`/api/v1/nodes/${name}/status`, { status: { capacity: room, allocatable: room } });
@@ -237,6 +237,12 @@ export class Stage implements AsyncDisposable {
 export function servedBy({ spec }: MountpointS3PodAttachment): Served {
   const lists = Object.entries(spec.mountpointS3PodAttachments);
   return Object.fromEntries(lists.map(([name, served]) => [name, served.map((entry) => entry.workloadPodUID)]));
+}
+
+const hostname = "kubernetes.io/hostname";
+
+function gated(gates: readonly string[], node: string): object {
+  return { schedulingGates: gates.map((name) => ({ name })), nodeSelector: { [hostname]: node } };
 }
 
 /** The name that a workload's own Mountpoint Pod has. */

@@ -21,6 +21,33 @@
 {{- end }}
 {{- end }}
 
+{{/* Not empty if headroom is turned on. Values of 2.x do not have it. */}}
+{{- define "s3-csi.headroom" -}}
+{{- with .Values.mountpointPod.headroom }}{{ if .enabled }}on{{ end }}{{ end }}
+{{- end }}
+
+{{/* How room is kept for Mountpoint Pods. */}}
+{{- define "s3-csi.headroomSettings" -}}
+{{- if include "s3-csi.headroom" . -}}
+- name: MOUNTPOINT_HEADROOM_ENABLED
+  value: "true"
+- name: MOUNTPOINT_PREEMPTING_PRIORITY_CLASS_NAME
+  value: {{ .Values.mountpointPod.preemptingPriorityClassName | default "mount-s3-preempting" | quote }}
+- name: MOUNTPOINT_HEADROOM_PRIORITY_CLASS_NAME
+  value: {{ .Values.mountpointPod.headroomPriorityClassName | default "mount-s3-headroom" | quote }}
+{{- $image := .Values.mountpointPod.headroomImage | default dict }}
+{{- if $image.repository }}
+- name: MOUNTPOINT_HEADROOM_IMAGE
+  value: {{ printf "%s%s" $image.repository (ternary (printf ":%v" $image.tag) "" (not (empty $image.tag))) | quote }}
+- name: MOUNTPOINT_HEADROOM_IMAGE_PULL_POLICY
+  value: {{ $image.pullPolicy | default "IfNotPresent" | quote }}
+{{- else }}
+- name: MOUNTPOINT_HEADROOM_IMAGE_PULL_POLICY
+  value: {{ .Values.image.pullPolicy | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Trust for an object store with a CA of its own. Values of 1.x, 2.0 and 2.1 have no `tls`. */}}
 {{- define "s3-csi.caSettings" -}}
 {{- $tls := .Values.tls | default dict -}}

@@ -25,6 +25,9 @@
     - name: MOUNTPOINT_PRIORITY_CLASS_NAME
       value: {{ .Values.mountpointPod.priorityClassName | quote }}
     {{- include "s3-csi.mountpointPodSettings" . | nindent 4 }}
+    {{- with include "s3-csi.headroomSettings" . }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- include "s3-csi.caSettings" . | nindent 4 }}
     {{- with .Values.node.mountpointVersion }}
     - name: MOUNTPOINT_VERSION

@@ -1,0 +1,117 @@
+/** Performs the steps of a decision about headroom against the API server. Each may be repeated. */
+import { type HeadroomConfig, type HeadroomPod, headroomPod } from "../../core/headroom-pod.ts";
+import type { MountpointPodConfig } from "../../core/mountpoint-pod.ts";
+import { headroom } from "../../core/names.ts";
+import type { Reservation } from "../../core/reservation.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { kinds } from "../../kube/kinds.ts";
+import { keyOf } from "../../kube/store.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { Step } from "./decide.ts";
+
+export interface Cluster {
+  readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly mountpointPods: MountpointPodConfig;
+  readonly headroom: HeadroomConfig;
+}
+
+export async function act(call: Call, steps: readonly Step[], cluster: Cluster): Promise<void> {
+  for (const step of steps) {
+    call.signal.throwIfAborted();
+    call.log.info("headroom step", fieldsOf(step));
+    await perform(call, step, cluster);
+  }
+}
+
+function perform(call: Call, step: Step, cluster: Cluster): Promise<void> {
+  switch (step.do) {
+    case "report":
+      return report(call, cluster, step.reservation, { reason: step.reason, message: step.because });
+    case "mark":
+      return patchWorkload(call, cluster, step.reservation, marking(step.reservation));
+    case "createHeadroomPod":
+      return createHeadroomPod(call, cluster, step);
+    case "removeGate":
+      return patchWorkload(call, cluster, step.reservation, ungating(step.reservation));
+    case "deleteHeadroomPod":
+      return deleteHeadroomPod(call, cluster, step.headroomPod);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function report(
+  call: Call,
+  { events }: Cluster,
+  { name, namespace, uid }: Reservation,
+  happening: { readonly reason: string; readonly message: string },
+): Promise<void> {
+  const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
+  await events.record(call, about, { type: "Warning", ...happening });
+}
+
+function marking({ uid }: Reservation): object {
+  return { metadata: { uid, labels: { [headroom.workloadLabel]: uid } } };
+}
+
+/** The list is replaced as a whole. A gate that another removes meanwhile cannot come back: the server allows no new ones. */
+function ungating({ uid, otherGates }: Reservation): object {
+  const schedulingGates = otherGates.length === 0 ? null : otherGates.map((name) => ({ name }));
+  return { metadata: { uid }, spec: { schedulingGates } };
+}
+
+async function patchWorkload(call: Call, cluster: Cluster, workload: Reservation, patch: object): Promise<void> {
+  const { name, namespace } = workload;
+  try {
+    await cluster.client.patch(call, kinds.pods, { name, namespace }, patch);
+  } catch (error) {
+    // Gone, or another of the same name: the watch tells, if it has not yet.
+    if (error instanceof ApiError && (error.isNotFound || error.isConflict)) return;
+    if (error instanceof ApiError && error.isForbidden) {
+      const message = `The scheduling gate ${headroom.gate} cannot be handled: ${error.message}`;
+      await report(call, cluster, workload, { reason: "HeadroomNotReserved", message });
+    }
+    throw error;
+  }
+}
+
+async function createHeadroomPod(
+  call: Call,
+  cluster: Cluster,
+  { reservation, volume }: Step & { do: "createHeadroomPod" },
+): Promise<void> {
+  const pod = headroomPod(cluster.headroom, cluster.mountpointPods, reservation, volume);
+  try {
+    await cluster.client.create(call, kinds.pods, pod);
+  } catch (error) {
+    if (!(error instanceof ApiError && isRefusal(error))) throw error;
+    if (error.isAlreadyExists) return;
+    // A quota or a policy: the workload must not wait for those to change.
+    const message = `No room is reserved for the Mountpoint Pod of PersistentVolume ${volume.name}: its headroom Pod cannot be created in namespace ${pod.metadata.namespace}: ${error.message}`;
+    await report(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
+  }
+}
+
+/** Trying the same again gives the same. */
+function isRefusal({ code }: ApiError): boolean {
+  return code >= 400 && code < 500 && code !== 429;
+}
+
+async function deleteHeadroomPod(call: Call, cluster: Cluster, { name, uid }: HeadroomPod): Promise<void> {
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  try {
+    await cluster.client.delete(call, kinds.pods, ref, { uid });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isConflict)) throw error; // another of the same name
+  }
+}
+
+function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
+  const fields = { step: step.do, because: step.because };
+  return "headroomPod" in step
+    ? { ...fields, headroomPod: step.headroomPod.name }
+    : { ...fields, workload: keyOf(step.reservation) };
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { HeadroomPod } from "../../core/headroom-pod.ts";
+import { headroomPodName, type PodName, type PodUid } from "../../core/names.ts";
+import type { Reservation } from "../../core/reservation.ts";
+import { now, volume, w1 } from "../situation.fixture.ts";
+import { bindingPatienceMs, type ClaimedVolume, decide, type Observed, type Step } from "./decide.ts";
+
+const long = new Date(now.getTime() - 3_600_000);
+
+function reservation(but: Partial<Reservation> = {}): Reservation {
+  const usual = { uid: w1, name: "app", namespace: "shop", claims: ["data"], createdAt: long };
+  return { ...usual, gated: true, otherGates: [], marked: false, ...but };
+}
+
+function headroomPod(but: Partial<HeadroomPod> = {}): HeadroomPod {
+  const name = headroomPodName(w1, volume.name);
+  return { name, uid: "u" as PodUid, workload: w1, ended: false, terminating: false, ...but };
+}
+
+const claimed = (as: ClaimedVolume["volume"] = volume): ClaimedVolume => ({ claim: "data", volume: as });
+
+function seen(but: Partial<Observed>): Observed {
+  return { now, enabled: true, reservation: undefined, volumes: [claimed()], headroomPods: [], ...but };
+}
+
+const told = (observed: Partial<Observed>) => decide(seen(observed)).steps.map((step: Step) => step.do);
+
+describe("a workload that waits", () => {
+  it("is marked, gets its headroom Pod and is let go, in this order", () => {
+    expect(told({ reservation: reservation() })).toEqual(["mark", "createHeadroomPod", "removeGate"]);
+  });
+
+  it("is taken up where a reconciler that died left it", () => {
+    expect(told({ reservation: reservation({ marked: true }) })).toEqual(["createHeadroomPod", "removeGate"]);
+    const made = { reservation: reservation({ marked: true }), headroomPods: [headroomPod()] };
+    expect(told(made)).toEqual(["removeGate"]);
+  });
+
+  it("gets one headroom Pod for each of its volumes", () => {
+    const other = { ...volume, name: "other" as typeof volume.name };
+    const { steps } = decide(seen({ reservation: reservation(), volumes: [claimed(), claimed(other)] }));
+    expect(steps.flatMap((step) => (step.do === "createHeadroomPod" ? step.volume.name : []))).toEqual([
+      "data",
+      "other",
+    ]);
+  });
+
+  it("gets another for one that has ended, and does not wait for one that is going", () => {
+    const marked = reservation({ marked: true });
+    expect(told({ reservation: marked, headroomPods: [headroomPod({ ended: true })] })).toEqual([
+      "deleteHeadroomPod",
+      "createHeadroomPod",
+      "removeGate",
+    ]);
+    expect(told({ reservation: marked, headroomPods: [headroomPod({ terminating: true })] })).toEqual(["removeGate"]);
+  });
+
+  it.for([
+    { what: "a refused volume", as: { refused: "PersistentVolume data: bad." }, says: "PersistentVolume data: bad." },
+    { what: "an unbound claim", as: "unbound", says: "PersistentVolumeClaim data: it is not bound" },
+    { what: "a volume of another driver", as: "foreign", says: "uses no volume of this driver" },
+  ] as const)("goes without room for $what, and is told why", ({ as, says }) => {
+    const { steps } = decide(seen({ reservation: reservation(), volumes: [claimed(as)] }));
+    expect(steps.map((step) => step.do)).toEqual(["report", "removeGate"]);
+    expect(steps[0]?.because).toContain(says);
+  });
+
+  it("without any claim goes, too", () => {
+    expect(told({ reservation: reservation({ claims: [] }), volumes: [] })).toEqual(["report", "removeGate"]);
+  });
+
+  it("gets room for its good volumes beside a bad one, and nothing is said of those of other drivers", () => {
+    const volumes = [claimed({ refused: "bad" }), claimed(), claimed("foreign")];
+    const expected = ["report", "mark", "createHeadroomPod", "removeGate"];
+    expect(told({ reservation: reservation(), volumes })).toEqual(expected);
+  });
+
+  it("waits a while for a claim to be bound", () => {
+    const createdAt = new Date(now.getTime() - 4000);
+    const volumes = [claimed(), claimed("unbound")];
+    expect(decide(seen({ reservation: reservation({ createdAt }), volumes }))).toEqual({
+      steps: [],
+      again: { afterMs: bindingPatienceMs - 4000, because: "a claim is not bound yet" },
+    });
+    const ahead = new Date(now.getTime() + 3_600_000);
+    const { again } = decide(seen({ reservation: reservation({ createdAt: ahead }), volumes }));
+    expect(again?.afterMs).toBe(bindingPatienceMs);
+  });
+});
+
+describe("a headroom Pod", () => {
+  const free = reservation({ gated: false, marked: true });
+
+  it("stays until the workload runs, and is not made anew", () => {
+    expect(told({ reservation: free, headroomPods: [headroomPod()] })).toEqual([]);
+    expect(told({ reservation: free })).toEqual([]);
+    expect(told({ reservation: free, headroomPods: [headroomPod({ ended: true })] })).toEqual(["deleteHeadroomPod"]);
+  });
+
+  it("goes when the workload runs or is gone, once", () => {
+    const others = [headroomPod(), headroomPod({ name: "hr-other" as PodName })];
+    expect(told({ headroomPods: others })).toEqual(["deleteHeadroomPod", "deleteHeadroomPod"]);
+    expect(told({ headroomPods: [headroomPod({ terminating: true })] })).toEqual([]);
+  });
+});
+
+describe("where headroom is turned off", () => {
+  it("what an earlier configuration left goes, and a workload that waits is told", () => {
+    const { steps } = decide(seen({ enabled: false, reservation: reservation(), headroomPods: [headroomPod()] }));
+    expect(steps.map((step) => step.do)).toEqual(["deleteHeadroomPod", "report"]);
+    expect(steps[1]).toMatchObject({ reason: "HeadroomOff" });
+    expect(steps[1]?.because).toContain("Set the chart value mountpointPod.headroom.enabled, or remove the gate");
+  });
+
+  it("a workload that was let go before is left alone", () => {
+    expect(told({ enabled: false, reservation: reservation({ gated: false, marked: true }) })).toEqual([]);
+  });
+});

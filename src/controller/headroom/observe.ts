@@ -1,0 +1,57 @@
+/** Everything that is known about one workload that asks for room, from the view alone, and what brings it back. */
+import type { PodUid, PvName } from "../../core/names.ts";
+import type { Reservation } from "../../core/reservation.ts";
+import { keyOf } from "../../kube/store.ts";
+import type { View } from "../view.ts";
+import type { ClaimedVolume, Observed } from "./decide.ts";
+
+export function observe(view: View, workload: PodUid, enabled: boolean, now: Date): Observed {
+  const [reservation] = view.reservations.by("uid", workload);
+  return {
+    now,
+    enabled,
+    reservation,
+    volumes: reservation === undefined ? [] : volumesOf(view, reservation),
+    headroomPods: view.headroomPods.by("workload", workload),
+  };
+}
+
+/** Every workload that asks for room, and every one that has headroom Pods. */
+export function everyWorkload(view: View): ReadonlySet<PodUid> {
+  const asking = [...view.reservations.values()].map(({ uid }) => uid);
+  const having = [...view.headroomPods.values()].map(({ workload }) => workload);
+  return new Set([...asking, ...having]);
+}
+
+/** From now on; a change of any of the objects that a decision looks at brings its workload back. */
+export function noteWorkloads(view: View, queue: { add(workload: PodUid): void }): Disposable {
+  const noteClaim = (claim: { readonly namespace: string; readonly name: string }) => {
+    for (const { uid } of view.reservations.by("claim", keyOf(claim))) queue.add(uid);
+  };
+  const stack = new DisposableStack();
+  stack.use(
+    view.reservations.subscribe(({ before, after }) => {
+      for (const seen of [before, after]) if (seen !== undefined) queue.add(seen.uid);
+    }),
+  );
+  stack.use(
+    view.headroomPods.subscribe(({ before, after }) => {
+      for (const seen of [before, after]) if (seen !== undefined) queue.add(seen.workload);
+    }),
+  );
+  stack.use(
+    view.claims.subscribe(({ before, after }) => {
+      for (const seen of [before, after]) if (seen !== undefined) noteClaim(seen);
+    }),
+  );
+  stack.use(view.volumes.subscribe(({ key }) => view.claims.by("volume", key as PvName).forEach(noteClaim)));
+  return stack;
+}
+
+function volumesOf(view: View, { namespace, claims }: Reservation): readonly ClaimedVolume[] {
+  return claims.map((claim) => {
+    const bound = view.claims.get(keyOf({ namespace, name: claim }));
+    if (bound === undefined) return { claim, volume: "unbound" };
+    return { claim, volume: view.volumes.get(bound.volume) ?? "foreign" };
+  });
+}

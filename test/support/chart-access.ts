@@ -1,0 +1,71 @@
+/** The chart's accounts and rights on a stage, without its programs; and what one can do with them. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Manifest, releaseNamespace, render } from "../chart/rendered-chart.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Stage } from "./stage.ts";
+
+export type Account = keyof typeof accounts;
+export type Where = "everywhere" | "mountpoint" | "release" | "default";
+
+const accounts = { controller: "s3-csi-driver-controller-sa", node: "s3-csi-driver-sa" } as const;
+const accessKinds = new Set([
+  ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
+  ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+]);
+const subresources = new Set(["exec", "status", "eviction", "token"]);
+
+export class ChartAccess implements AsyncDisposable {
+  readonly #cluster: Cluster;
+  readonly #mountpointNamespace: string;
+  readonly #objects: readonly Manifest[];
+  readonly #directory: string;
+
+  private constructor(stage: Stage, objects: readonly Manifest[], directory: string) {
+    this.#cluster = stage.cluster;
+    this.#mountpointNamespace = stage.mountpointNamespace;
+    this.#objects = objects;
+    this.#directory = directory;
+  }
+
+  static async apply(stage: Stage, values: Readonly<Record<string, string>> = {}): Promise<ChartAccess> {
+    const chart = render({ "mountpointPod.namespace": stage.mountpointNamespace, ...values });
+    const objects = chart.filter(({ kind }) => accessKinds.has(kind));
+    const directory = await mkdtemp(join(tmpdir(), "s3-csi-rights-"));
+    await stage.cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: releaseNamespace } });
+    await stage.cluster.apply(...objects);
+    return new ChartAccess(stage, objects, directory);
+  }
+
+  async can(who: Account, verb: string, resource: string, where: Where): Promise<string> {
+    const namespaces = { mountpoint: this.#mountpointNamespace, release: releaseNamespace, default: "default" };
+    const scope = where === "everywhere" ? ["--all-namespaces"] : ["-n", namespaces[where]];
+    const as = `--as=system:serviceaccount:${releaseNamespace}:${accounts[who]}`;
+    const [kind = "", rest] = resource.split("/");
+    const what = rest !== undefined && subresources.has(rest) ? [kind, `--subresource=${rest}`] : [resource];
+    const argv = ["auth", "can-i", verb, ...what, ...scope, as];
+    // "no" is also an exit code of 1.
+    const { stdout } = await this.#cluster.lab.tryKubectl(argv, { signal: AbortSignal.timeout(60_000) });
+    return stdout.trim();
+  }
+
+  /** A login as the account, with a token of the kind that kubelet gives to a Pod. */
+  async kubeconfigOf(who: Account): Promise<string> {
+    const cluster = this.#cluster;
+    const token = (await cluster.kubectl("create", "token", accounts[who], "-n", releaseNamespace)).trim();
+    const admin = JSON.parse(await readFile(cluster.lab.layout.kubeconfig, "utf8")) as { users: [{ name: string }] };
+    const file = join(this.#directory, `${who}.json`);
+    await writeFile(file, JSON.stringify({ ...admin, users: [{ name: admin.users[0].name, user: { token } }] }));
+    return file;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { kind, metadata } of this.#objects) {
+      const namespace = metadata.namespace === undefined ? [] : ["-n", metadata.namespace];
+      await this.#cluster.kubectl("delete", kind, metadata.name, ...namespace, "--ignore-not-found");
+    }
+    await this.#cluster.kubectl("delete", "namespace", releaseNamespace, "--wait=true");
+    await rm(this.#directory, { recursive: true });
+  }
+}

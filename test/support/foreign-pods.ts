@@ -1,0 +1,50 @@
+/** Pods that are no business of the driver's, many at a time, in a real API server. */
+
+import type { KubeClient } from "../../src/kube/client.ts";
+import { kinds } from "../../src/kube/kinds.ts";
+import type { Call } from "../../src/runtime/call.ts";
+
+export interface ForeignPods {
+  readonly namespace: string;
+  readonly prefix: string;
+  readonly count: number;
+  /** Each with a claim of its own. */
+  readonly claims: boolean;
+  /** Of an annotation, on top of about 2 KB. */
+  readonly paddingBytes: number;
+}
+
+/** No scheduler looks at them, so they stay as they are. */
+export async function createForeignPods(call: Call, client: KubeClient, wish: ForeignPods): Promise<void> {
+  const { namespace, prefix, count, claims, paddingBytes } = wish;
+  const names = Array.from({ length: count }, (_, number) => `${prefix}-${number}`);
+  await inParallel(names, async (name) => {
+    // Of each its own, as the texts of different Pods are.
+    const padding = name.repeat(Math.ceil(paddingBytes / name.length)).slice(0, paddingBytes);
+    await client.create(call, kinds.pods, {
+      metadata: { name, namespace, annotations: { "example.com/padding": padding } },
+      spec: {
+        schedulerName: "nobody",
+        containers: [{ name: "app", image: "app", env: [{ name: "NAME", value: name }] }],
+        volumes: [
+          { name: "scratch", emptyDir: {} },
+          ...(claims ? [{ name: "data", persistentVolumeClaim: { claimName: `${name}-data` } }] : []),
+        ],
+      },
+    } as { metadata: { name: string } });
+  });
+}
+
+/** One by one: a request to delete very many at once takes longer than the API server grants to a request. */
+export async function deletePodsIn(call: Call, client: KubeClient, namespace: string): Promise<void> {
+  const pods = (await client.list(call, kinds.pods, { namespace })).map(({ metadata }) => metadata);
+  await inParallel(pods, (metadata) => client.delete(call, kinds.pods, metadata, { uid: metadata.uid }));
+}
+
+async function inParallel<One>(all: readonly One[], perform: (one: One) => Promise<unknown>): Promise<void> {
+  const left = all.values();
+  const work = async () => {
+    for (const one of left) await perform(one);
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+}
