@@ -112,7 +112,7 @@ it.for<Row>([
   ["delete", "pods", "mountpoint"],
   ["create", "leases.coordination.k8s.io", "release"],
   ["patch", "leases.coordination.k8s.io/s3-pod-reconciler", "release"],
-])("the controller may %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the controller may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("controller", verb, resource, where)).toBe("yes");
 });
 
@@ -137,7 +137,7 @@ it.for<Row>([
   ["create", "serviceaccounts/token", "mountpoint"],
   ["patch", "clusterroles.rbac.authorization.k8s.io", "everywhere"],
   ["patch", "customresourcedefinitions.apiextensions.k8s.io", "everywhere"],
-])("the controller may not %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the controller may not %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("controller", verb, resource, where)).toBe("no");
 });
 
@@ -151,7 +151,7 @@ it.for<Row>([
   ["watch", "secrets/s3-secret", "release"],
   ["watch", "nodes", "everywhere"],
   ["patch", "nodes", "everywhere"],
-])("the node may %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the node may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("node", verb, resource, where)).toBe("yes");
 });
 
@@ -175,7 +175,7 @@ it.for<Row>([
   ["delete", "nodes", "everywhere"],
   ["create", "leases.coordination.k8s.io", "release"],
   ["create", "serviceaccounts/token", "release"],
-])("the node may not %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the node may not %s %s (%s)", async ([verb, resource, where]) => {
   expect(await can("node", verb, resource, where)).toBe("no");
 });
 
