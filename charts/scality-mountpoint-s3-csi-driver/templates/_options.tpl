@@ -39,5 +39,5 @@ on
 {{- end }}
 
 {{- define "s3-csi.controllerLogLevel" -}}
-{{- ternary 4 .Values.controller.logLevel (kindIs "invalid" .Values.controller.logLevel) }}
+{{- ternary 2 .Values.controller.logLevel (kindIs "invalid" .Values.controller.logLevel) }}
 {{- end }}
