@@ -9,9 +9,9 @@ import type { Progress } from "./progress.ts";
 import { type RunOptions, run } from "./run.ts";
 import { rootAccount, s3Endpoint, s3Region } from "./s3.ts";
 
-const driverNamespace = "kube-system";
-const release = "s3-csi";
-const chart = join(checkout, "charts", "scality-mountpoint-s3-csi-driver");
+export const driverNamespace = "kube-system";
+export const release = "s3-csi";
+export const chart = join(checkout, "charts", "scality-mountpoint-s3-csi-driver");
 
 /** Imports archives that this lab does not have yet; gives whether anything was new. */
 export async function loadImages(
@@ -60,6 +60,8 @@ export async function installDriver(
       `s3.endpointUrl=${s3Endpoint}`,
       `s3.region=${s3Region}`,
       `node.kubeletPath=${kubeletRoot}`,
+      // Tests make volumes that the policies would refuse, to see that the programs refuse them, too.
+      "admissionPolicies.volumes=false",
       ...sets,
     ];
     const flags = values.flatMap((value) => ["--set", value]);
@@ -82,7 +84,8 @@ export async function restartDriver(signal: AbortSignal, lab: Lab, progress: Pro
   });
 }
 
-function helm(lab: Lab, args: readonly string[], options: RunOptions): Promise<string> {
+/** In the lab's network, with the login of its administrator. */
+export function helm(lab: Lab, args: readonly string[], options: RunOptions): Promise<string> {
   const argv = [join(lab.programs.kubernetes, "helm"), `--kubeconfig=${lab.layout.kubeconfig}`, ...args];
   return run(lab.inNetwork(argv), options);
 }

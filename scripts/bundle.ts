@@ -53,7 +53,7 @@ const home = "/opt/s3-csi";
 /** As in TARGETARCH of a Dockerfile. */
 const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
 
-const programs = ["node", "reconciler", "mounter"] as const;
+const programs = ["node", "reconciler", "mounter", "setup"] as const;
 type Program = (typeof programs)[number];
 
 /** The commands that manifests and Mountpoint Pods call. */
@@ -67,6 +67,7 @@ const launchers: readonly { readonly command: string; readonly script: string }[
   },
   { command: "scality-csi-controller", script: become("reconciler") },
   { command: "scality-s3-csi-mounter", script: become("mounter") },
+  { command: "scality-s3-csi-setup", script: become("setup") },
 ];
 
 /** No shell stays behind, so signals reach the program. */

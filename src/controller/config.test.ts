@@ -18,6 +18,7 @@ it("has the defaults of 2.x", () => {
       resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
       tolerations: [{ operator: "Exists" }],
       imagePullSecrets: [],
+      extra: { labels: {}, annotations: {} },
       ca: undefined,
       userBy: "driver",
     },
@@ -155,12 +156,15 @@ it("takes what our chart passes about Mountpoint Pods", () => {
     MOUNTPOINT_TOLERATIONS: '[{"key":"gpu","operator":"Exists"}]',
     MOUNTPOINT_IMAGE_PULL_SECRETS: "one, two",
     MOUNTPOINT_USER_BY: "platform",
+    MOUNTPOINT_LABELS: '{"team":"storage"}',
+    MOUNTPOINT_ANNOTATIONS: '{"example.com/scan":"no"}',
   };
   expect(reconcilerConfigFrom([], { ...env, ...given }, "3").mountpointPods).toMatchObject({
     resources: { requests: { cpu: "1", memory: "64Mi" }, limits: {} },
     tolerations: [{ key: "gpu", operator: "Exists" }],
     imagePullSecrets: ["one", "two"],
     userBy: "platform",
+    extra: { labels: { team: "storage" }, annotations: { "example.com/scan": "no" } },
   });
 });
 
@@ -176,6 +180,9 @@ it.for([
   ["mountpoint-resources", '{"limits":"1Gi"}'],
   ["mountpoint-tolerations", "Exists"],
   ["mountpoint-tolerations", '["Exists"]'],
+  ["mountpoint-labels", "team=storage"],
+  ["mountpoint-labels", '{"team":1}'],
+  ["mountpoint-annotations", "[]"],
   ["mountpoint-user-by", "nobody"],
   ["tls-init-image-pull-policy", "Sometimes"],
   ["tls-init-resources-req-cpu", "some"],

@@ -28,6 +28,20 @@ export function namesFrom(text = ""): readonly string[] {
   return text.split(",").flatMap((name) => name.trim() || []);
 }
 
+type TextsFlag = "mountpoint-labels" | "mountpoint-annotations";
+
+/** JSON object of texts. */
+export function textsFrom<Flag extends TextsFlag>(
+  flag: Flag,
+  given: Read<Flag>,
+  problems: string[],
+): Readonly<Record<string, string>> {
+  const texts = parsed(given(flag) ?? "{}");
+  if (isObject(texts) && Object.values(texts).every((text) => typeof text === "string")) return { ...texts };
+  problems.push(`--${flag} is not a JSON object of texts: ${given(flag)}`);
+  return {};
+}
+
 export function userByFrom(text: string | undefined, problems: string[]): MountpointPodConfig["userBy"] {
   if (text === undefined || text === "driver") return "driver";
   if (text !== "platform") problems.push(`--mountpoint-user-by is neither driver nor platform: ${text}`);

@@ -15,6 +15,7 @@ export const installation: MountpointPodConfig = {
   resources: defaultResources,
   tolerations: [{ operator: "Exists" }],
   imagePullSecrets: [],
+  extra: { labels: {}, annotations: {} },
   ca: undefined,
   userBy: "driver",
 };

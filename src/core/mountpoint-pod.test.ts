@@ -217,6 +217,16 @@ describe("an installation", () => {
     expect(made().spec).not.toHaveProperty("imagePullSecrets");
   });
 
+  it("adds its labels and annotations, but not in place of ours", () => {
+    const extra = {
+      labels: { team: "storage", "s3.csi.scality.com/pod-uid": "other" },
+      annotations: { "example.com/scan": "no", "s3.csi.scality.com/volume-name": "other" },
+    };
+    const { metadata } = made({ installation: { extra } });
+    expect(metadata.labels).toEqual({ ...made().metadata.labels, team: "storage" });
+    expect(metadata.annotations).toEqual({ ...made().metadata.annotations, "example.com/scan": "no" });
+  });
+
   it("on OpenShift leaves user and groups to the platform", () => {
     const { spec } = made({ installation: { userBy: "platform" } });
     expect(JSON.stringify(spec)).not.toMatch(/runAsUser|runAsGroup|fsGroup/);

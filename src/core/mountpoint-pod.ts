@@ -32,10 +32,17 @@ export interface MountpointPodConfig {
   readonly tolerations: readonly object[];
   /** Names of Secrets in the namespace of Mountpoint Pods. */
   readonly imagePullSecrets: readonly string[];
+  /** Of the installation's own wish, beside those that the driver needs; the driver's win. */
+  readonly extra: PodMetadata;
   /** undefined: the roots of the image are enough. */
   readonly ca: CaBundle | undefined;
   /** OpenShift gives every namespace users and groups of its own, and refuses others. */
   readonly userBy: "driver" | "platform";
+}
+
+export interface PodMetadata {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** What this one is for. Its name follows from it, so creation can be repeated after a crash. */
@@ -59,12 +66,14 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
       name: mountpointPodName(workload, volume.name, generation),
       namespace: config.namespace,
       labels: validLabels({
+        ...config.extra.labels,
         [labels.mountpointVersion]: config.mountpointVersion,
         [labels.driverVersion]: config.driverVersion,
         [labels.podUid]: workload,
         [labels.volumeName]: volume.name,
       }),
       annotations: {
+        ...config.extra.annotations,
         [annotations.volumeName]: volume.name,
         [annotations.volumeId]: volume.volumeId,
         [annotations.identity]: volume.identity,

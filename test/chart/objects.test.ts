@@ -20,6 +20,15 @@ it("has the version of the package", () => {
   expect(chart).toMatchObject({ version, appVersion: version, kubeVersion: ">=1.30.0-0" });
 });
 
+const policies = [
+  "s3-csi-node-own-attachments",
+  "s3-csi-node-own-taint",
+  "s3-csi-storage-classes",
+  "s3-csi-storage-classes-questionable",
+  "s3-csi-volumes",
+  "s3-csi-volumes-questionable",
+];
+
 describe("the chart as it comes", () => {
   const chart = render();
 
@@ -48,6 +57,10 @@ describe("the chart as it comes", () => {
         "RoleBinding s3-csi-driver-node-mountpoint-pod-namespace-role-binding",
         "ServiceAccount s3-csi-driver-controller-sa",
         "ServiceAccount s3-csi-driver-sa",
+        ...policies.flatMap((name) => [
+          `ValidatingAdmissionPolicy ${name}`,
+          `ValidatingAdmissionPolicyBinding ${name}`,
+        ]),
       ].toSorted(),
     );
   });

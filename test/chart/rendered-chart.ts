@@ -40,11 +40,17 @@ export function render(
 }
 
 /** What Helm prints after an installation. */
-export function notes(values: Readonly<Record<string, string>> = {}): string {
+export function notes(values: Readonly<Record<string, string>> = {}, chart = chartDirectory): string {
+  const text = everything(values, chart);
+  return text.slice(text.indexOf("\nNOTES:\n"));
+}
+
+/** Objects, hooks and notes, as Helm prints them for somebody who only wants to see. */
+export function everything(values: Readonly<Record<string, string>> = {}, chart = chartDirectory): string {
   const set = Object.entries(values).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
   const namespace = ["--namespace", releaseNamespace];
-  const text = run(["install", "release", chartDirectory, "--dry-run=client", ...namespace, ...set]);
-  return text.slice(text.indexOf("\nNOTES:\n"));
+  const text = run(["install", "release", chart, "--dry-run=client", ...namespace, ...set]);
+  return text.replace(/^LAST DEPLOYED: .*$/m, "");
 }
 
 export function manifestsIn(text: string): readonly Manifest[] {
@@ -81,6 +87,7 @@ export interface Container {
   readonly ports: readonly [{ readonly containerPort: number }];
   readonly livenessProbe?: object;
   readonly readinessProbe?: object;
+  readonly resources?: object;
 }
 
 /** Every container of every Pod template. */

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -9,31 +8,12 @@ import {
   chartDirectory,
   containerOf,
   containersOf,
-  notes,
   only,
   releaseNamespace,
   render,
   type VolumeMount,
   version,
 } from "./rendered-chart.ts";
-
-describe("an upgrade that reuses the values of 2.2.0", () => {
-  it("makes the objects that a new installation makes", ({ onTestFinished }) => {
-    const scratch = mkdtempSync(join(tmpdir(), "chart-"));
-    onTestFinished(() => rmSync(scratch, { recursive: true }));
-    // Helm then takes the old release's values in place of the new chart's defaults.
-    cpSync(chartDirectory, scratch, { recursive: true });
-    cpSync(join(import.meta.dirname, "values-2.2.0.yaml"), join(scratch, "values.yaml"));
-    expect(render({}, scratch)).toEqual(render());
-  });
-
-  it("is told which values have no effect and which image runs", () => {
-    expect(notes()).not.toContain("NOTE:");
-    const text = notes({ "image.tag": "v2.2.0", "sidecars.livenessProbe.resources.limits.memory": "1Gi" });
-    expect(text).toContain("image.tag is v2.2.0");
-    expect(text).toContain("no effect in this version: sidecars\n");
-  });
-});
 
 describe("values", () => {
   it.for([0, 3])("controller.replicas=%d", (replicas) => {
@@ -143,7 +123,7 @@ describe("values", () => {
     expect(node.spec.nodeSelector).toEqual({ "kubernetes.io/os": "linux", disk: "fast" });
     expect(node.spec.volumes).toContainEqual({ name: "extra" });
     expect(controller.spec.nodeSelector).toEqual({ "kubernetes.io/os": "linux", role: "infra" });
-    expect(controller.spec.containers[0].resources).toEqual({ requests: { cpu: "5m" } });
+    expect(controller.spec.containers[0].resources).toEqual({ requests: { cpu: "5m", memory: "64Mi" } });
     expect(controller.spec.tolerations).toEqual([{ operator: "Exists" }]);
   });
 

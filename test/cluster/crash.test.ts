@@ -164,6 +164,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
       resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
       tolerations: [{ operator: "Exists" }],
       imagePullSecrets: [],
+      extra: { labels: {}, annotations: {} },
       ca: undefined,
       userBy: "driver",
     },

@@ -101,7 +101,7 @@ it.for<Row>([
   ["delete", "pods", "mountpoint"],
   ["create", "leases.coordination.k8s.io", "release"],
   ["patch", "leases.coordination.k8s.io/s3-pod-reconciler", "release"],
-])("the controller may %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the controller may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await access.can("controller", verb, resource, where)).toBe("yes");
 });
 
@@ -126,7 +126,7 @@ it.for<Row>([
   ["create", "serviceaccounts/token", "mountpoint"],
   ["patch", "clusterroles.rbac.authorization.k8s.io", "everywhere"],
   ["patch", "customresourcedefinitions.apiextensions.k8s.io", "everywhere"],
-])("the controller may not %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the controller may not %s %s (%s)", async ([verb, resource, where]) => {
   expect(await access.can("controller", verb, resource, where)).toBe("no");
 });
 
@@ -142,7 +142,7 @@ it.for<Row>([
   ["patch", "nodes", "everywhere"],
   ["create", "events", "everywhere"],
   ["patch", "events", "everywhere"],
-])("the node may %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the node may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await access.can("node", verb, resource, where)).toBe("yes");
 });
 
@@ -166,6 +166,6 @@ it.for<Row>([
   ["delete", "nodes", "everywhere"],
   ["create", "leases.coordination.k8s.io", "release"],
   ["create", "serviceaccounts/token", "release"],
-])("the node may not %s %s (%s)", async ([verb, resource, where]) => {
+])("SE-2 the node may not %s %s (%s)", async ([verb, resource, where]) => {
   expect(await access.can("node", verb, resource, where)).toBe("no");
 });

@@ -2,7 +2,7 @@
 {{- define "s3-csi.controllerContainer" -}}
 securityContext:
   runAsNonRoot: true
-  {{- if not (.Capabilities.APIVersions.Has "config.openshift.io/v1") }}
+  {{- if not (include "s3-csi.openshift" .) }}
   runAsUser: 1000
   {{- end }}
   allowPrivilegeEscalation: false
@@ -14,8 +14,6 @@ securityContext:
   {{- with include "s3-csi.seLinuxOptions" .Values.controller.seLinuxOptions }}
   {{- . | nindent 2 }}
   {{- end }}
-{{- with .Values.controller.resources }}
 resources:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- include "s3-csi.controllerResources" . | nindent 2 }}
 {{- end }}

@@ -10,11 +10,19 @@
   {{- else }}
   value: {{ list (dict "operator" "Exists") | toJson | quote }}
   {{- end }}
+{{- with .Values.mountpointPod.labels }}
+- name: MOUNTPOINT_LABELS
+  value: {{ toJson . | quote }}
+{{- end }}
+{{- with .Values.mountpointPod.annotations }}
+- name: MOUNTPOINT_ANNOTATIONS
+  value: {{ toJson . | quote }}
+{{- end }}
 {{- with .Values.imagePullSecrets }}
 - name: MOUNTPOINT_IMAGE_PULL_SECRETS
   value: {{ join "," . | quote }}
 {{- end }}
-{{- if .Capabilities.APIVersions.Has "config.openshift.io/v1" }}
+{{- if include "s3-csi.openshift" . }}
 # The platform gives every namespace users and groups of its own.
 - name: MOUNTPOINT_USER_BY
   value: platform
@@ -65,7 +73,8 @@
   value: {{ $.Values.image.pullPolicy | quote }}
 {{- end }}
 {{- end }}
-{{- $resources := $tls.initResources | default dict }}
+{{- $usual := dict "requests" (dict "cpu" "10m" "memory" "16Mi") "limits" (dict "memory" "64Mi") }}
+{{- $resources := $tls.initResources | default $usual }}
 {{- with $resources.requests }}
 {{- with .cpu }}
 - name: TLS_INIT_RESOURCES_REQUESTS_CPU

@@ -6,6 +6,7 @@
   command: [/bin/scality-csi-controller]
   args:
     - --health-port=9809
+    - --v={{ include "s3-csi.controllerLogLevel" . }}
   env:
     # Who takes part in the election, and where.
     - name: POD_NAME

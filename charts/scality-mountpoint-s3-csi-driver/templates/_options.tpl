@@ -1,0 +1,43 @@
+{{/*
+A switch: (list MAP KEY DEFAULT). Not empty if it is on. `helm upgrade --reuse-values` brings values without the new keys,
+or without the whole map; and `default` would take false for absent.
+*/}}
+{{- define "s3-csi.isOn" -}}
+{{- $map := index . 0 | default dict -}}
+{{- if ternary (get $map (index . 1)) (index . 2) (hasKey $map (index . 1)) }}on{{ end }}
+{{- end }}
+
+{{/* Not empty on OpenShift, which gives every namespace users and groups of its own and wants SecurityContextConstraints. */}}
+{{- define "s3-csi.openshift" -}}
+{{- $given := get (.Values.openshift | default dict) "enabled" -}}
+{{- if or (kindIs "invalid" $given) (eq (toString $given) "auto") -}}
+{{- if .Capabilities.APIVersions.Has "config.openshift.io/v1" }}on{{ end }}
+{{- else if eq (toString $given) "true" -}}
+on
+{{- end }}
+{{- end }}
+
+{{/* Name of an object that a second release would make as well: (list $ NAME). */}}
+{{- define "s3-csi.scopedName" -}}
+{{- $ := index . 0 -}}
+{{- if $.Values.releaseScopedNames }}{{ $.Release.Name }}-{{ end }}{{ index . 1 }}
+{{- end }}
+
+{{/* Not empty if the object that lookup found belongs to this release: (list $ OBJECT). */}}
+{{- define "s3-csi.isOurs" -}}
+{{- $ := index . 0 -}}
+{{- $annotations := dig "metadata" "annotations" dict (index . 1 | default dict) -}}
+{{- $name := get $annotations "meta.helm.sh/release-name" -}}
+{{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
+{{- if and (eq $name $.Release.Name) (eq $namespace $.Release.Namespace) }}ours{{ end }}
+{{- end }}
+
+{{/* Requests and limits of the controller's containers. Values of 2.x have none. */}}
+{{- define "s3-csi.controllerResources" -}}
+{{- $default := dict "requests" (dict "cpu" "10m" "memory" "64Mi") -}}
+{{- toYaml (.Values.controller.resources | default $default) }}
+{{- end }}
+
+{{- define "s3-csi.controllerLogLevel" -}}
+{{- ternary 2 .Values.controller.logLevel (kindIs "invalid" .Values.controller.logLevel) }}
+{{- end }}

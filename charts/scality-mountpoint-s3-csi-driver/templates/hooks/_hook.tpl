@@ -1,0 +1,101 @@
+{{/*
+What every object of a hook has: (list $ HOOKS WEIGHT). A failed one stays, so that its log can be read; the next attempt
+removes it.
+*/}}
+{{- define "s3-csi.hookMetadata" -}}
+labels:
+  {{- include "s3-csi.labels" (index . 0) | nindent 2 }}
+annotations:
+  helm.sh/hook: {{ index . 1 }}
+  helm.sh/hook-weight: {{ index . 2 | quote }}
+  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
+
+{{/* The account of a hook and its rights in the whole cluster, which exist as long as it runs: (list $ HOOKS NAME RULES). */}}
+{{- define "s3-csi.hookAccess" -}}
+{{- $ := index . 0 -}}
+{{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ $name }}
+  namespace: {{ $.Release.Namespace }}
+  {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-2") | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $name }}
+  {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-2") | nindent 2 }}
+rules:
+  {{- index . 3 | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $name }}
+  {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-1") | nindent 2 }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ $name }}
+    namespace: {{ $.Release.Namespace }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $name }}
+{{- end }}
+
+{{/* The Job, which runs the driver's own image: (list $ HOOKS NAME ARGUMENTS CONFIGMAP). */}}
+{{- define "s3-csi.hookJob" -}}
+{{- $ := index . 0 -}}
+{{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}
+{{- $configMap := index . 4 -}}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ $name }}
+  namespace: {{ $.Release.Namespace }}
+  {{- include "s3-csi.hookMetadata" (list $ (index . 1) "0") | nindent 2 }}
+spec:
+  backoffLimit: 0
+  template:
+    metadata:
+      labels:
+        app: {{ $name }}
+    spec:
+      serviceAccountName: {{ $name }}
+      restartPolicy: Never
+      {{- with $.Values.imagePullSecrets }}
+      imagePullSecrets:
+        {{- range . }}
+        - name: {{ . }}
+        {{- end }}
+      {{- end }}
+      nodeSelector:
+        kubernetes.io/os: linux
+        {{- with $.Values.controller.nodeSelector }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with $.Values.controller.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      containers:
+        - name: setup
+          image: {{ include "s3-csi.image" $ }}
+          imagePullPolicy: {{ $.Values.image.pullPolicy }}
+          command: [/bin/scality-s3-csi-setup]
+          args:
+            {{- toYaml (index . 3) | nindent 12 }}
+          {{- include "s3-csi.controllerContainer" $ | nindent 10 }}
+          {{- if $configMap }}
+          volumeMounts:
+            - name: definition
+              mountPath: /etc/s3-csi
+              readOnly: true
+      volumes:
+        - name: definition
+          configMap:
+            name: {{ $name }}
+          {{- end }}
+{{- end }}

@@ -1,0 +1,77 @@
+{{/* Mount options as the driver reads them: name and value are parted by the first space or "=". Takes the CEL for the list. */}}
+{{- define "s3-csi.mountOptionVariables" -}}
+- name: options
+  expression: {{ . }}.map(o, o.trim()).filter(o, o != '')
+- name: names
+  expression: >-
+    variables.options.map(o, o.startsWith('-') ? o : '--' + o).map(o, o.split(' ')[0].split('=')[0])
+{{- end }}
+
+{{/* What mount-s3 refuses, so that no such volume can ever have worked. Takes the words for the list. */}}
+{{- define "s3-csi.mountOptionRules" -}}
+- expression: variables.names.all(n, n.matches('^(-[^-]|--[^-].*)$'))
+  messageExpression: >-
+    '{{ . }}: ' + variables.options.filter(o, !(o.startsWith('-') ? o : '--' + o).split(' ')[0].split('=')[0].matches('^(-[^-]|--[^-].*)$'))[0] +
+    ' is not an option of mount-s3: write one option per line, by its long name'
+- expression: variables.options.all(o, !o.matches('^(--)?(uid|gid)([ =]|$)') || o.matches('^(--)?(uid|gid)[ =] *[1-9][0-9]*$'))
+  message: "{{ . }}: uid and gid take a number from 1 on: write for instance uid=1000"
+- expression: variables.options.all(o, !o.matches('^(--)?(dir-mode|file-mode)([ =]|$)') || o.matches('^(--)?(dir-mode|file-mode)[ =] *0?[0-7]{3}$'))
+  message: "{{ . }}: dir-mode and file-mode take an octal number up to 0777: write for instance dir-mode=0755"
+- expression: variables.options.all(o, !o.matches('^(--)?prefix([ =]|$)') || o.matches('^(--)?prefix[ =].*/$'))
+  message: "{{ . }}: prefix has to end in a slash: write for instance prefix=data/"
+- expression: variables.options.all(o, !o.matches('^(--)?(max-cache-size|max-threads|aws-max-attempts|read-part-size|write-part-size|part-size|memory-target)([ =]|$)') || o.matches('^(--)?[a-z-]+[ =] *[0-9]+$'))
+  message: "{{ . }}: max-cache-size, max-threads, aws-max-attempts, part sizes and memory-target take a whole number: write for instance max-threads=16"
+- expression: variables.options.all(o, !o.matches('^(--)?(metadata-ttl|negative-metadata-ttl)([ =]|$)') || o.matches('^(--)?[a-z-]+[ =] *([0-9]+|indefinite|minimal)$'))
+  message: "{{ . }}: metadata-ttl and negative-metadata-ttl take seconds, indefinite or minimal: write for instance metadata-ttl=60"
+- expression: variables.options.all(o, !o.matches('^(--)?sse([ =]|$)') || o.matches('^(--)?sse[ =] *(aws:kms|aws:kms:dsse|AES256)$'))
+  message: "{{ . }}: sse takes aws:kms, aws:kms:dsse or AES256: write for instance sse=aws:kms"
+- expression: variables.options.all(o, !o.matches('^(--)?upload-checksums([ =]|$)') || o.matches('^(--)?upload-checksums[ =] *(crc32c|crc64nvme|off)$'))
+  message: "{{ . }}: upload-checksums takes crc32c, crc64nvme or off: write for instance upload-checksums=off"
+- expression: variables.options.all(o, !o.matches('^(--)?(allow-delete|allow-overwrite|allow-other|allow-root|read-only|force-path-style|requester-pays|no-sign-request|debug|debug-crt|log-metrics|no-log)[ =]'))
+  message: "{{ . }}: allow-delete, allow-overwrite, allow-other, allow-root, read-only and the like take no value: write the name alone"
+- expression: variables.options.all(o, !o.matches('^(--)?(region|uid|gid|cache|sse|prefix) *=? *$') || o.matches('^(--)?cache$'))
+  message: "{{ . }}: region, uid, gid, sse and prefix need a value: write for instance region=us-east-1"
+{{- end }}
+
+{{/* What the driver leaves out: the volume works, but not as its author thinks. */}}
+{{- define "s3-csi.strippedOptionRules" -}}
+- expression: "!variables.names.exists(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])"
+  messageExpression: >-
+    '{{ . }}: ' + variables.names.filter(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])[0] +
+    ' cannot be used here and will be left out: remove it'
+{{- end }}
+
+{{/* A policy that only looks at new objects of one kind: (list $ NAME GROUP RESOURCE CONDITION). */}}
+{{- define "s3-csi.creationPolicy" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ include "s3-csi.scopedName" (list (index . 0) (index . 1)) }}
+  labels:
+    {{- include "s3-csi.labels" (index . 0) | nindent 4 }}
+spec:
+  # A mistake of ours must not keep anybody from making a volume.
+  failurePolicy: Ignore
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [{{ index . 2 | quote }}]
+        apiVersions: ["*"]
+        operations: [CREATE]
+        resources: [{{ index . 3 }}]
+  matchConditions:
+    - name: of-this-driver
+      expression: {{ index . 4 }}
+{{- end }}
+
+{{/* (list $ NAME ACTION). */}}
+{{- define "s3-csi.policyBinding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ include "s3-csi.scopedName" (list (index . 0) (index . 1)) }}
+  labels:
+    {{- include "s3-csi.labels" (index . 0) | nindent 4 }}
+spec:
+  policyName: {{ include "s3-csi.scopedName" (list (index . 0) (index . 1)) }}
+  validationActions: [{{ index . 2 }}]
+{{- end }}

@@ -1,0 +1,86 @@
+/**
+ * Before the driver goes, while its node plugins can still unmount: ends every Mountpoint Pod and removes all attachments.
+ * A file system that a workload still uses is never taken away; then the driver has to stay.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { DriverError } from "../core/errors.ts";
+import { annotations, labels } from "../core/names.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
+import { type Call, deadline } from "../runtime/call.ts";
+
+export interface Removal {
+  readonly mountpointNamespace: string;
+  readonly limitMs: number;
+  /** How often to look. */
+  readonly everyMs: number;
+}
+
+export async function removeMounts(call: Call, client: KubeClient, removal: Removal): Promise<void> {
+  using limited = deadline(call, removal.limitMs, "Mountpoint Pods to unmount");
+  for (;;) {
+    const seen = await observe(limited, client, removal.mountpointNamespace);
+    refuseWhileInUse(seen.workloads);
+    const left = [...seen.workloads, ...seen.mountpointPods];
+    if (seen.workloads.length === 0) {
+      for (const attachment of seen.attachments) {
+        await client.delete(limited, kinds.attachments, attachment.metadata, { uid: attachment.metadata.uid });
+      }
+      for (const pod of seen.mountpointPods) await end(limited, client, pod);
+    }
+    if (left.length === 0) return;
+    call.log.info("waiting for Pods to end", { pods: left.map(nameOf) });
+    await pause(removal.everyMs, undefined, { signal: limited.signal });
+  }
+}
+
+interface Seen {
+  readonly attachments: readonly MountpointS3PodAttachment[];
+  readonly mountpointPods: readonly Pod[];
+  /** Those that attachments name, and that have not ended. */
+  readonly workloads: readonly Pod[];
+}
+
+async function observe(call: Call, client: KubeClient, namespace: string): Promise<Seen> {
+  const attachments = await client.list(call, kinds.attachments);
+  const lists = attachments.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments));
+  const uids = new Set(lists.flat().map(({ workloadPodUID }) => workloadPodUID));
+  const workloads: Pod[] = [];
+  if (uids.size > 0) {
+    for await (const { objects } of client.pages(call, kinds.pods, {})) {
+      workloads.push(...objects.filter((pod) => uids.has(pod.metadata.uid) && !hasEnded(pod)));
+    }
+  }
+  // Whatever else lives in the namespace is not ours to end.
+  const mountpointPods = await client.list(call, kinds.pods, { namespace, labelSelector: labels.driverVersion });
+  return { attachments, mountpointPods, workloads };
+}
+
+/** Those on their way out are waited for. */
+function refuseWhileInUse(workloads: readonly Pod[]): void {
+  const using = workloads.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  if (using.length === 0) return;
+  const shown = using.slice(0, 10).map(nameOf).join(", ");
+  const more = using.length > 10 ? ` and ${using.length - 10} more` : "";
+  throw new DriverError("busy", `S3 volumes are in use by ${shown}${more}`, {
+    hint: "Delete these Pods first, or uninstall with --no-hooks to leave their Mountpoint Pods to their fate.",
+  });
+}
+
+/** One that runs ends by itself after the node plugin has unmounted its source; deletion comes last. */
+async function end(call: Call, client: KubeClient, pod: Pod): Promise<void> {
+  const { metadata } = pod;
+  if (pod.status?.phase !== "Running") await client.delete(call, kinds.pods, metadata, { uid: metadata.uid });
+  else if (metadata.annotations?.[annotations.needsUnmount] !== "true") {
+    const mark = { metadata: { uid: metadata.uid, annotations: { [annotations.needsUnmount]: "true" } } };
+    await client.patch(call, kinds.pods, metadata, mark);
+  }
+}
+
+function hasEnded({ status }: Pod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+function nameOf({ metadata }: Pod): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}

@@ -1,0 +1,66 @@
+/** Every value does something: another value gives other objects or other notes. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { isCollection, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
+import { chartDirectory, everything } from "./rendered-chart.ts";
+
+interface Leaf {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+const document = parseDocument(readFileSync(join(chartDirectory, "values.yaml"), "utf8"));
+const leaves = leavesOf(document.contents as YAMLMap, "");
+
+/** With every option on, so that values which matter only beside another one do matter. */
+const allOn: Readonly<Record<string, string>> = {
+  "controller.replicas": "2",
+  cleanupCRDOnUninstall: "true",
+  "networkPolicy.enabled": "true",
+  "tls.caCertConfigMap": "our-ca",
+  "tls.caCertData": "pem",
+  "tls.initImage.repository": "alpine",
+  "mountpointPod.headroom.enabled": "true",
+  "mountpointPod.headroomImage.repository": "pause",
+};
+const usual = everything(allOn);
+
+it("CH-5 there are values to look at", () => {
+  expect(leaves.length).toBeGreaterThan(60);
+});
+
+it.for(leaves)("CH-5 $path has an effect", ({ path, value }) => {
+  expect(everything({ ...allOn, ...other(path, value) })).not.toBe(usual);
+});
+
+function leavesOf(map: YAMLMap, prefix: string): readonly Leaf[] {
+  return map.items.flatMap(({ key, value }) => {
+    const path = `${prefix}${String(key)}`;
+    if (isMap(value) && value.items.length > 0) return leavesOf(value, `${path}.`);
+    return [{ path, value: isScalar(value) ? value.value : isCollection(value) ? value.toJSON() : value }];
+  });
+}
+
+/** What else it could be, as `--set` takes it. */
+function other(path: string, value: unknown): Readonly<Record<string, string>> {
+  const special = specials[path];
+  if (special !== undefined) return special;
+  if (typeof value === "boolean") return { [path]: String(allOn[path] === undefined ? !value : value) };
+  if (typeof value === "number") return { [path]: String(value + 2) };
+  if (path.endsWith("pullPolicy")) return { [path]: "Always" };
+  if (Array.isArray(value)) return { [`${path}[0].key`]: "x" };
+  if (typeof value === "object") return { [`${path}.other`]: "x" };
+  return { [path]: path.endsWith("cpu") || path.endsWith("memory") ? "77Mi" : "other" };
+}
+
+const specials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  imagePullSecrets: { "imagePullSecrets[0]": "pull" },
+  "s3.endpointUrl": { "s3.endpointUrl": "https://other" },
+  "node.kubeletPath": { "node.kubeletPath": "/other" },
+  "node.volumes": { "node.volumes[0].name": "other" },
+  "controller.resources": { "controller.resources.limits.cpu": "1" },
+  "openshift.enabled": { "openshift.enabled": "true" },
+  "node.mountPidNamespace": { "node.mountPidNamespace": "host" },
+  "tls.caCertData": { "tls.caCertData": "other" },
+};

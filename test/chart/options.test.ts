@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import { reconcilerConfigFrom } from "../../src/controller/config.ts";
+import { mountpointPod } from "../../src/core/mountpoint-pod.ts";
+import type { NodeName, PodUid } from "../../src/core/names.ts";
+import { s3VolumeFrom } from "../../src/core/persistent-volume.ts";
+import {
+  chartDirectory,
+  containerOf,
+  containersOf,
+  type Manifest,
+  only,
+  releaseNamespace,
+  render,
+} from "./rendered-chart.ts";
+
+const templatesOf = (chart: readonly Manifest[]) =>
+  chart.filter(({ kind }) => ["DaemonSet", "Deployment", "Job"].includes(kind)).map(({ spec }) => spec.template);
+
+/** The Pod that the reconciler makes when it is told what the chart tells it. */
+function mountpointPodOf(chart: readonly Manifest[]) {
+  const { env: passed } = containerOf(chart, "s3-pod-reconciler");
+  const given = Object.fromEntries(passed.map(({ name, value }) => [name, value ?? "x"]));
+  const env = { ...given, MOUNTPOINT_VERSION: "1.24.0", KUBERNETES_SERVICE_HOST: "h", KUBERNETES_SERVICE_PORT: "1" };
+  const csi = { driver: "s3.csi.scality.com", volumeHandle: "h", volumeAttributes: { bucketName: "b" } };
+  const volume = s3VolumeFrom({ metadata: { name: "pv" }, spec: { csi } });
+  if (volume === undefined) throw new Error("not a volume of ours");
+  const purpose = { volume, workload: "uid" as PodUid, node: "n" as NodeName, generation: 0 };
+  return mountpointPod(reconcilerConfigFrom([], env, "3").mountpointPods, purpose);
+}
+
+it("CH-3 imagePullSecrets reach the controller, the node plugin, the hooks and Mountpoint Pods", () => {
+  const chart = render({ "imagePullSecrets[0]": "pull", cleanupCRDOnUninstall: "true" });
+  const expected = [{ name: "pull" }];
+  const templates = templatesOf(chart);
+  expect(templates).toHaveLength(3);
+  for (const { spec } of templates) expect(spec.imagePullSecrets).toEqual(expected);
+  expect(mountpointPodOf(chart).spec.imagePullSecrets).toEqual(expected);
+  expect(mountpointPodOf(render()).spec).not.toHaveProperty("imagePullSecrets");
+});
+
+it("CH-8 labels and annotations of the values are on Mountpoint Pods", () => {
+  const chart = render({
+    "mountpointPod.labels.team": "storage",
+    [String.raw`mountpointPod.annotations.example\.com/scan`]: "no",
+  });
+  const { metadata } = mountpointPodOf(chart);
+  expect(metadata.labels).toMatchObject({ team: "storage" });
+  expect(metadata.annotations).toMatchObject({ "example.com/scan": "no" });
+  expect(mountpointPodOf(render()).metadata.labels).not.toHaveProperty("team");
+});
+
+describe("OpenShift", () => {
+  const found = ["--api-versions", "config.openshift.io/v1"];
+
+  it.for([
+    [{}, [], false],
+    [{}, found, true],
+    [{ "openshift.enabled": "auto" }, found, true],
+    [{ "openshift.enabled": "false" }, found, false],
+    [{ "openshift.enabled": "true" }, [], true],
+  ] as const)("CH-8 %j with %j → %j", ([values, flags, expected]) => {
+    const chart = render(values, chartDirectory, flags);
+    expect(constraintsIn(chart).map(({ metadata }) => metadata.name)).toEqual(
+      expected ? ["scality-s3-csi-node-scc", "scality-s3-csi-mounter-scc"] : [],
+    );
+    const controller = containerOf(chart, "s3-pod-reconciler");
+    expect(JSON.stringify(controller).includes('"runAsUser":1000')).toBe(!expected);
+    expect(JSON.stringify(mountpointPodOf(chart)).includes('"runAsUser":1000')).toBe(!expected);
+  });
+
+  it("CH-8 the constraints let the node plugin mount, and Mountpoint Pods do nothing to the host", () => {
+    const chart = render({ "openshift.enabled": "true" });
+    expect(only(chart, "SecurityContextConstraints", "scality-s3-csi-node-scc")).toMatchObject({
+      users: [`system:serviceaccount:${releaseNamespace}:s3-csi-driver-sa`],
+      allowPrivilegedContainer: true,
+      allowHostDirVolumePlugin: true,
+      allowHostPID: false,
+    });
+    expect(only(chart, "SecurityContextConstraints", "scality-s3-csi-mounter-scc")).toMatchObject({
+      groups: ["system:serviceaccounts:mount-s3"],
+      allowPrivilegedContainer: false,
+      allowHostDirVolumePlugin: false,
+      requiredDropCapabilities: ["ALL"],
+      runAsUser: { type: "MustRunAsRange" },
+    });
+  });
+});
+
+it("OP-7 the log level of every container follows the value of its component", () => {
+  const usual = render();
+  for (const each of logLevels(usual, "DaemonSet")) expect(each).toEqual(["--v=4"]);
+  for (const each of logLevels(usual, "Deployment")) expect(each).toEqual(["--v=2"]);
+  const changed = render({ "node.logLevel": "1", "controller.logLevel": "5" });
+  for (const each of logLevels(changed, "DaemonSet")) expect(each).toEqual(["--v=1"]);
+  for (const each of logLevels(changed, "Deployment")) expect(each).toEqual(["--v=5"]);
+});
+
+it("every container says what it needs", () => {
+  for (const one of containersOf(render({ cleanupCRDOnUninstall: "true" }))) {
+    expect(one.resources).toMatchObject({ requests: { cpu: expect.any(String), memory: expect.any(String) } });
+  }
+});
+
+it.for([
+  [{}, 0],
+  [{ "controller.replicas": "2" }, 1],
+  [{ "controller.replicas": "2", "controller.podDisruptionBudget.enabled": "false" }, 0],
+] as const)("%j → %d disruption budgets", ([values, count]) => {
+  const chart = render(values);
+  const budgets = chart.filter(({ kind }) => kind === "PodDisruptionBudget");
+  expect(budgets).toHaveLength(count);
+  const { selector } = only(chart, "Deployment")["spec"];
+  for (const { spec } of budgets) expect(spec).toEqual({ maxUnavailable: 1, selector });
+});
+
+describe("the network", () => {
+  it("SE-7 every port is declared, there is none but health, and a policy can close it", () => {
+    const ports = containersOf(render()).flatMap((one) => one.ports as readonly { name?: string }[]);
+    expect(ports.length).toBeGreaterThan(1);
+    for (const { name } of ports) expect(name).toMatch(/healthz$/);
+    expect(render().filter(({ kind }) => kind === "NetworkPolicy")).toEqual([]);
+    const chart = render({ "networkPolicy.enabled": "true" });
+    const { spec } = only(chart, "NetworkPolicy", "s3-csi-driver");
+    expect(spec).toMatchObject({ policyTypes: ["Ingress"] });
+    expect(spec).not.toHaveProperty("ingress");
+    for (const kind of ["Deployment", "DaemonSet"]) {
+      const { labels } = only(chart, kind)["spec"].template.metadata;
+      expect(labels).toMatchObject(spec.podSelector.matchLabels);
+    }
+  });
+
+  it("SE-5 a policy for Mountpoint Pods lets nobody in, and out only where the values say", () => {
+    const closed = only(render({ "networkPolicy.enabled": "true" }), "NetworkPolicy", "s3-csi-mountpoint-pods");
+    expect(closed.metadata.namespace).toBe("mount-s3");
+    expect(closed["spec"]).toMatchObject({ policyTypes: ["Ingress"] });
+    const [{ key }] = closed["spec"].podSelector.matchExpressions;
+    expect(mountpointPodOf(render()).metadata.labels).toHaveProperty([key]);
+    const rule = { "networkPolicy.egress[0].to[0].ipBlock.cidr": "10.0.0.0/8" };
+    const limited = only(
+      render({ "networkPolicy.enabled": "true", ...rule }),
+      "NetworkPolicy",
+      "s3-csi-mountpoint-pods",
+    );
+    expect(limited["spec"]).toMatchObject({
+      policyTypes: ["Ingress", "Egress"],
+      egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
+    });
+  });
+});
+
+it("CH-4 namespace, priority classes and CSIDriver can be somebody else's", () => {
+  const without = {
+    "mountpointPod.createNamespace": "false",
+    "mountpointPod.createPriorityClasses": "false",
+    "csiDriver.create": "false",
+  };
+  const kinds = new Set(render(without).map(({ kind }) => kind));
+  for (const kind of ["Namespace", "PriorityClass", "CSIDriver"]) {
+    expect(kinds).not.toContain(kind);
+    expect(new Set(render().map((one) => one.kind))).toContain(kind);
+  }
+});
+
+it("CH-4 with release-scoped names no object of the whole cluster has the name it has otherwise", () => {
+  const shared = {
+    "mountpointPod.namespace": "mounts",
+    "mountpointPod.createPriorityClasses": "false",
+    "csiDriver.create": "false",
+    "openshift.enabled": "true",
+  };
+  const scoped = clusterWideNames(render({ ...shared, releaseScopedNames: "true" }));
+  const usual = clusterWideNames(render({ "openshift.enabled": "true" }));
+  expect(scoped.length).toBeGreaterThan(5);
+  expect(scoped.filter((name) => usual.includes(name))).toEqual([]);
+});
+
+function constraintsIn(chart: readonly Manifest[]): readonly Manifest[] {
+  return chart.filter(({ kind }) => kind === "SecurityContextConstraints");
+}
+
+/** Of each container. */
+function logLevels(chart: readonly Manifest[], kind: string): readonly (readonly string[])[] {
+  const { containers } = only(chart, kind)["spec"].template.spec as { containers: { args: string[] }[] };
+  return containers.map(({ args }) => args.filter((arg) => arg.startsWith("--v=")));
+}
+
+function clusterWideNames(chart: readonly Manifest[]): readonly string[] {
+  return chart
+    .filter(({ kind, metadata }) => metadata.namespace === undefined && kind !== "CustomResourceDefinition")
+    .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+}

@@ -1,0 +1,208 @@
+/** What is refused, accepted and warned about. */
+
+export interface VolumeWish {
+  readonly attributes?: Readonly<Record<string, string>>;
+  readonly mountOptions?: readonly string[];
+  readonly spec?: object;
+  readonly driver?: string;
+}
+
+export interface ClassWish {
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly mountOptions?: readonly string[];
+  readonly provisioner?: string;
+}
+
+type Row<Wish> = readonly [wish: Wish, sentence: string];
+
+const attribute = (name: string, value: string): VolumeWish => ({ attributes: { [name]: value } });
+const option = (text: string) => ({ mountOptions: [text] });
+
+const amount = "is not an amount: write one such as 500m for CPU or 512Mi for memory";
+const whole = "take a whole number: write for instance max-threads=16";
+const noValue = "take no value: write the name alone";
+const octal = "dir-mode and file-mode take an octal number up to 0777: write for instance dir-mode=0755";
+const numeric = "uid and gid take a number from 1 on: write for instance uid=1000";
+const seconds = "take seconds, indefinite or minimal: write for instance metadata-ttl=60";
+const notAnOption = "is not an option of mount-s3: write one option per line, by its long name";
+const cacheSize =
+  "cacheEmptyDirSizeLimit and cacheEphemeralStorageResourceRequest take an amount of 2Mi or more: write one such as 10Gi";
+const lessThanRequest = "is less than its request: raise the limit or lower the request";
+const proxyOnly = "only HTTPS_PROXY, HTTP_PROXY and NO_PROXY can be set: leave the other out";
+
+/** The same for volumes and classes. */
+const refusedOptions: readonly (readonly [option: string, sentence: string])[] = [
+  ["--", `-- ${notAnOption}`],
+  ["-df", `-df ${notAnOption}`],
+  ["---uid=1", `---uid=1 ${notAnOption}`],
+  ["uid=nobody", numeric],
+  ["uid=0", numeric],
+  ["--gid -1", numeric],
+  ["gid", numeric],
+  ["dir-mode=888", octal],
+  ["--file-mode 0o644", octal],
+  ["dir-mode=01777", octal],
+  ["prefix=data", "prefix has to end in a slash: write for instance prefix=data/"],
+  ["--prefix a/b", "prefix has to end in a slash: write for instance prefix=data/"],
+  ["max-cache-size=1Gi", whole],
+  ["max-threads=many", whole],
+  ["aws-max-attempts", whole],
+  ["part-size=8MiB", whole],
+  ["memory-target=1.5", whole],
+  ["metadata-ttl=1m", seconds],
+  ["negative-metadata-ttl=never", seconds],
+  ["sse=rot13", "sse takes aws:kms, aws:kms:dsse or AES256: write for instance sse=aws:kms"],
+  ["upload-checksums=md5", "upload-checksums takes crc32c, crc64nvme or off: write for instance upload-checksums=off"],
+  ["allow-delete=true", noValue],
+  ["allow-other yes", noValue],
+  ["read-only=1", noValue],
+  ["region=", "region, uid, gid, sse and prefix need a value: write for instance region=us-east-1"],
+];
+
+export const refusedVolumes: readonly Row<VolumeWish>[] = [
+  [attribute("bucketName", ""), "bucketName is required: name the bucket of this volume"],
+  [
+    { spec: { csi: { driver: "s3.csi.scality.com", volumeHandle: "h" } } },
+    "bucketName is required: name the bucket of this volume",
+  ],
+  [{ spec: { volumeMode: "Block" } }, "spec.volumeMode cannot be Block"],
+  [attribute("authenticationSource", "pod"), "authenticationSource is neither driver nor secret"],
+  [attribute("authenticationSource", "Driver"), "authenticationSource is neither driver nor secret"],
+  [attribute("mountpointContainerResourcesRequestsCpu", "lots"), `RequestsCpu ${amount}`],
+  [attribute("mountpointContainerResourcesRequestsMemory", "1 Gi"), `RequestsMemory ${amount}`],
+  [attribute("mountpointContainerResourcesLimitsCpu", "-1"), `LimitsCpu ${amount}`],
+  [attribute("mountpointContainerResourcesLimitsMemory", "0"), `LimitsMemory ${amount}`],
+  [attribute("mountpointContainerResourcesLimitsMemory", "512MB"), `LimitsMemory ${amount}`],
+  [
+    {
+      attributes: { mountpointContainerResourcesRequestsCpu: "2", mountpointContainerResourcesLimitsCpu: "500m" },
+    },
+    lessThanRequest,
+  ],
+  [
+    {
+      attributes: {
+        mountpointContainerResourcesRequestsMemory: "1Gi",
+        mountpointContainerResourcesLimitsMemory: "512Mi",
+      },
+    },
+    lessThanRequest,
+  ],
+  [attribute("mountpointPodServiceAccountName", "Not_A_Name"), "is not the name of a ServiceAccount"],
+  [attribute("cache", "disk"), "cache is not a kind of cache: use emptyDir or ephemeral, or leave it out"],
+  [{ attributes: { cache: "emptyDir", cacheEmptyDirSizeLimit: "big" } }, cacheSize],
+  [{ attributes: { cache: "emptyDir", cacheEmptyDirSizeLimit: "1Mi" } }, cacheSize],
+  [{ attributes: { cache: "ephemeral", cacheEphemeralStorageResourceRequest: "10 GB" } }, cacheSize],
+  [{ attributes: { cache: "emptyDir", cacheEmptyDirMedium: "HugePages" } }, "cacheEmptyDirMedium is not a medium"],
+  [
+    { attributes: { cache: "emptyDir", cacheEmptyDirMedium: "Memory" } },
+    "cacheEmptyDirSizeLimit is required with cacheEmptyDirMedium Memory: add one such as 1Gi",
+  ],
+  [{ attributes: { cache: "ephemeral" } }, "is required with cache: ephemeral: add one such as 10Gi"],
+  [attribute("mountpointEnv.AWS_PROFILE", "x"), proxyOnly],
+  [attribute("mountpointEnv.https_proxy", "x"), proxyOnly],
+  ...refusedOptions.map(
+    ([text, sentence]): Row<VolumeWish> => [option(text), `spec.mountOptions: ${sentenceOf(sentence)}`],
+  ),
+];
+
+const secret = (kind: string, part: string) => `csi.storage.k8s.io/${kind}-secret-${part}`;
+const together = (kind: string) => `${secret(kind, "name")} and ${secret(kind, "namespace")} work only together`;
+const unknownVariable = "has a variable that does not exist";
+const pair = (kind: string, name: string, namespace: string): ClassWish => ({
+  parameters: { [secret(kind, "name")]: name, [secret(kind, "namespace")]: namespace },
+});
+
+export const refusedClasses: readonly Row<ClassWish>[] = [
+  ...["provisioner", "node-publish"].flatMap((kind): Row<ClassWish>[] => [
+    [{ parameters: { [secret(kind, "name")]: "keys" } }, together(kind)],
+    [{ parameters: { [secret(kind, "namespace")]: "team" } }, together(kind)],
+    [pair(kind, "", "team"), "cannot be empty: name the Secret, or leave both out"],
+    [pair(kind, "keys", ""), "cannot be empty: name the Secret, or leave both out"],
+    [pair(kind, "${pvc.nam}", "team"), `${secret(kind, "name")} ${unknownVariable}`],
+    [pair(kind, "keys-${PVC.NAME}", "team"), `${secret(kind, "name")} ${unknownVariable}`],
+    [pair(kind, "keys", "${pvc.name}"), `${secret(kind, "namespace")} ${unknownVariable} there`],
+    [pair(kind, "keys", "${pvc.annotations['ns']}"), `${secret(kind, "namespace")} ${unknownVariable} there`],
+  ]),
+  ...refusedOptions.map(([text, sentence]): Row<ClassWish> => [option(text), `mountOptions: ${sentenceOf(sentence)}`]),
+];
+
+/** The list is named in front of every sentence; of some only the end is the same for all. */
+function sentenceOf(sentence: string): string {
+  return [whole, noValue, seconds].includes(sentence) ? "" : sentence;
+}
+
+export const acceptedVolumes: readonly VolumeWish[] = [
+  {},
+  { spec: { volumeMode: "Filesystem", accessModes: ["ReadWriteOnce"] } },
+  { spec: { accessModes: ["ReadWriteOncePod"] } },
+  { spec: { accessModes: ["ReadOnlyMany"] } },
+  attribute("authenticationSource", "secret"),
+  attribute("authenticationSource", ""),
+  attribute("somethingElse", "that 2.x ignored"),
+  attribute("region", "eu-west-1"),
+  attribute("mountpointPodServiceAccountName", "mounts.team-a"),
+  {
+    attributes: {
+      mountpointContainerResourcesRequestsCpu: "500m",
+      mountpointContainerResourcesLimitsCpu: "2",
+      mountpointContainerResourcesRequestsMemory: "64Mi",
+      mountpointContainerResourcesLimitsMemory: "1Gi",
+    },
+  },
+  { attributes: { cache: "emptyDir", cacheEmptyDirMedium: "Memory", cacheEmptyDirSizeLimit: "1Gi" } },
+  {
+    attributes: {
+      cache: "ephemeral",
+      cacheEphemeralStorageClassName: "fast",
+      cacheEphemeralStorageResourceRequest: "10Gi",
+    },
+  },
+  { attributes: { "mountpointEnv.HTTPS_PROXY": "http://proxy:3128", "mountpointEnv.NO_PROXY": "" } },
+  {
+    mountOptions: [
+      "allow-delete",
+      "--allow-overwrite",
+      "allow-other",
+      "region us-west-2",
+      "aws-max-attempts 5",
+      "  --uid    1000",
+      "gid=2000",
+      "-l logs/",
+      "-d",
+      "prefix env=prod/app=web/",
+      "prefix=a/b c/",
+      "sse=aws:kms",
+      "sse-kms-key-id=arn:aws:kms:x",
+      "cache",
+      "cache /tmp/x",
+      "max-cache-size=100",
+      "metadata-ttl indefinite",
+      "negative-metadata-ttl=5",
+      "dir-mode=0755",
+      "file-mode 644",
+      "upload-checksums off",
+      "maximum-throughput-gbps=2.5",
+      "something-of-a-later-mount-s3=1",
+      "",
+    ],
+  },
+];
+
+export const acceptedClasses: readonly ClassWish[] = [
+  {},
+  { parameters: { bucketNamePrefix: "team", region: "eu-west-1", anything: "else" } },
+  pair("provisioner", "keys-${pvc.name}", "${pvc.namespace}"),
+  pair("node-publish", "${pvc.annotations['team.example.com/keys']}-${pv.name}", "${pv.name}"),
+  { mountOptions: ["allow-delete", "uid=1000", "prefix=a/"] },
+];
+
+export const questionable = [
+  ["profile=x", "--profile"],
+  ["--endpoint-url http://other", "--endpoint-url"],
+  ["cache-xz=x", "--cache-xz"],
+  ["incremental-upload", "--incremental-upload"],
+  ["storage-class=GLACIER", "--storage-class"],
+  ["-o ro", "-o"],
+  ["auto-unmount", "--auto-unmount"],
+] as const;

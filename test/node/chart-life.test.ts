@@ -1,0 +1,201 @@
+/** The life of an installation with Helm: upgraded, rolled back, uninstalled and installed again, beside Pods that work. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { parse } from "yaml";
+import { chart, driverNamespace, helm, installDriver, release } from "../../lab/install-driver.ts";
+import type { Progress } from "../../lab/progress.ts";
+import { version } from "../../src/bin/version.ts";
+import type { KubeObject, Pod } from "../../src/kube/kinds.ts";
+import { openCluster, type PodRef } from "../support/cluster.ts";
+import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+const quiet: Progress = { task: (_title, work) => work({ at: () => undefined }), say: () => undefined };
+const patience = () => AbortSignal.timeout(300_000);
+const long = { timeout: 240_000, interval: 500 };
+const definitionName = "mountpoints3podattachments.s3.csi.scality.com";
+const inRelease = ["--namespace", driverNamespace];
+
+const run = (...args: readonly string[]) => helm(cluster.lab, args, { signal: patience() });
+const upgrade = (...flags: readonly string[]) =>
+  run("upgrade", release, chart, ...inRelease, "--reuse-values", ...flags);
+
+/** Whatever a test did, the others find the driver as usual. */
+afterAll(async () => {
+  await installDriver(patience(), cluster.lab, quiet);
+});
+
+/** Appends nothing, opens a new file every time: what breaks while the driver changes is in the log. */
+const writer = [
+  "sh",
+  "-c",
+  "i=0; while true; do i=$((i+1)); echo $i > /data/w-$i && cat /data/w-$i > /dev/null || echo FAILED $i; sleep 0.2; done",
+];
+
+async function progressOf(pod: PodRef): Promise<number> {
+  const files = await cluster.exec(pod, "ls /data | wc -l");
+  return Number(files.trim());
+}
+
+async function failuresOf(pod: PodRef): Promise<string> {
+  return cluster.kubectl("logs", "-n", pod.namespace, pod.name);
+}
+
+async function goesOn(pod: PodRef): Promise<void> {
+  const before = await progressOf(pod);
+  await expect.poll(() => progressOf(pod), long).toBeGreaterThan(before);
+  expect(await failuresOf(pod)).toBe("");
+}
+
+it("CH-6, CH-4 an upgrade takes over the definition of 2.2.0 and keeps namespace and classes, while a Pod writes", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
+  const pod = await sandbox.pod("app", { node, claim, command: writer });
+  await cluster.untilReady(pod);
+  const [attachment] = await attachmentsOf(cluster, claim);
+  const revision = await currentRevision();
+  await cluster.kubectl("replace", "-f", join(import.meta.dirname, "../fixtures/definition-2.2.0.yaml"));
+
+  await upgrade();
+  const wanted = parse(readFileSync(join(chart, "crds/mountpoints3podattachments.yaml"), "utf8")) as Definition;
+  expect((await definition())?.spec.versions).toEqual(wanted.spec.versions);
+  expect((await attachmentsOf(cluster, claim))[0]?.metadata.uid).toBe(attachment?.metadata.uid);
+  expect(await cluster.get("clusterrole", "s3-csi-install-kind")).toBeUndefined();
+  // With the definition in place there is nothing to run.
+  await upgrade();
+  expect(await run("get", "hooks", release, ...inRelease)).not.toContain("install-kind");
+
+  const without = ["mountpointPod.createNamespace=false", "mountpointPod.createPriorityClasses=false"];
+  await upgrade(...without.flatMap((value) => ["--set", value]));
+  expect((await cluster.get("namespace", "mount-s3"))?.metadata.annotations).toMatchObject(keep);
+  expect((await cluster.get("priorityclass", "mount-s3-critical"))?.metadata.annotations).toMatchObject(keep);
+  await expect(upgrade("--set", "mountpointPod.namespace=elsewhere")).rejects.toThrow(
+    "mountpointPod.namespace cannot change from mount-s3 to elsewhere while Mountpoint Pods run there",
+  );
+
+  await run("rollback", release, revision, ...inRelease, "--wait");
+  expect((await cluster.get("namespace", "mount-s3"))?.metadata.annotations).not.toMatchObject(keep);
+  await goesOn(pod);
+});
+
+it("CH-4 a second release fits beside the first, with a namespace that exists", async ({ onTestFinished }) => {
+  await using sandbox = await cluster.sandbox();
+  const second = ["--namespace", sandbox.name];
+  const values = [
+    "releaseScopedNames=true",
+    "csiDriver.create=false",
+    "controller.replicas=0",
+    "node.nodeSelector.nowhere=yes",
+    "mountpointPod.createPriorityClasses=false",
+    "mountpointPod.createNamespace=false",
+    `mountpointPod.namespace=${sandbox.name}`,
+    "admissionPolicies.volumes=false",
+  ];
+  onTestFinished(async () => void (await cluster.kubectl("delete", "namespace", sandbox.name, "--ignore-not-found")));
+  await run("install", "second", chart, ...second, ...values.flatMap((value) => ["--set", value]));
+  expect(await cluster.get("clusterrole", "second-s3-csi-driver-cluster-role")).toBeDefined();
+  await run("uninstall", "second", ...second);
+  expect(await cluster.get("clusterrole", "second-s3-csi-driver-cluster-role")).toBeUndefined();
+  expect(await cluster.get("clusterrole", "s3-csi-driver-cluster-role")).toBeDefined();
+  expect(await cluster.get("priorityclass", "mount-s3-critical")).toBeDefined();
+});
+
+it("SE-5 a Mountpoint Pod has nothing to write to, no token, and lives under the restricted profile", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  await cluster.untilReady(await sandbox.pod("app", { node, claim }));
+  const { name } = await mountS3Of(cluster, node, claim);
+  const inside = { namespace: "mount-s3", name };
+  const profile = { "pod-security.kubernetes.io/enforce": "restricted" };
+  expect((await cluster.get("namespace", "mount-s3"))?.metadata.labels).toMatchObject(profile);
+  for (const directory of ["/", "/opt", "/mountpoint-s3/bin", "/etc"]) {
+    expect(await cluster.exec(inside, `touch ${directory}/x 2>&1 || true`)).toContain("Read-only file system");
+  }
+  expect(await cluster.exec(inside, "ls /var/run/secrets/kubernetes.io 2>&1 || true")).toContain("No such file");
+  expect(await cluster.exec(inside, "grep -E 'CapEff|CapBnd|NoNewPrivs|^Seccomp:' /proc/1/status")).toBe(
+    "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n",
+  );
+  expect((await cluster.exec(inside, "id -u")).trim()).toBe("1000");
+});
+
+it("OP-1 one version: package, chart, image, labels, program", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  await cluster.untilReady(await sandbox.pod("app", { node, claim }));
+  const { name } = await mountS3Of(cluster, node, claim);
+  const mountpointPod = await cluster.get<Pod & { spec: { containers: { image: string }[] } }>(
+    "pod",
+    name,
+    "-n",
+    "mount-s3",
+  );
+  expect(mountpointPod?.metadata.labels).toMatchObject({
+    "s3.csi.scality.com/mounted-by-csi-driver-version": version,
+    "s3.csi.scality.com/mountpoint-version": expect.stringMatching(/^\d+\.\d+\.\d+/),
+  });
+  const image = `ghcr.io/scality/mountpoint-s3-csi-driver:v${version}`;
+  expect(mountpointPod?.spec.containers[0]?.image).toBe(image);
+  const installed = ["daemonset/s3-csi-node", "deployment/s3-csi-controller"];
+  for (const object of installed) {
+    const { metadata, spec } = (await cluster.get<Workload>(object, "-n", driverNamespace)) as Workload;
+    expect(metadata.labels).toMatchObject({
+      "app.kubernetes.io/version": version,
+      "helm.sh/chart": `scality-mountpoint-s3-csi-driver-${version}`,
+    });
+    const own = spec.template.spec.containers.filter((one) => one.name.startsWith("s3-"));
+    for (const one of own) expect(one.image).toBe(image);
+  }
+  const [plugin] = await cluster.list<Pod>("pods", "-n", driverNamespace, "-l", "app=s3-csi-node");
+  const program = ["--", "/bin/scality-s3-csi-driver", "--version"];
+  const said = await cluster.kubectl("exec", "-n", driverNamespace, plugin?.metadata.name ?? "", ...program);
+  expect(JSON.parse(said)).toMatchObject({ driverVersion: version });
+});
+
+it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves only the definition", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
+  const pod = await sandbox.pod("app", { node, claim, command: writer });
+  await cluster.untilReady(pod);
+  await upgrade("--set", "cleanupCRDOnUninstall=true");
+
+  await expect(run("uninstall", release, ...inRelease)).rejects.toThrow("s3-csi-remove-mounts");
+  const log = await cluster.kubectl("logs", "-n", driverNamespace, "job/s3-csi-remove-mounts");
+  expect(log).toContain(`S3 volumes are in use by ${sandbox.name}/app`);
+  expect(log).toContain("Delete these Pods first");
+  await goesOn(pod);
+
+  await cluster.deletePod(pod);
+  await run("uninstall", release, ...inRelease);
+  expect(await onNode(cluster, node, "grep", "-c", "mountpoint-s3", "/proc/1/mountinfo").catch(() => "0")).toContain(
+    "0",
+  );
+  expect(await cluster.list("s3pa")).toEqual([]);
+  expect(await definition()).toBeDefined();
+  await expect.poll(() => cluster.get("namespace", "mount-s3"), long).toBeUndefined();
+  const kinds =
+    "deployment,daemonset,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,csidriver,priorityclass,job";
+  const left = await cluster.list(kinds, "-A", "-l", "app.kubernetes.io/name=scality-mountpoint-s3-csi-driver");
+  expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
+
+  await installDriver(patience(), cluster.lab, quiet);
+  await cluster.untilReady(await sandbox.pod("again", { node, claim }));
+});
+
+async function currentRevision(): Promise<string> {
+  const history = JSON.parse(await run("history", release, ...inRelease, "-o", "json")) as { revision: number }[];
+  return String(history.at(-1)?.revision);
+}
+
+const keep = { "helm.sh/resource-policy": "keep" };
+
+interface Definition extends KubeObject {
+  readonly spec: { readonly versions: readonly object[] };
+}
+
+const definition = () => cluster.get<Definition>("crd", definitionName);
+
+interface Workload extends KubeObject {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: { name: string; image: string }[] } } };
+}
