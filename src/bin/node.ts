@@ -1,5 +1,6 @@
 /** The node plugin: serves kubelet, and unmounts what nobody needs. */
 import { basename, join } from "node:path/posix";
+import { InFlight } from "../core/in-flight.ts";
 import type { PodName } from "../core/names.ts";
 import { parseEndpoint } from "../csi/endpoint.ts";
 import { serveHealth } from "../csi/health.ts";
@@ -15,7 +16,6 @@ import { Cluster } from "../node/cluster.ts";
 import { commVolumes } from "../node/comm-volume.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
 import { keepDriverKeys } from "../node/credentials/keep-driver-keys.ts";
-import { InFlight } from "../node/in-flight.ts";
 import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { nodeService } from "../node/service.ts";

@@ -3,7 +3,7 @@ import type { PodUid, PvName, VolumeId } from "../core/names.ts";
 import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-attributes.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../csi/gen/csi.ts";
-import { type Keys, keysFrom, volumeKeyFields } from "./credentials/keys.ts";
+import { type Keys, keysFrom, volumeKeyFields } from "../s3/keys.ts";
 
 /** What kubelet wants, understood: a volume, at a path, for one workload. */
 export interface PublishIntent {
@@ -75,6 +75,17 @@ function parseCapability(capability: NodePublishVolumeRequest["volumeCapability"
 function checkWorkload(workload: PodUid, told: string | undefined): void {
   if (told === undefined || told === workload) return;
   throw new DriverError("invalid", `target_path belongs to Pod ${workload}, but volume_context names Pod ${told}`);
+}
+
+/** A volume whose Secret and whose authenticationSource do not fit together is mounted with the driver's keys, unless that is forbidden (PR-10). */
+export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }: NodePublishVolumeRequest): void {
+  const { authenticationSource } = attributes;
+  const named = authenticationSource === "secret" || Object.keys(secrets).length > 0;
+  if (!named || keys !== undefined) return;
+  const why = authenticationSource === "secret" ? "no Secret came with it" : 'authenticationSource is not "secret"';
+  throw new DriverError("invalid", `the volume would be mounted with the keys of the driver, because ${why}`, {
+    hint: "Name both a provisioner and a node-publish Secret in the StorageClass, or allow it: chart value s3CredentialSecret.fallback.",
+  });
 }
 
 /** "secret" without a Secret to publish with means the driver's keys: classes of 2.x rely on it. */

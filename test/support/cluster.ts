@@ -69,6 +69,16 @@ export class Cluster {
     await this.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--ignore-not-found", "--wait=true");
   }
 
+  async emptyBucket(bucket: string): Promise<void> {
+    const { Contents = [] } = await this.s3.send(new ListObjectsV2Command({ Bucket: bucket }));
+    for (const { Key } of Contents) await this.s3.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
+  }
+
+  async removeBucket(bucket: string): Promise<void> {
+    await this.emptyBucket(bucket);
+    await this.s3.send(new DeleteBucketCommand({ Bucket: bucket }));
+  }
+
   /** A namespace and a bucket of the test's own; both go with everything in them. */
   async sandbox(): Promise<Sandbox> {
     const name = `t-${randomBytes(4).toString("hex")}`;
@@ -131,9 +141,7 @@ export class Sandbox implements AsyncDisposable {
     const { cluster, name } = this;
     await cluster.kubectl("delete", "namespace", name, "--wait=true");
     if (this.#volumes.length > 0) await cluster.kubectl("delete", "pv", "--ignore-not-found", ...this.#volumes);
-    const { Contents = [] } = await cluster.s3.send(new ListObjectsV2Command({ Bucket: name }));
-    for (const { Key } of Contents) await cluster.s3.send(new DeleteObjectCommand({ Bucket: name, Key }));
-    await cluster.s3.send(new DeleteBucketCommand({ Bucket: name }));
+    await cluster.removeBucket(name);
   }
 }
 

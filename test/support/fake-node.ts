@@ -1,5 +1,6 @@
 /** A node program around a fake kernel, with Mountpoint Pods that do as the test tells them. */
 import type { AttachmentSpec } from "../../src/core/attachment.ts";
+import { InFlight } from "../../src/core/in-flight.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -15,8 +16,6 @@ import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments } from "../../src/node/attachments.ts";
 import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
-import type { Keys } from "../../src/node/credentials/keys.ts";
-import { InFlight } from "../../src/node/in-flight.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
 import type { PublishIntent } from "../../src/node/publish-request.ts";
@@ -25,6 +24,7 @@ import { Sources } from "../../src/node/sources.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
+import type { Keys } from "../../src/s3/keys.ts";
 import { FakeKernel } from "./fake-kernel.ts";
 
 export const kubeletDir = "/kubelet";
@@ -130,6 +130,7 @@ export class FakeNode implements Disposable {
         proxy: {},
         pidNamespaces: { usual: "private", inHostPids: false },
         hangLimitMs: 600_000,
+        fallbackToDriverKeys: true,
       },
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",

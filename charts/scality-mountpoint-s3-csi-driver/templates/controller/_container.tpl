@@ -1,5 +1,14 @@
 {{/* What every container of ours in the controller Pod has. */}}
 {{- define "s3-csi.controllerContainer" -}}
+{{ include "s3-csi.controllerSecurity" . }}
+{{- with .Values.controller.resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* And the sidecar, too. */}}
+{{- define "s3-csi.controllerSecurity" -}}
 securityContext:
   runAsNonRoot: true
   {{- if not (.Capabilities.APIVersions.Has "config.openshift.io/v1") }}
@@ -14,8 +23,4 @@ securityContext:
   {{- with include "s3-csi.seLinuxOptions" .Values.controller.seLinuxOptions }}
   {{- . | nindent 2 }}
   {{- end }}
-{{- with .Values.controller.resources }}
-resources:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
 {{- end }}
