@@ -32,7 +32,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const credentials = "kubeconfig" in api ? kubeconfigCredentials(api.kubeconfig) : inClusterCredentials(api);
   using client = new KubeClient(credentials, { userAgent: `s3-csi-controller/${version}` });
   const { s3, proxy, caBundle } = config;
-  const settings = { endpointUrl: s3.endpointUrl, proxy, trusted: trusted(caBundle) };
+  const settings = { ...s3, proxy, trusted: trusted(caBundle) };
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
   const volumes = new KnownVolumes();
   const progress = new Progress();

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { type Proxy, proxyVariables } from "../core/proxy.ts";
 import { type KeyFields, type Keys, keysFrom } from "../s3/keys.ts";
+import type { StoreLimits } from "../s3/object-store.ts";
 
 export interface ProvisionerConfig {
   /** Where the CSI service listens. */
@@ -9,7 +10,7 @@ export interface ProvisionerConfig {
   readonly verbosity: number;
   /** undefined: no health is served, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
-  readonly s3: { readonly endpointUrl: string; readonly region: string };
+  readonly s3: { readonly endpointUrl: string; readonly region: string; readonly limits: StoreLimits };
   /** A file with certificates, trusted in addition to those of the system. */
   readonly caBundle: string | undefined;
   readonly proxy: Proxy;
@@ -29,7 +30,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function provisionerConfigFrom(args: readonly string[], env: Environment): ProvisionerConfig {
   const flags = flagsIn(args);
   const problems: string[] = [];
-  const number = (name: "v" | "health-port", most: number) => {
+  const number = (name: NumberFlag, most: number) => {
     const text = flags[name];
     if (!/^\d+$/.test(text) || Number(text) > most)
       problems.push(`--${name} is not a number from 0 to ${most}: ${text}`);
@@ -43,7 +44,15 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
     endpoint: flags.endpoint,
     verbosity: number("v", 10),
     healthPort: flags["health-port"] === "" ? undefined : number("health-port", 65_535),
-    s3: { endpointUrl, region: env["AWS_REGION"]?.trim() || "us-east-1" },
+    s3: {
+      endpointUrl,
+      region: env["AWS_REGION"]?.trim() || "us-east-1",
+      limits: {
+        connectMs: 1000 * number("s3-connect-seconds", 3_600),
+        answerMs: 1000 * number("s3-answer-seconds", 3_600),
+        attempts: number("s3-attempts", 100),
+      },
+    },
     caBundle: env["AWS_CA_BUNDLE"]?.trim() || undefined,
     proxy: proxyIn(env),
     driverKeys: driverKeysIn(flags, env, problems),
@@ -65,6 +74,10 @@ function flagsIn(args: readonly string[]) {
       "node-id": { type: "string", default: "" },
       "mp-version": { type: "string", default: "" },
       "health-port": { type: "string", default: "" },
+      // Together they stay below the time that the provisioner gives a call.
+      "s3-connect-seconds": { type: "string", default: "5" },
+      "s3-answer-seconds": { type: "string", default: "10" },
+      "s3-attempts": { type: "string", default: "4" },
       kubeconfig: { type: "string", default: "" },
       "credentials-secret": { type: "string", default: "" },
       "access-key-id-field": { type: "string", default: "access_key_id" },
@@ -76,6 +89,7 @@ function flagsIn(args: readonly string[]) {
 }
 
 type Flags = ReturnType<typeof flagsIn>;
+type NumberFlag = "v" | "health-port" | "s3-connect-seconds" | "s3-answer-seconds" | "s3-attempts";
 
 /** Under names of our own: the way to the cluster is without a proxy. */
 function proxyIn(env: Environment): Proxy {

@@ -13,18 +13,15 @@ export interface StoreSettings {
   readonly trusted: readonly string[] | undefined;
   readonly proxy: Proxy;
   readonly userAgent: string;
-  readonly limits?: StoreLimits;
+  readonly limits: StoreLimits;
 }
 
-/** Together they stay below the 60 s that the provisioner waits for a call. */
 export interface StoreLimits {
   readonly connectMs: number;
   readonly answerMs: number;
   /** The SDK waits between them, longer each time, by a random part of it. */
   readonly attempts: number;
 }
-
-const defaultLimits: StoreLimits = { connectMs: 5_000, answerMs: 10_000, attempts: 4 };
 
 /** Whose keys, and the region that they sign for. */
 export interface Access {
@@ -37,7 +34,7 @@ export class ObjectStore implements Disposable {
   readonly #handler: NodeHttpHandler;
 
   constructor(settings: StoreSettings) {
-    const { connectMs, answerMs } = settings.limits ?? defaultLimits;
+    const { connectMs, answerMs } = settings.limits;
     // Node's agents know proxies by themselves, but @types/node does not know that yet.
     const proxied = { keepAlive: true, maxSockets: 64, proxyEnv: settings.proxy } as AgentOptions;
     this.#settings = settings;
@@ -51,7 +48,7 @@ export class ObjectStore implements Disposable {
   }
 
   as({ keys, region }: Access): Buckets {
-    const { endpointUrl, userAgent, limits = defaultLimits } = this.#settings;
+    const { endpointUrl, userAgent, limits } = this.#settings;
     const { accessKeyId, secretAccessKey, sessionToken } = keys;
     const client = new S3Client({
       endpoint: endpointUrl,

@@ -5,6 +5,7 @@ import {
   DeleteBucketCommand,
   DeleteObjectCommand,
   ListObjectsV2Command,
+  PutBucketTaggingCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { Lab } from "../../lab/lab.ts";
@@ -72,6 +73,12 @@ export class Cluster {
   async emptyBucket(bucket: string): Promise<void> {
     const { Contents = [] } = await this.s3.send(new ListObjectsV2Command({ Bucket: bucket }));
     for (const { Key } of Contents) await this.s3.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
+  }
+
+  async makeBucket(bucket: string, tags: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.s3.send(new CreateBucketCommand({ Bucket: bucket }));
+    const TagSet = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+    if (TagSet.length > 0) await this.s3.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } }));
   }
 
   async removeBucket(bucket: string): Promise<void> {
