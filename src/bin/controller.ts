@@ -9,6 +9,7 @@ import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { accessFor } from "../provisioner/access.ts";
 import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
+import { OneSidedClasses } from "../provisioner/fallback.ts";
 import { KnownVolumes } from "../provisioner/known-volumes.ts";
 import { reports } from "../provisioner/reports.ts";
 import { controllerService } from "../provisioner/service.ts";
@@ -31,20 +32,23 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   call.log.info("CSI controller service starts", { version, ...shown, driverKeys: driverKeys.from });
   const credentials = "kubeconfig" in api ? kubeconfigCredentials(api.kubeconfig) : inClusterCredentials(api);
   using client = new KubeClient(credentials, { userAgent: `s3-csi-controller/${version}` });
-  const { s3, proxy, caBundle } = config;
-  const settings = { ...s3, proxy, trusted: trusted(caBundle) };
+  const { s3, proxy, caBundle, systemRoots } = config;
+  const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
   const volumes = new KnownVolumes();
+  const classes = new OneSidedClasses();
+  const events = new EventRecorder(client, { component: "s3-csi-controller" });
+  const fallback = { client, events, allowed: config.fallbackToDriverKeys };
   const progress = new Progress();
 
   await using parts = new AsyncDisposableStack();
   // Calls that are being finished still need it: it ends last.
   const beside = new AbortController();
-  const following = volumes.follow(
-    { signal: beside.signal, log: call.log },
-    client,
-    progress.pulse("watch over volumes"),
-  );
+  const until = { signal: beside.signal, log: call.log };
+  const following = Promise.all([
+    volumes.follow(until, client, progress.pulse("watch over volumes")),
+    classes.follow(until, client, progress.pulse("watch over classes")),
+  ]);
   parts.defer(async () => {
     beside.abort(call.signal.reason);
     await following;
@@ -54,8 +58,8 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
     store,
     volumes,
     inFlight: new InFlight(),
-    reports: reports(new EventRecorder(client, { component: "s3-csi-controller" })),
-    checkFallback: async () => undefined,
+    reports: reports(events),
+    checkFallback: (each, claim) => classes.check(each, fallback, claim),
   });
   let complete = false;
   const readiness = () =>
@@ -64,7 +68,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   parts.use(await serve(call, config.endpoint, [identity, service]));
   const health = { readiness, liveness: progress.liveness };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
-  await volumes.synced(call);
+  await Promise.all([volumes.synced(call), classes.synced(call)]);
   complete = true;
   await orAborted(call, following);
 }

@@ -5,7 +5,6 @@ import type { PidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import type { Health } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
-import type { Keys } from "../s3/keys.ts";
 import type { CommVolume } from "./comm-volume.ts";
 import { giveKeys, type KeysInUse } from "./credentials/credentials.ts";
 import { type Listening, untilListening } from "./listening.ts";

@@ -13,7 +13,10 @@ import type { V1Files } from "./v1-files.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {
-  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverKeys" | "hangLimitMs">;
+  readonly config: Pick<
+    NodeConfig,
+    "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverKeys" | "hangLimitMs"
+  >;
   readonly driverVersion: string;
   /** undefined until the API server has told. */
   readonly kubernetesVersion: () => string | undefined;

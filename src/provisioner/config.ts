@@ -13,6 +13,8 @@ export interface ProvisionerConfig {
   readonly s3: { readonly endpointUrl: string; readonly region: string; readonly limits: StoreLimits };
   /** A file with certificates, trusted in addition to those of the system. */
   readonly caBundle: string | undefined;
+  /** Where those of the system are; undefined: where the image has them. */
+  readonly systemRoots: string | undefined;
   readonly proxy: Proxy;
   readonly driverKeys: DriverKeysConfig;
   /** Whether a class that names a Secret for one half of the work may use the driver's keys for the other. */
@@ -54,6 +56,7 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
       },
     },
     caBundle: env["AWS_CA_BUNDLE"]?.trim() || undefined,
+    systemRoots: env["SSL_CERT_FILE"]?.trim() || undefined,
     proxy: proxyIn(env),
     driverKeys: driverKeysIn(flags, env, problems),
     fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],

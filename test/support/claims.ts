@@ -15,6 +15,7 @@ export interface ClaimWish {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly storage?: string;
   readonly namespace?: string;
+  readonly volumeMode?: "Filesystem" | "Block";
 }
 
 export interface BoundVolume extends KubeObject {
@@ -75,6 +76,7 @@ export class Claims implements AsyncDisposable {
       spec: {
         storageClassName: this.className,
         accessModes: [accessMode],
+        volumeMode: wish.volumeMode,
         resources: { requests: { storage } },
       },
     });

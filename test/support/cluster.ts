@@ -70,20 +70,21 @@ export class Cluster {
     await this.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--ignore-not-found", "--wait=true");
   }
 
-  async emptyBucket(bucket: string): Promise<void> {
-    const { Contents = [] } = await this.s3.send(new ListObjectsV2Command({ Bucket: bucket }));
-    for (const { Key } of Contents) await this.s3.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
-  }
-
-  async makeBucket(bucket: string, tags: Readonly<Record<string, string>> = {}): Promise<void> {
-    await this.s3.send(new CreateBucketCommand({ Bucket: bucket }));
+  /** As the given account, which is that of the driver unless another is named. */
+  async makeBucket(bucket: string, tags: Readonly<Record<string, string>> = {}, as = this.s3): Promise<void> {
+    await as.send(new CreateBucketCommand({ Bucket: bucket }));
     const TagSet = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
-    if (TagSet.length > 0) await this.s3.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } }));
+    if (TagSet.length > 0) await as.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } }));
   }
 
-  async removeBucket(bucket: string): Promise<void> {
-    await this.emptyBucket(bucket);
-    await this.s3.send(new DeleteBucketCommand({ Bucket: bucket }));
+  async emptyBucket(bucket: string, as = this.s3): Promise<void> {
+    const { Contents = [] } = await as.send(new ListObjectsV2Command({ Bucket: bucket }));
+    for (const { Key } of Contents) await as.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
+  }
+
+  async removeBucket(bucket: string, as = this.s3): Promise<void> {
+    await this.emptyBucket(bucket, as);
+    await as.send(new DeleteBucketCommand({ Bucket: bucket }));
   }
 
   /** A namespace and a bucket of the test's own; both go with everything in them. */
