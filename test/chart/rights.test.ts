@@ -32,6 +32,8 @@ describe("rights", () => {
       { apiGroups: [""], resources: ["events"], verbs: ["create", "patch", "list", "watch"] },
       { apiGroups: [""], resources: ["persistentvolumes"], verbs: ["create", "patch", "delete"] },
       { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["get", "list", "watch"] },
+      { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
+      { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["update"] },
       { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
     ]);
     expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([

@@ -108,6 +108,8 @@ it.for<Row>([
   ["create", "events", "everywhere"],
   ["patch", "events", "everywhere"],
   ["watch", "storageclasses.storage.k8s.io", "everywhere"],
+  ["get", "nodes", "everywhere"],
+  ["update", "persistentvolumeclaims", "everywhere"],
   ["create", "persistentvolumes", "everywhere"],
   ["patch", "persistentvolumes", "everywhere"],
   ["delete", "persistentvolumes", "everywhere"],

@@ -43,7 +43,7 @@ export class Claims implements AsyncDisposable {
   readonly #namespace: string;
   readonly className: string;
   readonly #made: { readonly namespace: string; readonly name: string }[] = [];
-  readonly #buckets = new Set<string>();
+  readonly #buckets = new Map<string, string>();
   static #count = 0;
 
   private constructor(sandbox: Sandbox) {
@@ -92,7 +92,7 @@ export class Claims implements AsyncDisposable {
     const volume = await this.#cluster.get<BoundVolume>("pv", claim?.spec.volumeName ?? "");
     if (volume === undefined) throw new Error(`claim ${name} is bound to nothing`);
     const { bucketName = "", prefix } = volume.spec.csi.volumeAttributes;
-    if (prefix === undefined) this.#buckets.add(bucketName);
+    if (prefix === undefined) this.#buckets.set(bucketName, volume.metadata.name);
     return volume;
   }
 
@@ -114,6 +114,9 @@ export class Claims implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { namespace, name } of this.#made) await this.deleteClaim(name, namespace);
     await this.#cluster.kubectl("delete", "storageclass", this.className);
+    for (const volume of this.#buckets.values()) {
+      await this.#cluster.kubectl("wait", "--for=delete", `pv/${volume}`, "--timeout=240s");
+    }
     // Whatever was kept on purpose.
     const left = await bucketNames(this.#cluster.s3);
     for (const bucket of left.filter((each) => this.#buckets.has(each))) await this.#cluster.removeBucket(bucket);
