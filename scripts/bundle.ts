@@ -53,14 +53,16 @@ const home = "/opt/s3-csi";
 /** As in TARGETARCH of a Dockerfile. */
 const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
 
-const programs = ["node", "reconciler", "mounter", "setup"] as const;
+const programs = ["node", "controller", "reconciler", "mounter", "setup"] as const;
 type Program = (typeof programs)[number];
 
 /** The commands that manifests and Mountpoint Pods call. */
 const launchers: readonly { readonly command: string; readonly script: string }[] = [
   {
     command: "scality-s3-csi-driver",
+    // 2.x has one program for both, and its manifests choose by this variable.
     script: [
+      `if [ "$CSI_CONTROLLER_ONLY" = true ]; then ${become("controller")}; fi`,
       "export MALLOC_ARENA_MAX=1", // glibc otherwise keeps freed memory once per thread
       become("node", smallProcess),
     ].join("\n"),

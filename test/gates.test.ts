@@ -83,6 +83,31 @@ const rows: readonly Row[] = [
     objection: "the programs meet",
   },
   {
+    file: "src/provisioner/across.ts",
+    code: 'import { x } from "../node/config.ts";\nexport const y = x;',
+    objection: "the programs meet",
+  },
+  {
+    file: "src/controller/provisions.ts",
+    code: 'import { x } from "../provisioner/access.ts";\nexport const y = x;',
+    objection: "the programs meet",
+  },
+  {
+    file: "src/s3/sideways.ts",
+    code: 'import { x } from "../kube/client.ts";\nexport const y = x;',
+    objection: "adapters do not know each other",
+  },
+  {
+    file: "src/s3/upward.ts",
+    code: 'import type { X } from "../provisioner/access.ts";\nexport type Y = X;',
+    objection: "adapters do not know the programs",
+  },
+  {
+    file: "src/core/provisions.ts",
+    code: 'import { x } from "../provisioner/access.ts";\nexport const y = x;',
+    objection: pure,
+  },
+  {
     file: "src/node/down.ts",
     code: 'import { x } from "../kube/client.ts";\nexport const y = x;',
     objection: undefined,

@@ -1,5 +1,6 @@
 /** The node plugin: serves kubelet, and unmounts what nobody needs. */
 import { basename, join } from "node:path/posix";
+import { InFlight } from "../core/in-flight.ts";
 import type { PodName } from "../core/names.ts";
 import { memoryDir } from "../core/target-path.ts";
 import { parseEndpoint } from "../csi/endpoint.ts";
@@ -22,7 +23,6 @@ import { healDeadMounts } from "../node/heal/heal.ts";
 import { memoryKeeper } from "../node/heal/memory-keeper.ts";
 import { MountMemory } from "../node/heal/mount-memory.ts";
 import { HostSwapper } from "../node/heal/swap.ts";
-import { InFlight } from "../node/in-flight.ts";
 import { thisKernel } from "../node/kernel.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { reportStatus } from "../node/report-status.ts";

@@ -112,6 +112,11 @@ async function createMountpointPod(
   for (const message of mountpointPodWarnings(mountpointPods, purpose)) {
     await report(call, cluster, workload, { reason: "VolumeQuestionable", message });
   }
+  const { name: volume, fallback } = purpose.volume;
+  if (fallback !== undefined) {
+    const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
+    await report(call, cluster, workload, { reason: "DriverCredentialsUsed", message });
+  }
   return result;
 }
 

@@ -23,6 +23,7 @@ export const volume: S3Volume = {
   mountOptions: [],
   attributes: parseVolumeAttributes({ bucketName: "b" }),
   identity: "driver",
+  fallback: undefined,
   readOnly: false,
   cache: undefined,
 };

@@ -7,7 +7,9 @@ export type ErrorKind =
   | "notReady"
   | "denied"
   | "unauthenticated"
-  | "unsupported";
+  | "unsupported"
+  | "inUse"
+  | "exhausted";
 
 export class DriverError extends Error {
   override readonly name = "DriverError";

@@ -12,6 +12,7 @@ function wish(part: Partial<MountWish> = {}): MountWish {
     readOnly: false,
     fsGroup: "",
     region: undefined,
+    prefix: undefined,
     cache: undefined,
     userAgentPrefix: agent,
     ...part,

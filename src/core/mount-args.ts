@@ -16,6 +16,8 @@ export interface MountWish {
   readonly fsGroup: string;
   /** Of the volume's attributes; a `region` option beats it. */
   readonly region: string | undefined;
+  /** Of the volume's attributes: where the volume lies in a bucket that others use, too. undefined: it is the whole bucket. */
+  readonly prefix: string | undefined;
   /** Of the volume's attributes. The mount option `cache` works without. */
   readonly cache: CacheVolume | undefined;
   readonly userAgentPrefix: string;
@@ -40,6 +42,8 @@ export function mountArguments(wish: MountWish): MountArguments {
   options.refuse(["--log-directory", "-l"], (value = "") => !isInScratch(value));
   const maxAttempts = options.take("--aws-max-attempts");
   if (wish.region !== undefined) options.addIfAbsent("--region", wish.region);
+  // A `prefix` option lies within the volume's own place and never beside it.
+  if (wish.prefix !== undefined) options.replace("--prefix", `${wish.prefix}${options.take("--prefix") ?? ""}`);
   addFsGroup(options, wish.fsGroup);
   if (wish.cache !== undefined) addCache(options, wish.cache);
   if (options.has("--allow-other")) options.remove(["--allow-root"]);

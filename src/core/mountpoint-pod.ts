@@ -96,8 +96,8 @@ export function mountpointPodWarnings(
 
 /** What becomes of its mount options is the same for every workload. */
 function optionWarnings({ name, mountOptions, attributes, cache }: S3Volume): readonly string[] {
-  const { region } = attributes;
-  const wish = { options: mountOptions, region, cache, readOnly: false, fsGroup: "", userAgentPrefix: "" };
+  const { region, prefix } = attributes;
+  const wish = { options: mountOptions, region, prefix, cache, readOnly: false, fsGroup: "", userAgentPrefix: "" };
   const fix = "In mountOptions of the PersistentVolume or StorageClass: leave it out.";
   return mountArguments(wish).warnings.map((warning) => `PersistentVolume ${name}: ${warning}. ${fix}`);
 }

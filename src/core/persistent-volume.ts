@@ -2,7 +2,7 @@
 import { type CacheVolume, plainCache } from "./cache-volume.ts";
 import { asksForCache } from "./mount-args.ts";
 import { driverName, type PvName, type VolumeId } from "./names.ts";
-import { parseVolumeAttributes, type VolumeAttributes } from "./volume-attributes.ts";
+import { type AuthenticationSource, parseVolumeAttributes, type VolumeAttributes } from "./volume-attributes.ts";
 
 export interface S3Volume {
   readonly name: PvName;
@@ -11,6 +11,8 @@ export interface S3Volume {
   readonly attributes: VolumeAttributes;
   /** Whose keys a mount of this volume uses; workloads share a Mountpoint Pod only under the same identity (SE-6). */
   readonly identity: string;
+  /** Why the driver's keys stand in for a Secret that was meant, by a word of the volume; undefined: they do not. */
+  readonly fallback: string | undefined;
   /** Nobody may write, whatever the Pod says. kubelet does not tell the node plugin, so the Mountpoint Pod carries it. */
   readonly readOnly: boolean;
   /** By attribute or by mount option; undefined: none. */
@@ -48,8 +50,19 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     volumeId: csi.volumeHandle as VolumeId,
     mountOptions,
     attributes,
+    fallback: fallbackOf(attributes.authenticationSource, secret !== undefined),
     identity: ownKeys ? `secret:${secret.namespace}/${secret.name}` : "driver",
     readOnly: csi.readOnly ?? false,
     cache: attributes.cache ?? cacheByOption,
   };
+}
+
+/** 2.x mounts such a volume with the driver's keys without a word (PR-10). */
+function fallbackOf(source: AuthenticationSource, namesSecret: boolean): string | undefined {
+  if (source === "secret" && !namesSecret) {
+    return 'its authenticationSource is "secret", but it has no nodePublishSecretRef';
+  }
+  if (source === "driver" && namesSecret)
+    return 'it has a nodePublishSecretRef, but its authenticationSource is not "secret"';
+  return undefined;
 }

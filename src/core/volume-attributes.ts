@@ -12,6 +12,8 @@ export interface VolumeAttributes {
   readonly serviceAccountName: string | undefined;
   /** undefined: the driver's own region. A `region` mount option beats both. */
   readonly region: string | undefined;
+  /** Where in the bucket the volume lies, with a slash at its end; undefined: it is the whole bucket. */
+  readonly prefix: string | undefined;
   /** Of the Mountpoint Pod's container, as far as the volume says; the installation has defaults for the rest. */
   readonly resources: ContainerResources;
   /** undefined: none, unless the mount option `cache` asks for one. */
@@ -32,6 +34,7 @@ export function parseVolumeAttributes(raw: Readonly<Record<string, string>>): Vo
     authenticationSource: parseAuthenticationSource(raw["authenticationSource"]),
     serviceAccountName: parseServiceAccountName(raw["mountpointPodServiceAccountName"]),
     region: parseRegion(raw["region"]),
+    prefix: parsePrefix(raw["prefix"]),
     resources: parseContainerResources(raw),
     cache: parseCacheVolume(raw),
     pidNamespace: parsePidNamespace(raw),
@@ -79,6 +82,13 @@ function parseServiceAccountName(value: string | undefined): string | undefined 
     `${quoted(value)} is not the name of a service account`,
     "use lower case letters, digits, '-' and '.'",
   );
+}
+
+/** Dynamic volumes in a shared bucket have one; mount-s3 takes nothing but whole directories. */
+function parsePrefix(value: string | undefined): string | undefined {
+  if (!value) return undefined;
+  if (/^[^/\p{Cc}]\P{Cc}*\/$/u.test(value)) return value;
+  throw refusal("prefix", `${quoted(value)} is not a prefix`, "end it with a slash, and do not begin it with one");
 }
 
 function parseRegion(value: string | undefined): string | undefined {

@@ -16,7 +16,7 @@ it("is what the specification generates", async () => {
   });
   expect(await contents(join(root, "src/csi/gen"))).toEqual(await contents(join(fresh, "src/csi/gen")));
   await rm(fresh, { recursive: true });
-});
+}, 60_000);
 
 async function contents(dir: string): Promise<Record<string, string>> {
   const files = (await readdir(dir, { recursive: true })).filter((name) => name.endsWith(".ts"));

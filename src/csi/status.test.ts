@@ -22,6 +22,8 @@ it.for([
   { kind: "denied", code: "PERMISSION_DENIED", mayStillBeRunning: false },
   { kind: "unauthenticated", code: "UNAUTHENTICATED", mayStillBeRunning: false },
   { kind: "unsupported", code: "UNIMPLEMENTED", mayStillBeRunning: false },
+  { kind: "inUse", code: "FAILED_PRECONDITION", mayStillBeRunning: false },
+  { kind: "exhausted", code: "RESOURCE_EXHAUSTED", mayStillBeRunning: true },
   { kind: "busy", code: "ABORTED", mayStillBeRunning: true },
   { kind: "notReady", code: "UNAVAILABLE", mayStillBeRunning: true },
 ] as const)("$kind → $code, kubelet assumes it may still be running: $mayStillBeRunning", (row) => {

@@ -38,6 +38,8 @@ const codeOf = {
   busy: status.ABORTED,
   notReady: status.UNAVAILABLE,
   unsupported: status.UNIMPLEMENTED,
+  inUse: status.FAILED_PRECONDITION,
+  exhausted: status.RESOURCE_EXHAUSTED,
 } as const satisfies Record<ErrorKind, status>;
 
 function codeFor(error: unknown): status {

@@ -18,6 +18,12 @@ export const kinds = {
   pods: core<Pod>("Pod", "pods", "namespaced"),
   persistentVolumes: core<PersistentVolume>("PersistentVolume", "persistentvolumes", "cluster"),
   persistentVolumeClaims: core<PersistentVolumeClaim>("PersistentVolumeClaim", "persistentvolumeclaims", "namespaced"),
+  storageClasses: {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    plural: "storageclasses",
+    scope: "cluster",
+  } as Kind<StorageClass>,
   nodes: core<Node>("Node", "nodes", "cluster"),
   secrets: core<SecretObject>("Secret", "secrets", "namespaced"),
   events: core<CoreEvent>("Event", "events", "namespaced"),
@@ -125,8 +131,13 @@ export interface PersistentVolume extends KubeObject {
 }
 
 export interface PersistentVolumeClaim extends KubeObject {
-  readonly spec: { readonly volumeName?: string };
+  readonly spec: { readonly volumeName?: string; readonly storageClassName?: string };
   readonly status?: { readonly phase?: "Pending" | "Bound" | "Lost" };
+}
+
+export interface StorageClass extends KubeObject {
+  readonly provisioner: string;
+  readonly parameters?: Readonly<Record<string, string>>;
 }
 
 /** Which workloads use which Mountpoint Pod; `workloadFSGroup` is decimal or empty, `mountOptions` joined by commas. */

@@ -7,6 +7,7 @@ const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hunter2" };
 it("has the defaults of 2.x", () => {
   expect(nodeConfigFrom([], env)).toEqual({
     endpoint: "unix:///tmp/csi.sock",
+    fallbackToDriverKeys: true,
     nodeId: "node-1",
     nodeName: "node-1",
     verbosity: 2,
@@ -78,7 +79,6 @@ it("reports every problem at once", () => {
 });
 
 it.for([
-  { more: { CSI_CONTROLLER_ONLY: "true" }, args: [], problem: "CSI_CONTROLLER_ONLY" },
   { more: { AWS_ACCESS_KEY_ID: "id" }, args: [], problem: "AWS_SECRET_ACCESS_KEY in the environment is missing" },
   { more: {}, args: ["--endpiont=x"], problem: "--endpiont" },
 ])("refuses with $problem", ({ more, args, problem }) => {

@@ -4,7 +4,7 @@ import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import { isPidNamespace, type PidNamespaces } from "../core/pid-namespace.ts";
 import { type Proxy, proxyVariables } from "../core/proxy.ts";
 import { pluginDir } from "../core/target-path.ts";
-import { type KeyFields, type Keys, keysFrom } from "./credentials/keys.ts";
+import { type KeyFields, type Keys, keysFrom } from "../s3/keys.ts";
 
 export interface NodeConfig {
   /** Where the CSI service listens. */
@@ -28,6 +28,8 @@ export interface NodeConfig {
   /** How long a mount that does not answer and does nothing is left alone; 0: for ever. */
   readonly hangLimitMs: number;
   readonly driverKeys: DriverKeysConfig;
+  /** Whether they stand in for those that a volume names, but does not bring. */
+  readonly fallbackToDriverKeys: boolean;
   /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
   readonly registryDir: string | undefined;
   /** undefined where a sidecar answers kubelet's probes. */
@@ -46,9 +48,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function nodeConfigFrom(args: readonly string[], env: Environment): NodeConfig {
   const flags = flagsIn(args, env);
   const problems = new Problems();
-  if (env["CSI_CONTROLLER_ONLY"] === "true") {
-    problems.add("CSI_CONTROLLER_ONLY is true, but this version has no CSI controller service: volumes are static");
-  }
   const endpointUrl = problems.required(
     env["AWS_ENDPOINT_URL"],
     "AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service",
@@ -70,6 +69,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     hostProc: flags["host-proc"],
     hangLimitMs: problems.number("--hang-limit-seconds", flags["hang-limit-seconds"], 1_000_000) * 1000,
     driverKeys: driverKeysIn(flags, env, problems),
+    fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
     registryDir: flags.register ? flags["registration-dir"] : undefined,
     healthPort:
       flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
@@ -115,6 +115,7 @@ function flagsIn(args: readonly string[], env: Environment) {
       "access-key-id-field": { type: "string", default: "access_key_id" },
       "secret-access-key-field": { type: "string", default: "secret_access_key" },
       "session-token-field": { type: "string", default: "session_token" },
+      "no-driver-credentials-fallback": { type: "boolean", default: false },
     },
   }).values;
 }

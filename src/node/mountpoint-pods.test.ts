@@ -12,6 +12,7 @@ const volume = {
   mountOptions: [],
   attributes: parseVolumeAttributes({ bucketName: "b" }),
   identity: "driver",
+  fallback: undefined,
   readOnly: false,
   cache: undefined,
 };

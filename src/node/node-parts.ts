@@ -1,3 +1,4 @@
+import type { InFlight } from "../core/in-flight.ts";
 import type { PodName } from "../core/names.ts";
 import type { WorkQueue } from "../kube/work-queue.ts";
 import type { Attachments } from "./attachments.ts";
@@ -7,7 +8,6 @@ import type { DriverKeys } from "./credentials/driver-keys.ts";
 import type { DeadMounts } from "./heal/dead-mounts.ts";
 import type { MountMemory } from "./heal/mount-memory.ts";
 import type { Swapper } from "./heal/swap.ts";
-import type { InFlight } from "./in-flight.ts";
 import type { Kernel } from "./kernel.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
 import type { SourceHealth } from "./source-health.ts";
@@ -16,7 +16,10 @@ import type { V1Files } from "./v1-files.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {
-  readonly config: Pick<NodeConfig, "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "hangLimitMs">;
+  readonly config: Pick<
+    NodeConfig,
+    "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverKeys" | "hangLimitMs"
+  >;
   readonly driverVersion: string;
   /** undefined until the API server has told. */
   readonly kubernetesVersion: () => string | undefined;

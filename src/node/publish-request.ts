@@ -3,7 +3,7 @@ import type { PodUid, PvName, VolumeId } from "../core/names.ts";
 import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-attributes.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../csi/gen/csi.ts";
-import { type Keys, keysFrom, volumeKeyFields } from "./credentials/keys.ts";
+import { type Keys, keysFrom, volumeKeyFields } from "../s3/keys.ts";
 
 /** What kubelet wants, understood: a volume, at a path, for one workload. */
 export interface PublishIntent {
@@ -84,6 +84,17 @@ function nameIn(context: Readonly<Record<string, string>>): PublishIntent["workl
   const namespace = context["csi.storage.k8s.io/pod.namespace"];
   const name = context["csi.storage.k8s.io/pod.name"];
   return namespace && name ? { namespace, name } : undefined;
+}
+
+/** A volume whose Secret and whose authenticationSource do not fit together is mounted with the driver's keys, unless that is forbidden (PR-10). */
+export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }: NodePublishVolumeRequest): void {
+  const { authenticationSource } = attributes;
+  const named = authenticationSource === "secret" || Object.keys(secrets).length > 0;
+  if (!named || keys !== undefined) return;
+  const why = authenticationSource === "secret" ? "no Secret came with it" : 'authenticationSource is not "secret"';
+  throw new DriverError("invalid", `the volume would be mounted with the keys of the driver, because ${why}`, {
+    hint: "Name both a provisioner and a node-publish Secret in the StorageClass, or allow it: chart value s3CredentialSecret.fallback.",
+  });
 }
 
 /** "secret" without a Secret to publish with means the driver's keys: classes of 2.x rely on it. */

@@ -204,6 +204,7 @@ function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: P
     readOnly: intent.readOnly,
     fsGroup: intent.fsGroup,
     region: intent.region,
+    prefix: intent.attributes.prefix,
     cache: intent.attributes.cache,
     userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion: kubernetesVersion() }),
   });

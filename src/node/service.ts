@@ -3,14 +3,16 @@ import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../cs
 import { type Service, service } from "../csi/service.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { publish } from "./publish.ts";
-import { publishIntentFrom } from "./publish-request.ts";
+import { publishIntentFrom, refuseFallback } from "./publish-request.ts";
 import { unpublish } from "./unpublish.ts";
 import { volumeStats } from "./volume-stats.ts";
 
 export function nodeService(node: NodeParts): Service {
   return service(NodeService, {
     nodePublishVolume: async (call, request) => {
-      await publish(call, node, publishIntentFrom(node.config.kubeletDir, request));
+      const intent = publishIntentFrom(node.config.kubeletDir, request);
+      if (!node.config.fallbackToDriverKeys) refuseFallback(intent, request);
+      await publish(call, node, intent);
       return {};
     },
     nodeUnpublishVolume: async (call, request) => {

@@ -3,7 +3,7 @@ import type { PodUid, VolumeId } from "../core/names.ts";
 import { pluginDir } from "../core/target-path.ts";
 import { Directory } from "../linux/directory.ts";
 import { isErrno } from "../runtime/errno.ts";
-import type { Keys } from "./credentials/keys.ts";
+import type { Keys } from "../s3/keys.ts";
 import { oldProfileName, staticProfile, workloadOfFile } from "./credentials/profile.ts";
 
 export interface V1Volume {

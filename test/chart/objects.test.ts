@@ -10,6 +10,7 @@ import {
   containersOf,
   type Manifest,
   only,
+  ownContainersOf,
   releaseNamespace,
   render,
   version,
@@ -174,13 +175,38 @@ describe("the chart as it comes", () => {
   });
 
   it("probes every container, on a port of its own", () => {
-    const ports = containersOf(chart).map((one) => {
-      expect(one.livenessProbe).toMatchObject({ httpGet: { path: "/livez", port: "healthz" } });
-      expect(one.readinessProbe).toMatchObject({ httpGet: { path: "/healthz", port: "healthz" } });
-      expect(one.args).toContain(`--health-port=${one.ports[0].containerPort}`);
-      return one.ports[0].containerPort;
-    });
+    for (const { args, ports, livenessProbe, readinessProbe } of ownContainersOf(chart)) {
+      const [{ name, containerPort }] = ports;
+      expect(livenessProbe).toMatchObject({ httpGet: { path: "/livez", port: name } });
+      expect(readinessProbe).toMatchObject({ httpGet: { path: "/healthz", port: name } });
+      expect(args).toContain(`--health-port=${containerPort}`);
+    }
+    const provisioner = containerOf(chart, "csi-provisioner");
+    const [{ name, containerPort }] = provisioner.ports;
+    expect(provisioner.livenessProbe).toMatchObject({ httpGet: { path: "/healthz/leader-election", port: name } });
+    expect(provisioner.args).toContain(`--http-endpoint=:${containerPort}`);
+    const ports = containersOf(chart).map((one) => one.ports[0].containerPort);
     expect(new Set(ports).size).toBe(ports.length);
+  });
+
+  it("provisions through the real sidecar: elected, patient enough, and told whose claim it is", () => {
+    const { containers, volumes } = only(chart, "Deployment")["spec"].template.spec;
+    expect(containers.map((one: { name: string }) => one.name)).toEqual([
+      "s3-csi-controller",
+      "s3-pod-reconciler",
+      "csi-provisioner",
+    ]);
+    expect(volumes).toEqual([{ name: "socket-dir", emptyDir: {} }]);
+    for (const name of ["s3-csi-controller", "csi-provisioner"]) {
+      expect(containerOf(chart, name)).toMatchObject({ volumeMounts: [{ name: "socket-dir", mountPath: "/csi" }] });
+    }
+    expect(containerOf(chart, "csi-provisioner").args).toEqual(
+      expect.arrayContaining(["--leader-election", "--extra-create-metadata", "--timeout=120s"]),
+    );
+    const { args, env } = containerOf(chart, "s3-csi-controller");
+    expect(env).toContainEqual({ name: "CSI_CONTROLLER_ONLY", value: "true" });
+    expect(args).toContain(`--credentials-secret=${releaseNamespace}/s3-secret`);
+    expect(args).not.toContain("--no-driver-credentials-fallback");
   });
 
   it("tells each controller who it is in the election", () => {
@@ -201,6 +227,6 @@ describe("the chart as it comes", () => {
       { name: "MOUNTPOINT_RESOURCES", value: '{"requests":{"cpu":"10m","memory":"32Mi"}}' },
       { name: "MOUNTPOINT_TOLERATIONS", value: '[{"operator":"Exists"}]' },
     ]);
-    for (const one of containersOf(chart)) expect(one.image).toBe(image);
+    for (const one of ownContainersOf(chart)) expect(one.image).toBe(image);
   });
 });

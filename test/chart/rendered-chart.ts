@@ -84,7 +84,7 @@ export interface Container {
   readonly args: readonly string[];
   readonly env: readonly EnvVar[];
   readonly envFrom?: unknown;
-  readonly ports: readonly [{ readonly containerPort: number }];
+  readonly ports: readonly [{ readonly name: string; readonly containerPort: number }];
   readonly livenessProbe?: object;
   readonly readinessProbe?: object;
   readonly resources?: object;
@@ -95,6 +95,11 @@ export function containersOf(chart: readonly Manifest[]): readonly Container[] {
   return chart
     .filter(({ kind }) => kind === "DaemonSet" || kind === "Deployment")
     .flatMap((one) => one["spec"].template.spec.containers as Container[]);
+}
+
+/** Those that run the driver's image: all but the sidecar. */
+export function ownContainersOf(chart: readonly Manifest[]): readonly Container[] {
+  return containersOf(chart).filter(({ name }) => name !== "csi-provisioner");
 }
 
 export function containerOf(chart: readonly Manifest[], name: string): Container {

@@ -31,18 +31,24 @@ describe("rights", () => {
       },
       { ...attachments, verbs: ["get", "list", "watch", "create", "update", "patch", "delete"] },
       { ...attachments, resources: [`${attachmentApi.plural}/status`], verbs: ["patch"] },
-      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch", "list", "watch"] },
+      { apiGroups: [""], resources: ["persistentvolumes"], verbs: ["create", "patch", "delete"] },
+      { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["get", "list", "watch"] },
+      { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
+      { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["update"] },
+      { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
     ]);
     expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([
       { ...pods, verbs: ["create", "patch", "delete"] },
     ]);
   });
 
-  it("let the controller hold the one lease of its election", () => {
+  it("let the controller hold the leases of its elections, and no other", () => {
     const leases = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
     expect(rules("Role", "s3-csi-driver-controller-election-role")).toEqual([
       { ...leases, verbs: ["create"] },
       { ...leases, resourceNames: [reconcilerLease], verbs: ["get", "patch"] },
+      { ...leases, resourceNames: ["s3-csi-scality-com"], verbs: ["get", "update", "patch"] },
     ]);
   });
 

@@ -5,6 +5,7 @@ import {
   DeleteBucketCommand,
   DeleteObjectCommand,
   ListObjectsV2Command,
+  PutBucketTaggingCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { Lab } from "../../lab/lab.ts";
@@ -69,6 +70,23 @@ export class Cluster {
     await this.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--ignore-not-found", "--wait=true");
   }
 
+  /** As the given account, which is that of the driver unless another is named. */
+  async makeBucket(bucket: string, tags: Readonly<Record<string, string>> = {}, as = this.s3): Promise<void> {
+    await as.send(new CreateBucketCommand({ Bucket: bucket }));
+    const TagSet = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+    if (TagSet.length > 0) await as.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } }));
+  }
+
+  async emptyBucket(bucket: string, as = this.s3): Promise<void> {
+    const { Contents = [] } = await as.send(new ListObjectsV2Command({ Bucket: bucket }));
+    for (const { Key } of Contents) await as.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
+  }
+
+  async removeBucket(bucket: string, as = this.s3): Promise<void> {
+    await this.emptyBucket(bucket, as);
+    await as.send(new DeleteBucketCommand({ Bucket: bucket }));
+  }
+
   /** A namespace and a bucket of the test's own; both go with everything in them. */
   async sandbox(): Promise<Sandbox> {
     const name = `t-${randomBytes(4).toString("hex")}`;
@@ -131,9 +149,7 @@ export class Sandbox implements AsyncDisposable {
     const { cluster, name } = this;
     await cluster.kubectl("delete", "namespace", name, "--wait=true");
     if (this.#volumes.length > 0) await cluster.kubectl("delete", "pv", "--ignore-not-found", ...this.#volumes);
-    const { Contents = [] } = await cluster.s3.send(new ListObjectsV2Command({ Bucket: name }));
-    for (const { Key } of Contents) await cluster.s3.send(new DeleteObjectCommand({ Bucket: name, Key }));
-    await cluster.s3.send(new DeleteBucketCommand({ Bucket: name }));
+    await cluster.removeBucket(name);
   }
 }
 

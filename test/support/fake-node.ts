@@ -1,4 +1,5 @@
 /** A node program around a fake kernel, with Mountpoint Pods that do as the test tells them. */
+import { InFlight } from "../../src/core/in-flight.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -14,11 +15,9 @@ import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments, type LocalAttachment } from "../../src/node/attachments.ts";
 import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
-import type { Keys } from "../../src/node/credentials/keys.ts";
 import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
 import { forgetfulKeeper } from "../../src/node/heal/memory-keeper.ts";
 import { MountMemory } from "../../src/node/heal/mount-memory.ts";
-import { InFlight } from "../../src/node/in-flight.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
 import type { PublishIntent } from "../../src/node/publish-request.ts";
@@ -27,6 +26,7 @@ import { Sources } from "../../src/node/sources.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
+import type { Keys } from "../../src/s3/keys.ts";
 import { FakeKernel } from "./fake-kernel.ts";
 
 export const kubeletDir = "/kubelet";
@@ -133,6 +133,7 @@ export class FakeNode implements Disposable {
         proxy: {},
         pidNamespaces: { usual: "private", inHostPids: false },
         hangLimitMs: 600_000,
+        fallbackToDriverKeys: true,
       },
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",

@@ -4,7 +4,8 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { BoolValue } from "./google/protobuf/wrappers.ts";
+import { Timestamp } from "./google/protobuf/timestamp.ts";
+import { BoolValue, Int64Value } from "./google/protobuf/wrappers.ts";
 
 export interface GetPluginInfoRequest {
 }
@@ -79,6 +80,51 @@ export interface ProbeResponse {
   readonly ready?: boolean | undefined;
 }
 
+export interface CreateVolumeRequest {
+  readonly name: string;
+  readonly capacityRange?: CapacityRange | undefined;
+  readonly volumeCapabilities: readonly VolumeCapability[];
+  readonly parameters: { [key: string]: string };
+  readonly secrets: { [key: string]: string };
+  readonly volumeContentSource?: VolumeContentSource | undefined;
+  readonly accessibilityRequirements?: TopologyRequirement | undefined;
+  readonly mutableParameters: { [key: string]: string };
+}
+
+export interface CreateVolumeRequest_ParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface CreateVolumeRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface CreateVolumeRequest_MutableParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface VolumeContentSource {
+  readonly type?: { readonly $case: "snapshot"; readonly value: VolumeContentSource_SnapshotSource } | {
+    readonly $case: "volume";
+    readonly value: VolumeContentSource_VolumeSource;
+  } | undefined;
+}
+
+export interface VolumeContentSource_SnapshotSource {
+  readonly snapshotId: string;
+}
+
+export interface VolumeContentSource_VolumeSource {
+  readonly volumeId: string;
+}
+
+export interface CreateVolumeResponse {
+  readonly volume?: Volume | undefined;
+}
+
 export interface VolumeCapability {
   readonly accessType?: { readonly $case: "block"; readonly value: VolumeCapability_BlockVolume } | {
     readonly $case: "mount";
@@ -130,6 +176,24 @@ export interface CapacityRange {
   readonly limitBytes: bigint;
 }
 
+export interface Volume {
+  readonly capacityBytes: bigint;
+  readonly volumeId: string;
+  readonly volumeContext: { [key: string]: string };
+  readonly contentSource?: VolumeContentSource | undefined;
+  readonly accessibleTopology: readonly Topology[];
+}
+
+export interface Volume_VolumeContextEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface TopologyRequirement {
+  readonly requisite: readonly Topology[];
+  readonly preferred: readonly Topology[];
+}
+
 export interface Topology {
   readonly segments: { [key: string]: string };
 }
@@ -137,6 +201,339 @@ export interface Topology {
 export interface Topology_SegmentsEntry {
   readonly key: string;
   readonly value: string;
+}
+
+export interface DeleteVolumeRequest {
+  readonly volumeId: string;
+  readonly secrets: { [key: string]: string };
+}
+
+export interface DeleteVolumeRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface DeleteVolumeResponse {
+}
+
+export interface ControllerPublishVolumeRequest {
+  readonly volumeId: string;
+  readonly nodeId: string;
+  readonly volumeCapability?: VolumeCapability | undefined;
+  readonly readonly: boolean;
+  readonly secrets: { [key: string]: string };
+  readonly volumeContext: { [key: string]: string };
+}
+
+export interface ControllerPublishVolumeRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerPublishVolumeRequest_VolumeContextEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerPublishVolumeResponse {
+  readonly publishContext: { [key: string]: string };
+}
+
+export interface ControllerPublishVolumeResponse_PublishContextEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerUnpublishVolumeRequest {
+  readonly volumeId: string;
+  readonly nodeId: string;
+  readonly secrets: { [key: string]: string };
+}
+
+export interface ControllerUnpublishVolumeRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerUnpublishVolumeResponse {
+}
+
+export interface ValidateVolumeCapabilitiesRequest {
+  readonly volumeId: string;
+  readonly volumeContext: { [key: string]: string };
+  readonly volumeCapabilities: readonly VolumeCapability[];
+  readonly parameters: { [key: string]: string };
+  readonly secrets: { [key: string]: string };
+  readonly mutableParameters: { [key: string]: string };
+}
+
+export interface ValidateVolumeCapabilitiesRequest_VolumeContextEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ValidateVolumeCapabilitiesRequest_ParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ValidateVolumeCapabilitiesRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ValidateVolumeCapabilitiesRequest_MutableParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ValidateVolumeCapabilitiesResponse {
+  readonly confirmed?: ValidateVolumeCapabilitiesResponse_Confirmed | undefined;
+  readonly message: string;
+}
+
+export interface ValidateVolumeCapabilitiesResponse_Confirmed {
+  readonly volumeContext: { [key: string]: string };
+  readonly volumeCapabilities: readonly VolumeCapability[];
+  readonly parameters: { [key: string]: string };
+  readonly mutableParameters: { [key: string]: string };
+}
+
+export interface ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ListVolumesRequest {
+  readonly maxEntries: number;
+  readonly startingToken: string;
+}
+
+export interface ListVolumesResponse {
+  readonly entries: readonly ListVolumesResponse_Entry[];
+  readonly nextToken: string;
+}
+
+export interface ListVolumesResponse_VolumeStatus {
+  readonly publishedNodeIds: readonly string[];
+  readonly volumeCondition?: VolumeCondition | undefined;
+}
+
+export interface ListVolumesResponse_Entry {
+  readonly volume?: Volume | undefined;
+  readonly status?: ListVolumesResponse_VolumeStatus | undefined;
+}
+
+export interface ControllerGetVolumeRequest {
+  readonly volumeId: string;
+}
+
+export interface ControllerGetVolumeResponse {
+  readonly volume?: Volume | undefined;
+  readonly status?: ControllerGetVolumeResponse_VolumeStatus | undefined;
+}
+
+export interface ControllerGetVolumeResponse_VolumeStatus {
+  readonly publishedNodeIds: readonly string[];
+  readonly volumeCondition?: VolumeCondition | undefined;
+}
+
+export interface ControllerModifyVolumeRequest {
+  readonly volumeId: string;
+  readonly secrets: { [key: string]: string };
+  readonly mutableParameters: { [key: string]: string };
+}
+
+export interface ControllerModifyVolumeRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerModifyVolumeRequest_MutableParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerModifyVolumeResponse {
+}
+
+export interface GetCapacityRequest {
+  readonly volumeCapabilities: readonly VolumeCapability[];
+  readonly parameters: { [key: string]: string };
+  readonly accessibleTopology?: Topology | undefined;
+}
+
+export interface GetCapacityRequest_ParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface GetCapacityResponse {
+  readonly availableCapacity: bigint;
+  readonly maximumVolumeSize?: bigint | undefined;
+  readonly minimumVolumeSize?: bigint | undefined;
+}
+
+export interface ControllerGetCapabilitiesRequest {
+}
+
+export interface ControllerGetCapabilitiesResponse {
+  readonly capabilities: readonly ControllerServiceCapability[];
+}
+
+export interface ControllerServiceCapability {
+  readonly type?: { readonly $case: "rpc"; readonly value: ControllerServiceCapability_RPC } | undefined;
+}
+
+export interface ControllerServiceCapability_RPC {
+  readonly type: ControllerServiceCapability_RPC_Type;
+}
+
+export const ControllerServiceCapability_RPC_Type = {
+  UNKNOWN: 0,
+  CREATE_DELETE_VOLUME: 1,
+  PUBLISH_UNPUBLISH_VOLUME: 2,
+  LIST_VOLUMES: 3,
+  GET_CAPACITY: 4,
+  CREATE_DELETE_SNAPSHOT: 5,
+  LIST_SNAPSHOTS: 6,
+  CLONE_VOLUME: 7,
+  PUBLISH_READONLY: 8,
+  EXPAND_VOLUME: 9,
+  LIST_VOLUMES_PUBLISHED_NODES: 10,
+  VOLUME_CONDITION: 11,
+  GET_VOLUME: 12,
+  SINGLE_NODE_MULTI_WRITER: 13,
+  MODIFY_VOLUME: 14,
+  GET_SNAPSHOT: 15,
+} as const;
+
+export type ControllerServiceCapability_RPC_Type =
+  typeof ControllerServiceCapability_RPC_Type[keyof typeof ControllerServiceCapability_RPC_Type];
+
+export namespace ControllerServiceCapability_RPC_Type {
+  export type UNKNOWN = typeof ControllerServiceCapability_RPC_Type.UNKNOWN;
+  export type CREATE_DELETE_VOLUME = typeof ControllerServiceCapability_RPC_Type.CREATE_DELETE_VOLUME;
+  export type PUBLISH_UNPUBLISH_VOLUME = typeof ControllerServiceCapability_RPC_Type.PUBLISH_UNPUBLISH_VOLUME;
+  export type LIST_VOLUMES = typeof ControllerServiceCapability_RPC_Type.LIST_VOLUMES;
+  export type GET_CAPACITY = typeof ControllerServiceCapability_RPC_Type.GET_CAPACITY;
+  export type CREATE_DELETE_SNAPSHOT = typeof ControllerServiceCapability_RPC_Type.CREATE_DELETE_SNAPSHOT;
+  export type LIST_SNAPSHOTS = typeof ControllerServiceCapability_RPC_Type.LIST_SNAPSHOTS;
+  export type CLONE_VOLUME = typeof ControllerServiceCapability_RPC_Type.CLONE_VOLUME;
+  export type PUBLISH_READONLY = typeof ControllerServiceCapability_RPC_Type.PUBLISH_READONLY;
+  export type EXPAND_VOLUME = typeof ControllerServiceCapability_RPC_Type.EXPAND_VOLUME;
+  export type LIST_VOLUMES_PUBLISHED_NODES = typeof ControllerServiceCapability_RPC_Type.LIST_VOLUMES_PUBLISHED_NODES;
+  export type VOLUME_CONDITION = typeof ControllerServiceCapability_RPC_Type.VOLUME_CONDITION;
+  export type GET_VOLUME = typeof ControllerServiceCapability_RPC_Type.GET_VOLUME;
+  export type SINGLE_NODE_MULTI_WRITER = typeof ControllerServiceCapability_RPC_Type.SINGLE_NODE_MULTI_WRITER;
+  export type MODIFY_VOLUME = typeof ControllerServiceCapability_RPC_Type.MODIFY_VOLUME;
+  export type GET_SNAPSHOT = typeof ControllerServiceCapability_RPC_Type.GET_SNAPSHOT;
+}
+
+export interface CreateSnapshotRequest {
+  readonly sourceVolumeId: string;
+  readonly name: string;
+  readonly secrets: { [key: string]: string };
+  readonly parameters: { [key: string]: string };
+}
+
+export interface CreateSnapshotRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface CreateSnapshotRequest_ParametersEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface CreateSnapshotResponse {
+  readonly snapshot?: Snapshot | undefined;
+}
+
+export interface Snapshot {
+  readonly sizeBytes: bigint;
+  readonly snapshotId: string;
+  readonly sourceVolumeId: string;
+  readonly creationTime?: Date | undefined;
+  readonly readyToUse: boolean;
+  readonly groupSnapshotId: string;
+}
+
+export interface DeleteSnapshotRequest {
+  readonly snapshotId: string;
+  readonly secrets: { [key: string]: string };
+}
+
+export interface DeleteSnapshotRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface DeleteSnapshotResponse {
+}
+
+export interface ListSnapshotsRequest {
+  readonly maxEntries: number;
+  readonly startingToken: string;
+  readonly sourceVolumeId: string;
+  readonly snapshotId: string;
+  readonly secrets: { [key: string]: string };
+}
+
+export interface ListSnapshotsRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ListSnapshotsResponse {
+  readonly entries: readonly ListSnapshotsResponse_Entry[];
+  readonly nextToken: string;
+}
+
+export interface ListSnapshotsResponse_Entry {
+  readonly snapshot?: Snapshot | undefined;
+}
+
+export interface GetSnapshotRequest {
+  readonly snapshotId: string;
+  readonly secrets: { [key: string]: string };
+}
+
+export interface GetSnapshotRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface GetSnapshotResponse {
+  readonly snapshot?: Snapshot | undefined;
+}
+
+export interface ControllerExpandVolumeRequest {
+  readonly volumeId: string;
+  readonly capacityRange?: CapacityRange | undefined;
+  readonly secrets: { [key: string]: string };
+  readonly volumeCapability?: VolumeCapability | undefined;
+}
+
+export interface ControllerExpandVolumeRequest_SecretsEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface ControllerExpandVolumeResponse {
+  readonly capacityBytes: bigint;
+  readonly nodeExpansionRequired: boolean;
 }
 
 export interface NodeStageVolumeRequest {
@@ -788,6 +1185,518 @@ export const ProbeResponse: MessageFns<ProbeResponse> = {
   },
 };
 
+function createBaseCreateVolumeRequest(): CreateVolumeRequest {
+  return {
+    name: "",
+    capacityRange: undefined,
+    volumeCapabilities: [],
+    parameters: {},
+    secrets: {},
+    volumeContentSource: undefined,
+    accessibilityRequirements: undefined,
+    mutableParameters: {},
+  };
+}
+
+export const CreateVolumeRequest: MessageFns<CreateVolumeRequest> = {
+  encode(message: CreateVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.capacityRange !== undefined) {
+      CapacityRange.encode(message.capacityRange, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.volumeCapabilities) {
+      VolumeCapability.encode(v!, writer.uint32(26).fork()).join();
+    }
+    globalThis.Object.entries(message.parameters).forEach(([key, value]: [string, string]) => {
+      CreateVolumeRequest_ParametersEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
+    });
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      CreateVolumeRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
+    });
+    if (message.volumeContentSource !== undefined) {
+      VolumeContentSource.encode(message.volumeContentSource, writer.uint32(50).fork()).join();
+    }
+    if (message.accessibilityRequirements !== undefined) {
+      TopologyRequirement.encode(message.accessibilityRequirements, writer.uint32(58).fork()).join();
+    }
+    globalThis.Object.entries(message.mutableParameters).forEach(([key, value]: [string, string]) => {
+      CreateVolumeRequest_MutableParametersEntry.encode({ key: key as any, value }, writer.uint32(66).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.capacityRange = CapacityRange.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.volumeCapabilities.push(VolumeCapability.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = CreateVolumeRequest_ParametersEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.parameters[entry4.key] = entry4.value;
+            }
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            const entry5 = CreateVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry5.value !== undefined) {
+              message.secrets[entry5.key] = entry5.value;
+            }
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.volumeContentSource = VolumeContentSource.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.accessibilityRequirements = TopologyRequirement.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            const entry8 = CreateVolumeRequest_MutableParametersEntry.decode(reader, reader.uint32());
+            if (entry8.value !== undefined) {
+              message.mutableParameters[entry8.key] = entry8.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateVolumeRequest_ParametersEntry(): CreateVolumeRequest_ParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const CreateVolumeRequest_ParametersEntry: MessageFns<CreateVolumeRequest_ParametersEntry> = {
+  encode(message: CreateVolumeRequest_ParametersEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateVolumeRequest_ParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateVolumeRequest_ParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateVolumeRequest_SecretsEntry(): CreateVolumeRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const CreateVolumeRequest_SecretsEntry: MessageFns<CreateVolumeRequest_SecretsEntry> = {
+  encode(message: CreateVolumeRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateVolumeRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateVolumeRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateVolumeRequest_MutableParametersEntry(): CreateVolumeRequest_MutableParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const CreateVolumeRequest_MutableParametersEntry: MessageFns<CreateVolumeRequest_MutableParametersEntry> = {
+  encode(message: CreateVolumeRequest_MutableParametersEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateVolumeRequest_MutableParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateVolumeRequest_MutableParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolumeContentSource(): VolumeContentSource {
+  return { type: undefined };
+}
+
+export const VolumeContentSource: MessageFns<VolumeContentSource> = {
+  encode(message: VolumeContentSource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.type?.$case) {
+      case "snapshot":
+        VolumeContentSource_SnapshotSource.encode(message.type.value, writer.uint32(10).fork()).join();
+        break;
+      case "volume":
+        VolumeContentSource_VolumeSource.encode(message.type.value, writer.uint32(18).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VolumeContentSource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolumeContentSource() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.type = {
+              $case: "snapshot",
+              value: VolumeContentSource_SnapshotSource.decode(reader, reader.uint32()),
+            };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.type = { $case: "volume", value: VolumeContentSource_VolumeSource.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolumeContentSource_SnapshotSource(): VolumeContentSource_SnapshotSource {
+  return { snapshotId: "" };
+}
+
+export const VolumeContentSource_SnapshotSource: MessageFns<VolumeContentSource_SnapshotSource> = {
+  encode(message: VolumeContentSource_SnapshotSource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshotId !== "") {
+      writer.uint32(10).string(message.snapshotId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VolumeContentSource_SnapshotSource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolumeContentSource_SnapshotSource() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshotId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolumeContentSource_VolumeSource(): VolumeContentSource_VolumeSource {
+  return { volumeId: "" };
+}
+
+export const VolumeContentSource_VolumeSource: MessageFns<VolumeContentSource_VolumeSource> = {
+  encode(message: VolumeContentSource_VolumeSource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VolumeContentSource_VolumeSource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolumeContentSource_VolumeSource() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateVolumeResponse(): CreateVolumeResponse {
+  return { volume: undefined };
+}
+
+export const CreateVolumeResponse: MessageFns<CreateVolumeResponse> = {
+  encode(message: CreateVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volume !== undefined) {
+      Volume.encode(message.volume, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volume = Volume.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseVolumeCapability(): VolumeCapability {
   return { accessType: undefined, accessMode: undefined };
 }
@@ -1076,6 +1985,216 @@ export const CapacityRange: MessageFns<CapacityRange> = {
   },
 };
 
+function createBaseVolume(): Volume {
+  return { capacityBytes: 0n, volumeId: "", volumeContext: {}, contentSource: undefined, accessibleTopology: [] };
+}
+
+export const Volume: MessageFns<Volume> = {
+  encode(message: Volume, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.capacityBytes !== 0n) {
+      if (BigInt.asIntN(64, message.capacityBytes) !== message.capacityBytes) {
+        throw new globalThis.Error("value provided for field message.capacityBytes of type int64 too large");
+      }
+      writer.uint32(8).int64(message.capacityBytes);
+    }
+    if (message.volumeId !== "") {
+      writer.uint32(18).string(message.volumeId);
+    }
+    globalThis.Object.entries(message.volumeContext).forEach(([key, value]: [string, string]) => {
+      Volume_VolumeContextEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
+    });
+    if (message.contentSource !== undefined) {
+      VolumeContentSource.encode(message.contentSource, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.accessibleTopology) {
+      Topology.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.capacityBytes = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            const entry3 = Volume_VolumeContextEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.volumeContext[entry3.key] = entry3.value;
+            }
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.contentSource = VolumeContentSource.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.accessibleTopology.push(Topology.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolume_VolumeContextEntry(): Volume_VolumeContextEntry {
+  return { key: "", value: "" };
+}
+
+export const Volume_VolumeContextEntry: MessageFns<Volume_VolumeContextEntry> = {
+  encode(message: Volume_VolumeContextEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_VolumeContextEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_VolumeContextEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTopologyRequirement(): TopologyRequirement {
+  return { requisite: [], preferred: [] };
+}
+
+export const TopologyRequirement: MessageFns<TopologyRequirement> = {
+  encode(message: TopologyRequirement, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.requisite) {
+      Topology.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.preferred) {
+      Topology.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TopologyRequirement {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTopologyRequirement() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.requisite.push(Topology.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.preferred.push(Topology.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseTopology(): Topology {
   return { segments: {} };
 }
@@ -1167,6 +2286,3513 @@ export const Topology_SegmentsEntry: MessageFns<Topology_SegmentsEntry> = {
             }
 
             message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteVolumeRequest(): DeleteVolumeRequest {
+  return { volumeId: "", secrets: {} };
+}
+
+export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
+  encode(message: DeleteVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      DeleteVolumeRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = DeleteVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.secrets[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteVolumeRequest_SecretsEntry(): DeleteVolumeRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const DeleteVolumeRequest_SecretsEntry: MessageFns<DeleteVolumeRequest_SecretsEntry> = {
+  encode(message: DeleteVolumeRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteVolumeRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteVolumeRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteVolumeResponse(): DeleteVolumeResponse {
+  return {};
+}
+
+export const DeleteVolumeResponse: MessageFns<DeleteVolumeResponse> = {
+  encode(_: DeleteVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerPublishVolumeRequest(): ControllerPublishVolumeRequest {
+  return { volumeId: "", nodeId: "", volumeCapability: undefined, readonly: false, secrets: {}, volumeContext: {} };
+}
+
+export const ControllerPublishVolumeRequest: MessageFns<ControllerPublishVolumeRequest> = {
+  encode(message: ControllerPublishVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    if (message.nodeId !== "") {
+      writer.uint32(18).string(message.nodeId);
+    }
+    if (message.volumeCapability !== undefined) {
+      VolumeCapability.encode(message.volumeCapability, writer.uint32(26).fork()).join();
+    }
+    if (message.readonly !== false) {
+      writer.uint32(32).bool(message.readonly);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      ControllerPublishVolumeRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
+    });
+    globalThis.Object.entries(message.volumeContext).forEach(([key, value]: [string, string]) => {
+      ControllerPublishVolumeRequest_VolumeContextEntry.encode({ key: key as any, value }, writer.uint32(50).fork())
+        .join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerPublishVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerPublishVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nodeId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.volumeCapability = VolumeCapability.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.readonly = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            const entry5 = ControllerPublishVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry5.value !== undefined) {
+              message.secrets[entry5.key] = entry5.value;
+            }
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            const entry6 = ControllerPublishVolumeRequest_VolumeContextEntry.decode(reader, reader.uint32());
+            if (entry6.value !== undefined) {
+              message.volumeContext[entry6.key] = entry6.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerPublishVolumeRequest_SecretsEntry(): ControllerPublishVolumeRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerPublishVolumeRequest_SecretsEntry: MessageFns<ControllerPublishVolumeRequest_SecretsEntry> = {
+  encode(
+    message: ControllerPublishVolumeRequest_SecretsEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerPublishVolumeRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerPublishVolumeRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerPublishVolumeRequest_VolumeContextEntry(): ControllerPublishVolumeRequest_VolumeContextEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerPublishVolumeRequest_VolumeContextEntry: MessageFns<
+  ControllerPublishVolumeRequest_VolumeContextEntry
+> = {
+  encode(
+    message: ControllerPublishVolumeRequest_VolumeContextEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerPublishVolumeRequest_VolumeContextEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerPublishVolumeRequest_VolumeContextEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerPublishVolumeResponse(): ControllerPublishVolumeResponse {
+  return { publishContext: {} };
+}
+
+export const ControllerPublishVolumeResponse: MessageFns<ControllerPublishVolumeResponse> = {
+  encode(message: ControllerPublishVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    globalThis.Object.entries(message.publishContext).forEach(([key, value]: [string, string]) => {
+      ControllerPublishVolumeResponse_PublishContextEntry.encode({ key: key as any, value }, writer.uint32(10).fork())
+        .join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerPublishVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerPublishVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = ControllerPublishVolumeResponse_PublishContextEntry.decode(reader, reader.uint32());
+            if (entry1.value !== undefined) {
+              message.publishContext[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerPublishVolumeResponse_PublishContextEntry(): ControllerPublishVolumeResponse_PublishContextEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerPublishVolumeResponse_PublishContextEntry: MessageFns<
+  ControllerPublishVolumeResponse_PublishContextEntry
+> = {
+  encode(
+    message: ControllerPublishVolumeResponse_PublishContextEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerPublishVolumeResponse_PublishContextEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerPublishVolumeResponse_PublishContextEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerUnpublishVolumeRequest(): ControllerUnpublishVolumeRequest {
+  return { volumeId: "", nodeId: "", secrets: {} };
+}
+
+export const ControllerUnpublishVolumeRequest: MessageFns<ControllerUnpublishVolumeRequest> = {
+  encode(message: ControllerUnpublishVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    if (message.nodeId !== "") {
+      writer.uint32(18).string(message.nodeId);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      ControllerUnpublishVolumeRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerUnpublishVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerUnpublishVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nodeId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            const entry3 = ControllerUnpublishVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.secrets[entry3.key] = entry3.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerUnpublishVolumeRequest_SecretsEntry(): ControllerUnpublishVolumeRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerUnpublishVolumeRequest_SecretsEntry: MessageFns<ControllerUnpublishVolumeRequest_SecretsEntry> =
+  {
+    encode(
+      message: ControllerUnpublishVolumeRequest_SecretsEntry,
+      writer: BinaryWriter = new BinaryWriter(),
+    ): BinaryWriter {
+      if (message.key !== "") {
+        writer.uint32(10).string(message.key);
+      }
+      if (message.value !== "") {
+        writer.uint32(18).string(message.value);
+      }
+      return writer;
+    },
+
+    decode(input: BinaryReader | Uint8Array, length?: number): ControllerUnpublishVolumeRequest_SecretsEntry {
+      const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+      const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+      if (previousRecursionDepth >= 100) {
+        throw new globalThis.Error("protobuf decode recursion limit exceeded");
+      }
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+      try {
+        const end = length === undefined ? reader.len : reader.pos + length;
+        const message = createBaseControllerUnpublishVolumeRequest_SecretsEntry() as any;
+        while (reader.pos < end) {
+          const tag = reader.uint32();
+          switch (tag >>> 3) {
+            case 1: {
+              if (tag !== 10) {
+                break;
+              }
+
+              message.key = reader.string();
+              continue;
+            }
+            case 2: {
+              if (tag !== 18) {
+                break;
+              }
+
+              message.value = reader.string();
+              continue;
+            }
+          }
+          if ((tag & 7) === 4 || tag === 0) {
+            break;
+          }
+          reader.skip(tag & 7);
+        }
+        return message;
+      } finally {
+        (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+      }
+    },
+  };
+
+function createBaseControllerUnpublishVolumeResponse(): ControllerUnpublishVolumeResponse {
+  return {};
+}
+
+export const ControllerUnpublishVolumeResponse: MessageFns<ControllerUnpublishVolumeResponse> = {
+  encode(_: ControllerUnpublishVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerUnpublishVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerUnpublishVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesRequest(): ValidateVolumeCapabilitiesRequest {
+  return {
+    volumeId: "",
+    volumeContext: {},
+    volumeCapabilities: [],
+    parameters: {},
+    secrets: {},
+    mutableParameters: {},
+  };
+}
+
+export const ValidateVolumeCapabilitiesRequest: MessageFns<ValidateVolumeCapabilitiesRequest> = {
+  encode(message: ValidateVolumeCapabilitiesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    globalThis.Object.entries(message.volumeContext).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesRequest_VolumeContextEntry.encode({ key: key as any, value }, writer.uint32(18).fork())
+        .join();
+    });
+    for (const v of message.volumeCapabilities) {
+      VolumeCapability.encode(v!, writer.uint32(26).fork()).join();
+    }
+    globalThis.Object.entries(message.parameters).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesRequest_ParametersEntry.encode({ key: key as any, value }, writer.uint32(34).fork())
+        .join();
+    });
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(42).fork())
+        .join();
+    });
+    globalThis.Object.entries(message.mutableParameters).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesRequest_MutableParametersEntry.encode(
+        { key: key as any, value },
+        writer.uint32(50).fork(),
+      ).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = ValidateVolumeCapabilitiesRequest_VolumeContextEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.volumeContext[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.volumeCapabilities.push(VolumeCapability.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = ValidateVolumeCapabilitiesRequest_ParametersEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.parameters[entry4.key] = entry4.value;
+            }
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            const entry5 = ValidateVolumeCapabilitiesRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry5.value !== undefined) {
+              message.secrets[entry5.key] = entry5.value;
+            }
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            const entry6 = ValidateVolumeCapabilitiesRequest_MutableParametersEntry.decode(reader, reader.uint32());
+            if (entry6.value !== undefined) {
+              message.mutableParameters[entry6.key] = entry6.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesRequest_VolumeContextEntry(): ValidateVolumeCapabilitiesRequest_VolumeContextEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesRequest_VolumeContextEntry: MessageFns<
+  ValidateVolumeCapabilitiesRequest_VolumeContextEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesRequest_VolumeContextEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesRequest_VolumeContextEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesRequest_VolumeContextEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesRequest_ParametersEntry(): ValidateVolumeCapabilitiesRequest_ParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesRequest_ParametersEntry: MessageFns<
+  ValidateVolumeCapabilitiesRequest_ParametersEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesRequest_ParametersEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesRequest_ParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesRequest_ParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesRequest_SecretsEntry(): ValidateVolumeCapabilitiesRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesRequest_SecretsEntry: MessageFns<
+  ValidateVolumeCapabilitiesRequest_SecretsEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesRequest_SecretsEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesRequest_MutableParametersEntry(): ValidateVolumeCapabilitiesRequest_MutableParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesRequest_MutableParametersEntry: MessageFns<
+  ValidateVolumeCapabilitiesRequest_MutableParametersEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesRequest_MutableParametersEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesRequest_MutableParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesRequest_MutableParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesResponse(): ValidateVolumeCapabilitiesResponse {
+  return { confirmed: undefined, message: "" };
+}
+
+export const ValidateVolumeCapabilitiesResponse: MessageFns<ValidateVolumeCapabilitiesResponse> = {
+  encode(message: ValidateVolumeCapabilitiesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.confirmed !== undefined) {
+      ValidateVolumeCapabilitiesResponse_Confirmed.encode(message.confirmed, writer.uint32(10).fork()).join();
+    }
+    if (message.message !== "") {
+      writer.uint32(18).string(message.message);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.confirmed = ValidateVolumeCapabilitiesResponse_Confirmed.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesResponse_Confirmed(): ValidateVolumeCapabilitiesResponse_Confirmed {
+  return { volumeContext: {}, volumeCapabilities: [], parameters: {}, mutableParameters: {} };
+}
+
+export const ValidateVolumeCapabilitiesResponse_Confirmed: MessageFns<ValidateVolumeCapabilitiesResponse_Confirmed> = {
+  encode(
+    message: ValidateVolumeCapabilitiesResponse_Confirmed,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    globalThis.Object.entries(message.volumeContext).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry.encode(
+        { key: key as any, value },
+        writer.uint32(10).fork(),
+      ).join();
+    });
+    for (const v of message.volumeCapabilities) {
+      VolumeCapability.encode(v!, writer.uint32(18).fork()).join();
+    }
+    globalThis.Object.entries(message.parameters).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry.encode(
+        { key: key as any, value },
+        writer.uint32(26).fork(),
+      ).join();
+    });
+    globalThis.Object.entries(message.mutableParameters).forEach(([key, value]: [string, string]) => {
+      ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry.encode(
+        { key: key as any, value },
+        writer.uint32(34).fork(),
+      ).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ValidateVolumeCapabilitiesResponse_Confirmed {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesResponse_Confirmed() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry.decode(
+              reader,
+              reader.uint32(),
+            );
+            if (entry1.value !== undefined) {
+              message.volumeContext[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.volumeCapabilities.push(VolumeCapability.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            const entry3 = ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.parameters[entry3.key] = entry3.value;
+            }
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry.decode(
+              reader,
+              reader.uint32(),
+            );
+            if (entry4.value !== undefined) {
+              message.mutableParameters[entry4.key] = entry4.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry(): ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry: MessageFns<
+  ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(
+    input: BinaryReader | Uint8Array,
+    length?: number,
+  ): ValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesResponse_Confirmed_VolumeContextEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry(): ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry: MessageFns<
+  ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(
+    input: BinaryReader | Uint8Array,
+    length?: number,
+  ): ValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesResponse_Confirmed_ParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry(): ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry: MessageFns<
+  ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry
+> = {
+  encode(
+    message: ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(
+    input: BinaryReader | Uint8Array,
+    length?: number,
+  ): ValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseValidateVolumeCapabilitiesResponse_Confirmed_MutableParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListVolumesRequest(): ListVolumesRequest {
+  return { maxEntries: 0, startingToken: "" };
+}
+
+export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
+  encode(message: ListVolumesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.maxEntries !== 0) {
+      writer.uint32(8).int32(message.maxEntries);
+    }
+    if (message.startingToken !== "") {
+      writer.uint32(18).string(message.startingToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVolumesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVolumesRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.maxEntries = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.startingToken = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListVolumesResponse(): ListVolumesResponse {
+  return { entries: [], nextToken: "" };
+}
+
+export const ListVolumesResponse: MessageFns<ListVolumesResponse> = {
+  encode(message: ListVolumesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.entries) {
+      ListVolumesResponse_Entry.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextToken !== "") {
+      writer.uint32(18).string(message.nextToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVolumesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVolumesResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.entries.push(ListVolumesResponse_Entry.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextToken = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListVolumesResponse_VolumeStatus(): ListVolumesResponse_VolumeStatus {
+  return { publishedNodeIds: [], volumeCondition: undefined };
+}
+
+export const ListVolumesResponse_VolumeStatus: MessageFns<ListVolumesResponse_VolumeStatus> = {
+  encode(message: ListVolumesResponse_VolumeStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.publishedNodeIds) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.volumeCondition !== undefined) {
+      VolumeCondition.encode(message.volumeCondition, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVolumesResponse_VolumeStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVolumesResponse_VolumeStatus() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.publishedNodeIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.volumeCondition = VolumeCondition.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListVolumesResponse_Entry(): ListVolumesResponse_Entry {
+  return { volume: undefined, status: undefined };
+}
+
+export const ListVolumesResponse_Entry: MessageFns<ListVolumesResponse_Entry> = {
+  encode(message: ListVolumesResponse_Entry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volume !== undefined) {
+      Volume.encode(message.volume, writer.uint32(10).fork()).join();
+    }
+    if (message.status !== undefined) {
+      ListVolumesResponse_VolumeStatus.encode(message.status, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListVolumesResponse_Entry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListVolumesResponse_Entry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volume = Volume.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.status = ListVolumesResponse_VolumeStatus.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerGetVolumeRequest(): ControllerGetVolumeRequest {
+  return { volumeId: "" };
+}
+
+export const ControllerGetVolumeRequest: MessageFns<ControllerGetVolumeRequest> = {
+  encode(message: ControllerGetVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerGetVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerGetVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerGetVolumeResponse(): ControllerGetVolumeResponse {
+  return { volume: undefined, status: undefined };
+}
+
+export const ControllerGetVolumeResponse: MessageFns<ControllerGetVolumeResponse> = {
+  encode(message: ControllerGetVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volume !== undefined) {
+      Volume.encode(message.volume, writer.uint32(10).fork()).join();
+    }
+    if (message.status !== undefined) {
+      ControllerGetVolumeResponse_VolumeStatus.encode(message.status, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerGetVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerGetVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volume = Volume.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.status = ControllerGetVolumeResponse_VolumeStatus.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerGetVolumeResponse_VolumeStatus(): ControllerGetVolumeResponse_VolumeStatus {
+  return { publishedNodeIds: [], volumeCondition: undefined };
+}
+
+export const ControllerGetVolumeResponse_VolumeStatus: MessageFns<ControllerGetVolumeResponse_VolumeStatus> = {
+  encode(message: ControllerGetVolumeResponse_VolumeStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.publishedNodeIds) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.volumeCondition !== undefined) {
+      VolumeCondition.encode(message.volumeCondition, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerGetVolumeResponse_VolumeStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerGetVolumeResponse_VolumeStatus() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.publishedNodeIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.volumeCondition = VolumeCondition.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerModifyVolumeRequest(): ControllerModifyVolumeRequest {
+  return { volumeId: "", secrets: {}, mutableParameters: {} };
+}
+
+export const ControllerModifyVolumeRequest: MessageFns<ControllerModifyVolumeRequest> = {
+  encode(message: ControllerModifyVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      ControllerModifyVolumeRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
+    globalThis.Object.entries(message.mutableParameters).forEach(([key, value]: [string, string]) => {
+      ControllerModifyVolumeRequest_MutableParametersEntry.encode({ key: key as any, value }, writer.uint32(26).fork())
+        .join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerModifyVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerModifyVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = ControllerModifyVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.secrets[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            const entry3 = ControllerModifyVolumeRequest_MutableParametersEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.mutableParameters[entry3.key] = entry3.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerModifyVolumeRequest_SecretsEntry(): ControllerModifyVolumeRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerModifyVolumeRequest_SecretsEntry: MessageFns<ControllerModifyVolumeRequest_SecretsEntry> = {
+  encode(message: ControllerModifyVolumeRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerModifyVolumeRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerModifyVolumeRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerModifyVolumeRequest_MutableParametersEntry(): ControllerModifyVolumeRequest_MutableParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerModifyVolumeRequest_MutableParametersEntry: MessageFns<
+  ControllerModifyVolumeRequest_MutableParametersEntry
+> = {
+  encode(
+    message: ControllerModifyVolumeRequest_MutableParametersEntry,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerModifyVolumeRequest_MutableParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerModifyVolumeRequest_MutableParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerModifyVolumeResponse(): ControllerModifyVolumeResponse {
+  return {};
+}
+
+export const ControllerModifyVolumeResponse: MessageFns<ControllerModifyVolumeResponse> = {
+  encode(_: ControllerModifyVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerModifyVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerModifyVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetCapacityRequest(): GetCapacityRequest {
+  return { volumeCapabilities: [], parameters: {}, accessibleTopology: undefined };
+}
+
+export const GetCapacityRequest: MessageFns<GetCapacityRequest> = {
+  encode(message: GetCapacityRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.volumeCapabilities) {
+      VolumeCapability.encode(v!, writer.uint32(10).fork()).join();
+    }
+    globalThis.Object.entries(message.parameters).forEach(([key, value]: [string, string]) => {
+      GetCapacityRequest_ParametersEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
+    if (message.accessibleTopology !== undefined) {
+      Topology.encode(message.accessibleTopology, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetCapacityRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetCapacityRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeCapabilities.push(VolumeCapability.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = GetCapacityRequest_ParametersEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.parameters[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.accessibleTopology = Topology.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetCapacityRequest_ParametersEntry(): GetCapacityRequest_ParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const GetCapacityRequest_ParametersEntry: MessageFns<GetCapacityRequest_ParametersEntry> = {
+  encode(message: GetCapacityRequest_ParametersEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetCapacityRequest_ParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetCapacityRequest_ParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetCapacityResponse(): GetCapacityResponse {
+  return { availableCapacity: 0n, maximumVolumeSize: undefined, minimumVolumeSize: undefined };
+}
+
+export const GetCapacityResponse: MessageFns<GetCapacityResponse> = {
+  encode(message: GetCapacityResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.availableCapacity !== 0n) {
+      if (BigInt.asIntN(64, message.availableCapacity) !== message.availableCapacity) {
+        throw new globalThis.Error("value provided for field message.availableCapacity of type int64 too large");
+      }
+      writer.uint32(8).int64(message.availableCapacity);
+    }
+    if (message.maximumVolumeSize !== undefined) {
+      Int64Value.encode({ value: message.maximumVolumeSize! }, writer.uint32(18).fork()).join();
+    }
+    if (message.minimumVolumeSize !== undefined) {
+      Int64Value.encode({ value: message.minimumVolumeSize! }, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetCapacityResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetCapacityResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.availableCapacity = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.maximumVolumeSize = Int64Value.decode(reader, reader.uint32()).value;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.minimumVolumeSize = Int64Value.decode(reader, reader.uint32()).value;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerGetCapabilitiesRequest(): ControllerGetCapabilitiesRequest {
+  return {};
+}
+
+export const ControllerGetCapabilitiesRequest: MessageFns<ControllerGetCapabilitiesRequest> = {
+  encode(_: ControllerGetCapabilitiesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerGetCapabilitiesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerGetCapabilitiesRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerGetCapabilitiesResponse(): ControllerGetCapabilitiesResponse {
+  return { capabilities: [] };
+}
+
+export const ControllerGetCapabilitiesResponse: MessageFns<ControllerGetCapabilitiesResponse> = {
+  encode(message: ControllerGetCapabilitiesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.capabilities) {
+      ControllerServiceCapability.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerGetCapabilitiesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerGetCapabilitiesResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.capabilities.push(ControllerServiceCapability.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerServiceCapability(): ControllerServiceCapability {
+  return { type: undefined };
+}
+
+export const ControllerServiceCapability: MessageFns<ControllerServiceCapability> = {
+  encode(message: ControllerServiceCapability, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.type?.$case) {
+      case "rpc":
+        ControllerServiceCapability_RPC.encode(message.type.value, writer.uint32(10).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerServiceCapability {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerServiceCapability() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.type = { $case: "rpc", value: ControllerServiceCapability_RPC.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerServiceCapability_RPC(): ControllerServiceCapability_RPC {
+  return { type: 0 };
+}
+
+export const ControllerServiceCapability_RPC: MessageFns<ControllerServiceCapability_RPC> = {
+  encode(message: ControllerServiceCapability_RPC, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== 0) {
+      writer.uint32(8).int32(message.type);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerServiceCapability_RPC {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerServiceCapability_RPC() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.type = reader.int32() as any;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateSnapshotRequest(): CreateSnapshotRequest {
+  return { sourceVolumeId: "", name: "", secrets: {}, parameters: {} };
+}
+
+export const CreateSnapshotRequest: MessageFns<CreateSnapshotRequest> = {
+  encode(message: CreateSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceVolumeId !== "") {
+      writer.uint32(10).string(message.sourceVolumeId);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      CreateSnapshotRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
+    });
+    globalThis.Object.entries(message.parameters).forEach(([key, value]: [string, string]) => {
+      CreateSnapshotRequest_ParametersEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateSnapshotRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateSnapshotRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceVolumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            const entry3 = CreateSnapshotRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.secrets[entry3.key] = entry3.value;
+            }
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = CreateSnapshotRequest_ParametersEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.parameters[entry4.key] = entry4.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateSnapshotRequest_SecretsEntry(): CreateSnapshotRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const CreateSnapshotRequest_SecretsEntry: MessageFns<CreateSnapshotRequest_SecretsEntry> = {
+  encode(message: CreateSnapshotRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateSnapshotRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateSnapshotRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateSnapshotRequest_ParametersEntry(): CreateSnapshotRequest_ParametersEntry {
+  return { key: "", value: "" };
+}
+
+export const CreateSnapshotRequest_ParametersEntry: MessageFns<CreateSnapshotRequest_ParametersEntry> = {
+  encode(message: CreateSnapshotRequest_ParametersEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateSnapshotRequest_ParametersEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateSnapshotRequest_ParametersEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCreateSnapshotResponse(): CreateSnapshotResponse {
+  return { snapshot: undefined };
+}
+
+export const CreateSnapshotResponse: MessageFns<CreateSnapshotResponse> = {
+  encode(message: CreateSnapshotResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshot !== undefined) {
+      Snapshot.encode(message.snapshot, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateSnapshotResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateSnapshotResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshot = Snapshot.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSnapshot(): Snapshot {
+  return {
+    sizeBytes: 0n,
+    snapshotId: "",
+    sourceVolumeId: "",
+    creationTime: undefined,
+    readyToUse: false,
+    groupSnapshotId: "",
+  };
+}
+
+export const Snapshot: MessageFns<Snapshot> = {
+  encode(message: Snapshot, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sizeBytes !== 0n) {
+      if (BigInt.asIntN(64, message.sizeBytes) !== message.sizeBytes) {
+        throw new globalThis.Error("value provided for field message.sizeBytes of type int64 too large");
+      }
+      writer.uint32(8).int64(message.sizeBytes);
+    }
+    if (message.snapshotId !== "") {
+      writer.uint32(18).string(message.snapshotId);
+    }
+    if (message.sourceVolumeId !== "") {
+      writer.uint32(26).string(message.sourceVolumeId);
+    }
+    if (message.creationTime !== undefined) {
+      Timestamp.encode(toTimestamp(message.creationTime), writer.uint32(34).fork()).join();
+    }
+    if (message.readyToUse !== false) {
+      writer.uint32(40).bool(message.readyToUse);
+    }
+    if (message.groupSnapshotId !== "") {
+      writer.uint32(50).string(message.groupSnapshotId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Snapshot {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSnapshot() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.sizeBytes = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.snapshotId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sourceVolumeId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.creationTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.readyToUse = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.groupSnapshotId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteSnapshotRequest(): DeleteSnapshotRequest {
+  return { snapshotId: "", secrets: {} };
+}
+
+export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
+  encode(message: DeleteSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshotId !== "") {
+      writer.uint32(10).string(message.snapshotId);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      DeleteSnapshotRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteSnapshotRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteSnapshotRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshotId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = DeleteSnapshotRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.secrets[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteSnapshotRequest_SecretsEntry(): DeleteSnapshotRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const DeleteSnapshotRequest_SecretsEntry: MessageFns<DeleteSnapshotRequest_SecretsEntry> = {
+  encode(message: DeleteSnapshotRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteSnapshotRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteSnapshotRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeleteSnapshotResponse(): DeleteSnapshotResponse {
+  return {};
+}
+
+export const DeleteSnapshotResponse: MessageFns<DeleteSnapshotResponse> = {
+  encode(_: DeleteSnapshotResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteSnapshotResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteSnapshotResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListSnapshotsRequest(): ListSnapshotsRequest {
+  return { maxEntries: 0, startingToken: "", sourceVolumeId: "", snapshotId: "", secrets: {} };
+}
+
+export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
+  encode(message: ListSnapshotsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.maxEntries !== 0) {
+      writer.uint32(8).int32(message.maxEntries);
+    }
+    if (message.startingToken !== "") {
+      writer.uint32(18).string(message.startingToken);
+    }
+    if (message.sourceVolumeId !== "") {
+      writer.uint32(26).string(message.sourceVolumeId);
+    }
+    if (message.snapshotId !== "") {
+      writer.uint32(34).string(message.snapshotId);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      ListSnapshotsRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSnapshotsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSnapshotsRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.maxEntries = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.startingToken = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sourceVolumeId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.snapshotId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            const entry5 = ListSnapshotsRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry5.value !== undefined) {
+              message.secrets[entry5.key] = entry5.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListSnapshotsRequest_SecretsEntry(): ListSnapshotsRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const ListSnapshotsRequest_SecretsEntry: MessageFns<ListSnapshotsRequest_SecretsEntry> = {
+  encode(message: ListSnapshotsRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSnapshotsRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSnapshotsRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListSnapshotsResponse(): ListSnapshotsResponse {
+  return { entries: [], nextToken: "" };
+}
+
+export const ListSnapshotsResponse: MessageFns<ListSnapshotsResponse> = {
+  encode(message: ListSnapshotsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.entries) {
+      ListSnapshotsResponse_Entry.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextToken !== "") {
+      writer.uint32(18).string(message.nextToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSnapshotsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSnapshotsResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.entries.push(ListSnapshotsResponse_Entry.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextToken = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListSnapshotsResponse_Entry(): ListSnapshotsResponse_Entry {
+  return { snapshot: undefined };
+}
+
+export const ListSnapshotsResponse_Entry: MessageFns<ListSnapshotsResponse_Entry> = {
+  encode(message: ListSnapshotsResponse_Entry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshot !== undefined) {
+      Snapshot.encode(message.snapshot, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSnapshotsResponse_Entry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSnapshotsResponse_Entry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshot = Snapshot.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetSnapshotRequest(): GetSnapshotRequest {
+  return { snapshotId: "", secrets: {} };
+}
+
+export const GetSnapshotRequest: MessageFns<GetSnapshotRequest> = {
+  encode(message: GetSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshotId !== "") {
+      writer.uint32(10).string(message.snapshotId);
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      GetSnapshotRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetSnapshotRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetSnapshotRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshotId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = GetSnapshotRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.secrets[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetSnapshotRequest_SecretsEntry(): GetSnapshotRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const GetSnapshotRequest_SecretsEntry: MessageFns<GetSnapshotRequest_SecretsEntry> = {
+  encode(message: GetSnapshotRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetSnapshotRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetSnapshotRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetSnapshotResponse(): GetSnapshotResponse {
+  return { snapshot: undefined };
+}
+
+export const GetSnapshotResponse: MessageFns<GetSnapshotResponse> = {
+  encode(message: GetSnapshotResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshot !== undefined) {
+      Snapshot.encode(message.snapshot, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetSnapshotResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetSnapshotResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshot = Snapshot.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerExpandVolumeRequest(): ControllerExpandVolumeRequest {
+  return { volumeId: "", capacityRange: undefined, secrets: {}, volumeCapability: undefined };
+}
+
+export const ControllerExpandVolumeRequest: MessageFns<ControllerExpandVolumeRequest> = {
+  encode(message: ControllerExpandVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.volumeId !== "") {
+      writer.uint32(10).string(message.volumeId);
+    }
+    if (message.capacityRange !== undefined) {
+      CapacityRange.encode(message.capacityRange, writer.uint32(18).fork()).join();
+    }
+    globalThis.Object.entries(message.secrets).forEach(([key, value]: [string, string]) => {
+      ControllerExpandVolumeRequest_SecretsEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
+    });
+    if (message.volumeCapability !== undefined) {
+      VolumeCapability.encode(message.volumeCapability, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerExpandVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerExpandVolumeRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.volumeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.capacityRange = CapacityRange.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            const entry3 = ControllerExpandVolumeRequest_SecretsEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.secrets[entry3.key] = entry3.value;
+            }
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.volumeCapability = VolumeCapability.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerExpandVolumeRequest_SecretsEntry(): ControllerExpandVolumeRequest_SecretsEntry {
+  return { key: "", value: "" };
+}
+
+export const ControllerExpandVolumeRequest_SecretsEntry: MessageFns<ControllerExpandVolumeRequest_SecretsEntry> = {
+  encode(message: ControllerExpandVolumeRequest_SecretsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerExpandVolumeRequest_SecretsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerExpandVolumeRequest_SecretsEntry() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseControllerExpandVolumeResponse(): ControllerExpandVolumeResponse {
+  return { capacityBytes: 0n, nodeExpansionRequired: false };
+}
+
+export const ControllerExpandVolumeResponse: MessageFns<ControllerExpandVolumeResponse> = {
+  encode(message: ControllerExpandVolumeResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.capacityBytes !== 0n) {
+      if (BigInt.asIntN(64, message.capacityBytes) !== message.capacityBytes) {
+        throw new globalThis.Error("value provided for field message.capacityBytes of type int64 too large");
+      }
+      writer.uint32(8).int64(message.capacityBytes);
+    }
+    if (message.nodeExpansionRequired !== false) {
+      writer.uint32(16).bool(message.nodeExpansionRequired);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ControllerExpandVolumeResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllerExpandVolumeResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.capacityBytes = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.nodeExpansionRequired = reader.bool();
             continue;
           }
         }
@@ -2850,6 +7476,193 @@ export interface IdentityServer extends UntypedServiceImplementation {
   probe: handleUnaryCall<ProbeRequest, ProbeResponse>;
 }
 
+export type ControllerService = typeof ControllerService;
+export const ControllerService = {
+  createVolume: {
+    path: "/csi.v1.Controller/CreateVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateVolumeRequest): Buffer => Buffer.from(CreateVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateVolumeRequest => CreateVolumeRequest.decode(value),
+    responseSerialize: (value: CreateVolumeResponse): Buffer =>
+      Buffer.from(CreateVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateVolumeResponse => CreateVolumeResponse.decode(value),
+  },
+  deleteVolume: {
+    path: "/csi.v1.Controller/DeleteVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteVolumeRequest): Buffer => Buffer.from(DeleteVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteVolumeRequest => DeleteVolumeRequest.decode(value),
+    responseSerialize: (value: DeleteVolumeResponse): Buffer =>
+      Buffer.from(DeleteVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteVolumeResponse => DeleteVolumeResponse.decode(value),
+  },
+  controllerPublishVolume: {
+    path: "/csi.v1.Controller/ControllerPublishVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ControllerPublishVolumeRequest): Buffer =>
+      Buffer.from(ControllerPublishVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ControllerPublishVolumeRequest => ControllerPublishVolumeRequest.decode(value),
+    responseSerialize: (value: ControllerPublishVolumeResponse): Buffer =>
+      Buffer.from(ControllerPublishVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ControllerPublishVolumeResponse =>
+      ControllerPublishVolumeResponse.decode(value),
+  },
+  controllerUnpublishVolume: {
+    path: "/csi.v1.Controller/ControllerUnpublishVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ControllerUnpublishVolumeRequest): Buffer =>
+      Buffer.from(ControllerUnpublishVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ControllerUnpublishVolumeRequest =>
+      ControllerUnpublishVolumeRequest.decode(value),
+    responseSerialize: (value: ControllerUnpublishVolumeResponse): Buffer =>
+      Buffer.from(ControllerUnpublishVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ControllerUnpublishVolumeResponse =>
+      ControllerUnpublishVolumeResponse.decode(value),
+  },
+  validateVolumeCapabilities: {
+    path: "/csi.v1.Controller/ValidateVolumeCapabilities" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ValidateVolumeCapabilitiesRequest): Buffer =>
+      Buffer.from(ValidateVolumeCapabilitiesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ValidateVolumeCapabilitiesRequest =>
+      ValidateVolumeCapabilitiesRequest.decode(value),
+    responseSerialize: (value: ValidateVolumeCapabilitiesResponse): Buffer =>
+      Buffer.from(ValidateVolumeCapabilitiesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ValidateVolumeCapabilitiesResponse =>
+      ValidateVolumeCapabilitiesResponse.decode(value),
+  },
+  listVolumes: {
+    path: "/csi.v1.Controller/ListVolumes" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListVolumesRequest): Buffer => Buffer.from(ListVolumesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListVolumesRequest => ListVolumesRequest.decode(value),
+    responseSerialize: (value: ListVolumesResponse): Buffer => Buffer.from(ListVolumesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListVolumesResponse => ListVolumesResponse.decode(value),
+  },
+  getCapacity: {
+    path: "/csi.v1.Controller/GetCapacity" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetCapacityRequest): Buffer => Buffer.from(GetCapacityRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetCapacityRequest => GetCapacityRequest.decode(value),
+    responseSerialize: (value: GetCapacityResponse): Buffer => Buffer.from(GetCapacityResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetCapacityResponse => GetCapacityResponse.decode(value),
+  },
+  controllerGetCapabilities: {
+    path: "/csi.v1.Controller/ControllerGetCapabilities" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ControllerGetCapabilitiesRequest): Buffer =>
+      Buffer.from(ControllerGetCapabilitiesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ControllerGetCapabilitiesRequest =>
+      ControllerGetCapabilitiesRequest.decode(value),
+    responseSerialize: (value: ControllerGetCapabilitiesResponse): Buffer =>
+      Buffer.from(ControllerGetCapabilitiesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ControllerGetCapabilitiesResponse =>
+      ControllerGetCapabilitiesResponse.decode(value),
+  },
+  createSnapshot: {
+    path: "/csi.v1.Controller/CreateSnapshot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateSnapshotRequest): Buffer =>
+      Buffer.from(CreateSnapshotRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateSnapshotRequest => CreateSnapshotRequest.decode(value),
+    responseSerialize: (value: CreateSnapshotResponse): Buffer =>
+      Buffer.from(CreateSnapshotResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateSnapshotResponse => CreateSnapshotResponse.decode(value),
+  },
+  deleteSnapshot: {
+    path: "/csi.v1.Controller/DeleteSnapshot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteSnapshotRequest): Buffer =>
+      Buffer.from(DeleteSnapshotRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteSnapshotRequest => DeleteSnapshotRequest.decode(value),
+    responseSerialize: (value: DeleteSnapshotResponse): Buffer =>
+      Buffer.from(DeleteSnapshotResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteSnapshotResponse => DeleteSnapshotResponse.decode(value),
+  },
+  listSnapshots: {
+    path: "/csi.v1.Controller/ListSnapshots" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListSnapshotsRequest): Buffer => Buffer.from(ListSnapshotsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListSnapshotsRequest => ListSnapshotsRequest.decode(value),
+    responseSerialize: (value: ListSnapshotsResponse): Buffer =>
+      Buffer.from(ListSnapshotsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListSnapshotsResponse => ListSnapshotsResponse.decode(value),
+  },
+  getSnapshot: {
+    path: "/csi.v1.Controller/GetSnapshot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetSnapshotRequest): Buffer => Buffer.from(GetSnapshotRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetSnapshotRequest => GetSnapshotRequest.decode(value),
+    responseSerialize: (value: GetSnapshotResponse): Buffer => Buffer.from(GetSnapshotResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetSnapshotResponse => GetSnapshotResponse.decode(value),
+  },
+  controllerExpandVolume: {
+    path: "/csi.v1.Controller/ControllerExpandVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ControllerExpandVolumeRequest): Buffer =>
+      Buffer.from(ControllerExpandVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ControllerExpandVolumeRequest => ControllerExpandVolumeRequest.decode(value),
+    responseSerialize: (value: ControllerExpandVolumeResponse): Buffer =>
+      Buffer.from(ControllerExpandVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ControllerExpandVolumeResponse =>
+      ControllerExpandVolumeResponse.decode(value),
+  },
+  controllerGetVolume: {
+    path: "/csi.v1.Controller/ControllerGetVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ControllerGetVolumeRequest): Buffer =>
+      Buffer.from(ControllerGetVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ControllerGetVolumeRequest => ControllerGetVolumeRequest.decode(value),
+    responseSerialize: (value: ControllerGetVolumeResponse): Buffer =>
+      Buffer.from(ControllerGetVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ControllerGetVolumeResponse => ControllerGetVolumeResponse.decode(value),
+  },
+  controllerModifyVolume: {
+    path: "/csi.v1.Controller/ControllerModifyVolume" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ControllerModifyVolumeRequest): Buffer =>
+      Buffer.from(ControllerModifyVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ControllerModifyVolumeRequest => ControllerModifyVolumeRequest.decode(value),
+    responseSerialize: (value: ControllerModifyVolumeResponse): Buffer =>
+      Buffer.from(ControllerModifyVolumeResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ControllerModifyVolumeResponse =>
+      ControllerModifyVolumeResponse.decode(value),
+  },
+} as const;
+
+export interface ControllerServer extends UntypedServiceImplementation {
+  createVolume: handleUnaryCall<CreateVolumeRequest, CreateVolumeResponse>;
+  deleteVolume: handleUnaryCall<DeleteVolumeRequest, DeleteVolumeResponse>;
+  controllerPublishVolume: handleUnaryCall<ControllerPublishVolumeRequest, ControllerPublishVolumeResponse>;
+  controllerUnpublishVolume: handleUnaryCall<ControllerUnpublishVolumeRequest, ControllerUnpublishVolumeResponse>;
+  validateVolumeCapabilities: handleUnaryCall<ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse>;
+  listVolumes: handleUnaryCall<ListVolumesRequest, ListVolumesResponse>;
+  getCapacity: handleUnaryCall<GetCapacityRequest, GetCapacityResponse>;
+  controllerGetCapabilities: handleUnaryCall<ControllerGetCapabilitiesRequest, ControllerGetCapabilitiesResponse>;
+  createSnapshot: handleUnaryCall<CreateSnapshotRequest, CreateSnapshotResponse>;
+  deleteSnapshot: handleUnaryCall<DeleteSnapshotRequest, DeleteSnapshotResponse>;
+  listSnapshots: handleUnaryCall<ListSnapshotsRequest, ListSnapshotsResponse>;
+  getSnapshot: handleUnaryCall<GetSnapshotRequest, GetSnapshotResponse>;
+  controllerExpandVolume: handleUnaryCall<ControllerExpandVolumeRequest, ControllerExpandVolumeResponse>;
+  controllerGetVolume: handleUnaryCall<ControllerGetVolumeRequest, ControllerGetVolumeResponse>;
+  controllerModifyVolume: handleUnaryCall<ControllerModifyVolumeRequest, ControllerModifyVolumeResponse>;
+}
+
 export type NodeService = typeof NodeService;
 export const NodeService = {
   nodeStageVolume: {
@@ -2949,6 +7762,18 @@ export interface NodeServer extends UntypedServiceImplementation {
   nodeExpandVolume: handleUnaryCall<NodeExpandVolumeRequest, NodeExpandVolumeResponse>;
   nodeGetCapabilities: handleUnaryCall<NodeGetCapabilitiesRequest, NodeGetCapabilitiesResponse>;
   nodeGetInfo: handleUnaryCall<NodeGetInfoRequest, NodeGetInfoResponse>;
+}
+
+function toTimestamp(date: Date): Timestamp {
+  const seconds = BigInt(Math.trunc(date.getTime() / 1_000));
+  const nanos = (date.getTime() % 1_000) * 1_000_000;
+  return { seconds, nanos };
+}
+
+function fromTimestamp(t: Timestamp): Date {
+  let millis = (globalThis.Number(t.seconds.toString()) || 0) * 1_000;
+  millis += (t.nanos || 0) / 1_000_000;
+  return new globalThis.Date(millis);
 }
 
 interface MessageFns<T> {

@@ -2,11 +2,11 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid, VolumeId } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
+import type { Keys } from "../../s3/keys.ts";
 import type { CommVolume } from "../comm-volume.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { PublishIntent } from "../publish-request.ts";
-import type { Keys } from "./keys.ts";
 import { oldProfileName, type Profile, processProfile, renewedFiles, staticProfile } from "./profile.ts";
 
 /** The volume's own keys, else those of the driver. */

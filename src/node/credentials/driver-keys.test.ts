@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
+import { volumeKeyFields } from "../../s3/keys.ts";
 import { SecretKeys, secretSeen } from "./driver-keys.ts";
-import { volumeKeyFields } from "./keys.ts";
 
 const reference = { from: "secret", namespace: "storage", name: "s3-secret", fields: volumeKeyFields } as const;
 const encoded = (fields: Record<string, string>) => ({

@@ -5,9 +5,9 @@ import { kinds, type SecretObject } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/store.ts";
 import { type Watched, watch } from "../../kube/watch.ts";
 import type { Call } from "../../runtime/call.ts";
+import { type Keys, keysFrom } from "../../s3/keys.ts";
 import type { DriverKeysConfig } from "../config.ts";
 import { orMissing } from "../waiting.ts";
-import { type Keys, keysFrom } from "./keys.ts";
 
 export interface DriverKeys {
   /** What is known now, without waiting. */

@@ -1,6 +1,6 @@
 /** How mount-s3 gets its keys: from files in the Mountpoint Pod's memory volume, and never from its environment. */
 import { comm, type PodUid, type VolumeId } from "../../core/names.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys } from "../../s3/keys.ts";
 
 /** Name → content of the files in `credentials/`, and the variables that lead mount-s3 to them. */
 export interface Profile {

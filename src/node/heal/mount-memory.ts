@@ -6,7 +6,7 @@ import type { MountRequest } from "../../core/mount-request.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import { Secret } from "../../runtime/secret.ts";
-import type { Keys } from "../credentials/keys.ts";
+import type { Keys } from "../../s3/keys.ts";
 
 export interface MountRecord {
   readonly persistentVolume: PvName;

@@ -1,5 +1,12 @@
 {{/* What every container of ours in the controller Pod has. */}}
 {{- define "s3-csi.controllerContainer" -}}
+{{ include "s3-csi.controllerSecurity" . }}
+resources:
+  {{- include "s3-csi.controllerResources" . | nindent 2 }}
+{{- end }}
+
+{{/* And the sidecar, too. */}}
+{{- define "s3-csi.controllerSecurity" -}}
 securityContext:
   runAsNonRoot: true
   {{- if not (include "s3-csi.openshift" .) }}
@@ -14,6 +21,4 @@ securityContext:
   {{- with include "s3-csi.seLinuxOptions" .Values.controller.seLinuxOptions }}
   {{- . | nindent 2 }}
   {{- end }}
-resources:
-  {{- include "s3-csi.controllerResources" . | nindent 2 }}
 {{- end }}

@@ -1,5 +1,5 @@
-import { DriverError } from "../../core/errors.ts";
-import { Secret } from "../../runtime/secret.ts";
+import { DriverError } from "../core/errors.ts";
+import { Secret } from "../runtime/secret.ts";
 
 /** What signs requests to the object store. */
 export interface Keys {

@@ -1,4 +1,4 @@
-import { DriverError } from "../core/errors.ts";
+import { DriverError } from "./errors.ts";
 
 /** At most one operation per target: CSI asks for Aborted, and kubelet then repeats the call. */
 export class InFlight {

@@ -1,0 +1,86 @@
+/** The CSI controller service: makes and deletes the buckets of dynamic volumes for the provisioner beside it. */
+import { InFlight } from "../core/in-flight.ts";
+import { serveHealth } from "../csi/health.ts";
+import { identityService } from "../csi/identity.ts";
+import { serve } from "../csi/server.ts";
+import { KubeClient } from "../kube/client.ts";
+import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
+import { EventRecorder } from "../kube/events.ts";
+import { orAborted } from "../kube/or-aborted.ts";
+import { accessFor } from "../provisioner/access.ts";
+import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
+import { OneSidedClasses } from "../provisioner/fallback.ts";
+import { KnownVolumes } from "../provisioner/known-volumes.ts";
+import { reports } from "../provisioner/reports.ts";
+import { controllerService } from "../provisioner/service.ts";
+import type { Call } from "../runtime/call.ts";
+import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { Progress } from "../runtime/progress.ts";
+import { ObjectStore } from "../s3/object-store.ts";
+import { trusted } from "../s3/trust.ts";
+import { version } from "./version.ts";
+
+const stop = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.once(signal, () => stop.abort(new DOMException(`received ${signal}`, "AbortError")));
+}
+
+const loggerOf = (verbosity: number): Logger => jsonLogger((line) => process.stderr.write(line), verbosity);
+
+async function run(call: Call, config: ProvisionerConfig): Promise<void> {
+  const { api, driverKeys, ...shown } = config;
+  call.log.info("CSI controller service starts", { version, ...shown, driverKeys: driverKeys.from });
+  const credentials = "kubeconfig" in api ? kubeconfigCredentials(api.kubeconfig) : inClusterCredentials(api);
+  using client = new KubeClient(credentials, { userAgent: `s3-csi-controller/${version}` });
+  const { s3, proxy, caBundle, systemRoots } = config;
+  const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
+  using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
+  const volumes = new KnownVolumes();
+  const classes = new OneSidedClasses();
+  const events = new EventRecorder(client, { component: "s3-csi-controller" });
+  const fallback = { client, events, allowed: config.fallbackToDriverKeys };
+  const progress = new Progress();
+
+  await using parts = new AsyncDisposableStack();
+  // Calls that are being finished still need it: it ends last.
+  const beside = new AbortController();
+  const until = { signal: beside.signal, log: call.log };
+  const following = Promise.all([
+    volumes.follow(until, client, progress.pulse("watch over volumes")),
+    classes.follow(until, client, progress.pulse("watch over classes")),
+  ]);
+  parts.defer(async () => {
+    beside.abort(call.signal.reason);
+    await following;
+  });
+  const service = controllerService({
+    access: accessFor(client, config),
+    store,
+    volumes,
+    inFlight: new InFlight(),
+    reports: reports(events),
+    checkFallback: (each, claim) => classes.check(each, fallback, claim),
+  });
+  let complete = false;
+  const readiness = () =>
+    complete ? ({ ready: true } as const) : ({ ready: false, because: "the volumes are not known yet" } as const);
+  const identity = identityService({ version, readiness, servesController: true });
+  parts.use(await serve(call, config.endpoint, [identity, service]));
+  const health = { readiness, liveness: progress.liveness };
+  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
+  await Promise.all([volumes.synced(call), classes.synced(call)]);
+  complete = true;
+  await orAborted(call, following);
+}
+
+try {
+  const config = provisionerConfigFrom(process.argv.slice(2), process.env);
+  await run({ signal: stop.signal, log: loggerOf(config.verbosity) }, config);
+} catch (error) {
+  if (stop.signal.aborted) {
+    loggerOf(0).info("CSI controller service stopped", { because: stop.signal.reason });
+  } else {
+    loggerOf(0).info("CSI controller service failed", { error });
+    process.exitCode = 1;
+  }
+}

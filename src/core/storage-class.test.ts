@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { parseClassParameters } from "./storage-class.ts";
+
+const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
+
+function parsed(raw: Readonly<Record<string, string>>) {
+  return parseClassParameters({ ...claim, ...raw }, "pvc-1");
+}
+
+it("has defaults, and leaves alone what nobody knows", () => {
+  expect(parsed({ bucketNamePrefix: "", fsType: "x", "some/thing": "else" })).toEqual({
+    bucket: { kind: "own" },
+    region: undefined,
+    deletePolicy: "delete-if-empty",
+    tags: {},
+    claim: { namespace: "team-a", name: "data" },
+  });
+});
+
+it.for([
+  [{ bucketNamePrefix: "x-" }, { bucket: { kind: "named", prefix: "x-" } }],
+  [{ bucketNamePrefix: "${pvc.namespace}-${pvc.name}" }, { bucket: { kind: "named", prefix: "team-a-data" } }],
+  [{ bucketNamePrefix: "${pv.name}" }, { bucket: { kind: "named", prefix: "pvc-1" } }],
+  [{ sharedBucket: "all" }, { bucket: { kind: "shared", bucket: "all" } }],
+  [{ region: "eu-west-1" }, { region: "eu-west-1" }],
+  [{ deletePolicy: "purge" }, { deletePolicy: "purge" }],
+  [{ tags: "team=a, of=${pvc.namespace}/${pvc.name},empty" }, { tags: { team: "a", of: "team-a/data", empty: "" } }],
+] as const)("%j", ([raw, expected]) => {
+  expect(parsed(raw)).toMatchObject(expected);
+});
+
+it.for([
+  [{ sharedBucket: "A" }, /parameters.sharedBucket "A" is not the name of a bucket/],
+  [{ sharedBucket: "all", bucketNamePrefix: "x" }, /parameters.sharedBucket and bucketNamePrefix exclude each other/],
+  [{ region: "a b" }, /parameters.region "a b" is not the name of a region/],
+  [{ deletePolicy: "keep" }, /parameters.deletePolicy "keep" is not known/],
+  [{ tags: "=x" }, /parameters.tags has "=x", which is not a tag/],
+  [{ tags: "aws:x=1" }, /parameters.tags has the key "aws:x", which is reserved/],
+  [{ tags: "s3.csi.scality.com/volume-id=1" }, /reserved/],
+  [{ tags: Array.from({ length: 41 }, (_, i) => `t${i}=1`).join(",") }, /parameters.tags has 41 tags/],
+  [{ bucketNamePrefix: "${pvc.uid}" }, /parameters.bucketNamePrefix has the unknown variable \$\{pvc.uid\}/],
+] as const)("refuses %j with the name of the parameter", ([raw, problem]) => {
+  expect(() => parsed(raw)).toThrow(problem);
+});
+
+it("says what is missing when nobody told whose claim it is", () => {
+  expect(() => parseClassParameters({ tags: "of=${pvc.name}" }, "pvc-1")).toThrow(
+    expect.objectContaining({ kind: "invalid", hint: expect.stringContaining("--extra-create-metadata") }),
+  );
+});

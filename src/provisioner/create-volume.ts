@@ -1,0 +1,129 @@
+/** CreateVolume: the same request always ends in the same bucket, whatever was killed in between. */
+import { capacityOf, judge, tagsFor, type Wanted } from "../core/bucket-tags.ts";
+import { placeOf } from "../core/dynamic-volume.ts";
+import { DriverError } from "../core/errors.ts";
+import { defaultDeletePolicy, parseClassParameters } from "../core/storage-class.ts";
+import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
+import { type Call, withFields } from "../runtime/call.ts";
+import { bringsKeys } from "./access.ts";
+import { checkCapabilities } from "./capabilities.ts";
+import type { BucketActions, ProvisionerParts } from "./provisioner-parts.ts";
+
+export async function createVolume(call: Call, parts: ProvisionerParts, request: CreateVolumeRequest): Promise<Volume> {
+  const wanted = wantedFrom(request);
+  const { place, parameters } = wanted;
+  using _ = parts.inFlight.enter(place.id);
+  if (!bringsKeys(request.secrets)) await parts.checkFallback(call, parameters.claim);
+  const buckets = parts.store.as(await parts.access(call, request.secrets, parameters.region));
+  const telling = withFields(call, { volume: place.id, bucket: place.bucket });
+  const capacityBytes =
+    place.prefix === undefined
+      ? await ownBucket(telling, buckets, wanted)
+      : await placeInShared(telling, buckets, wanted);
+  return {
+    volumeId: place.id,
+    capacityBytes,
+    volumeContext: contextOf(wanted, request),
+    accessibleTopology: [], // a bucket is reached from everywhere
+  };
+}
+
+function wantedFrom(request: CreateVolumeRequest): Wanted {
+  const { name } = request;
+  if (name === "") throw new DriverError("invalid", "name is required");
+  checkCapabilities(request.volumeCapabilities);
+  if (request.volumeContentSource !== undefined) {
+    throw new DriverError("invalid", "volume_content_source is not supported: a bucket cannot be made from another", {
+      hint: "In the claim: leave out dataSource and dataSourceRef, and copy the objects yourself.",
+    });
+  }
+  const parameters = parseClassParameters(request.parameters, name);
+  return { name, parameters, place: placeOf(name, parameters.bucket), capacity: capacityIn(request.capacityRange) };
+}
+
+function capacityIn({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRange> = {}) {
+  if (requiredBytes < 0n || limitBytes < 0n || (limitBytes > 0n && limitBytes < requiredBytes)) {
+    throw new DriverError("invalid", `capacity_range from ${requiredBytes} to ${limitBytes} bytes is none`);
+  }
+  return { required: requiredBytes, limit: limitBytes };
+}
+
+/** Gives the size that the bucket was made with. */
+async function ownBucket(call: Call, buckets: BucketActions, wanted: Wanted): Promise<bigint> {
+  const { bucket } = wanted.place;
+  await buckets.create(call, bucket);
+  const tags = await buckets.tags(call, bucket);
+  const verdict = judge(tags ?? {}, wanted);
+  switch (verdict.kind) {
+    case "same":
+      return verdict.capacityBytes;
+    case "unmarked":
+      // Ours all the same: its name follows from the claim's UID, and the store says that it belongs to our account.
+      await mark(call, buckets, wanted, tags);
+      call.log.info("bucket made for a volume");
+      return capacityOf(wanted.capacity);
+    case "differs":
+    case "foreign":
+      throw new DriverError("exists", `bucket ${bucket} exists already, and ${verdict.because}`);
+    default:
+      return verdict satisfies never;
+  }
+}
+
+async function mark(
+  call: Call,
+  buckets: BucketActions,
+  wanted: Wanted,
+  tags: Readonly<Record<string, string>> | undefined,
+) {
+  const { bucket } = wanted.place;
+  try {
+    const kept = tags !== undefined && (await buckets.setTags(call, bucket, { ...tags, ...tagsFor(wanted) }));
+    if (kept) return;
+    if (Object.keys(wanted.parameters.tags).length > 0) {
+      throw new DriverError("invalid", "parameters.tags cannot be written on the bucket", {
+        hint: "Use an account with the right to tag buckets on a store that has tags, or leave them out of the StorageClass.",
+      });
+    }
+    call.log.info("the bucket has no tags: its name alone tells whose it is");
+  } catch (error) {
+    throw await undone(call, buckets, bucket, error);
+  }
+}
+
+/**
+ * To the provisioner every code but "may still be running" means that nothing was left behind, and it may never ask again.
+ * The bucket goes only if it is empty; if it does not go, the provisioner has to come back.
+ */
+async function undone(call: Call, buckets: BucketActions, bucket: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof DriverError) || error.kind === "notReady") return error;
+  try {
+    await buckets.delete(call, bucket);
+    return error;
+  } catch {
+    return new DriverError("notReady", error.message, { cause: error }); // why it stays is said by the next attempt
+  }
+}
+
+/** Nothing is made: an object to mark the place would be a file in the volume. */
+async function placeInShared(call: Call, buckets: BucketActions, { place, capacity }: Wanted): Promise<bigint> {
+  if (!(await buckets.exists(call, place.bucket))) {
+    throw new DriverError("missing", `parameters.sharedBucket ${place.bucket} does not exist`, {
+      hint: "Create the bucket: the driver neither makes nor deletes one that claims share.",
+    });
+  }
+  return capacityOf(capacity);
+}
+
+/** Volumes without wishes have exactly the attributes of 2.x. */
+function contextOf({ place, parameters }: Wanted, { secrets }: CreateVolumeRequest): Record<string, string> {
+  const { region, deletePolicy } = parameters;
+  return {
+    bucketName: place.bucket,
+    authenticationSource: bringsKeys(secrets) ? "secret" : "driver",
+    dynamicProvisioning: "true",
+    ...(place.prefix !== undefined && { prefix: place.prefix }),
+    ...(region !== undefined && { region }),
+    ...(deletePolicy !== defaultDeletePolicy && { deletePolicy }),
+  };
+}

@@ -1,0 +1,49 @@
+/** The PersistentVolumes of this driver, found by their handle: DeleteVolume is told nothing else. */
+import { driverName } from "../core/names.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { kinds, type PersistentVolume } from "../kube/kinds.ts";
+import { Store } from "../kube/store.ts";
+import { watch } from "../kube/watch.ts";
+import type { Call } from "../runtime/call.ts";
+
+export interface KnownVolume {
+  readonly name: string;
+  readonly uid: string;
+  readonly handle: string;
+  readonly deletePolicy: string | undefined;
+  readonly region: string | undefined;
+}
+
+export class KnownVolumes {
+  readonly #store = new Store<KnownVolume, "handle">({ handle: (volume) => [volume.handle] });
+
+  /** Keeps the picture up to date until the call ends. */
+  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, turned: () => void): Promise<void> {
+    await watch(call, client, { kind: kinds.persistentVolumes, keep: isOurs, trim, turned }, this.#store);
+  }
+
+  async synced(call: Call): Promise<void> {
+    await this.#store.synced(call);
+  }
+
+  /** Waits for the first picture only. */
+  async byHandle(call: Call, handle: string): Promise<KnownVolume | undefined> {
+    await this.#store.synced(call);
+    return this.#store.by("handle", handle)[0];
+  }
+}
+
+function isOurs({ spec }: PersistentVolume): boolean {
+  return spec.csi?.driver === driverName;
+}
+
+function trim({ metadata, spec }: PersistentVolume): KnownVolume {
+  const { volumeHandle = "", volumeAttributes = {} } = spec.csi ?? {};
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    handle: volumeHandle,
+    deletePolicy: volumeAttributes["deletePolicy"],
+    region: volumeAttributes["region"],
+  };
+}

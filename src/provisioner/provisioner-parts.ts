@@ -1,0 +1,52 @@
+import type { Tags } from "../core/bucket-tags.ts";
+import type { InFlight } from "../core/in-flight.ts";
+import type { Claim } from "../core/storage-class.ts";
+import type { Call } from "../runtime/call.ts";
+import type { Access } from "../s3/object-store.ts";
+import type { AccessFor } from "./access.ts";
+import type { KnownVolume } from "./known-volumes.ts";
+
+/** What the CSI controller service is made of; `bin` puts it together once. */
+export interface ProvisionerParts {
+  readonly access: AccessFor;
+  readonly store: Store;
+  readonly volumes: Volumes;
+  readonly inFlight: InFlight;
+  readonly reports: Reports;
+  /** Refuses, or reports, that the driver's keys stand in for those of a class that names others. */
+  readonly checkFallback: (call: Call, claim: Claim | undefined) => Promise<void>;
+}
+
+export interface Store {
+  as(access: Access): BucketActions;
+}
+
+/** The few verbs that volumes need from an object store. */
+export interface BucketActions {
+  /** Afterwards there is a bucket of this name that belongs to our account. */
+  create(call: Call, bucket: string): Promise<void>;
+  exists(call: Call, bucket: string): Promise<boolean>;
+  /** undefined: the store keeps none, or not for us. */
+  tags(call: Call, bucket: string): Promise<Tags | undefined>;
+  /** Whether the store keeps them. */
+  setTags(call: Call, bucket: string, tags: Tags): Promise<boolean>;
+  delete(call: Call, bucket: string): Promise<"gone" | "notEmpty">;
+  hasObjects(call: Call, bucket: string, prefix: string): Promise<boolean>;
+  empty(call: Call, bucket: string, prefix?: string): Promise<void>;
+}
+
+export interface Volumes {
+  byHandle(call: Call, handle: string): Promise<KnownVolume | undefined>;
+}
+
+export interface Reports {
+  /** Data that stays although its volume goes: loudly, because nobody else remembers it. */
+  kept(call: Call, kept: Kept): Promise<void>;
+}
+
+export interface Kept {
+  readonly bucket: string;
+  readonly prefix: string | undefined;
+  readonly because: "policy" | "notEmpty";
+  readonly volume: KnownVolume | undefined;
+}

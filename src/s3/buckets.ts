@@ -1,0 +1,110 @@
+/** What the driver does with buckets, under one set of keys. */
+import {
+  CreateBucketCommand,
+  DeleteBucketCommand,
+  GetBucketTaggingCommand,
+  HeadBucketCommand,
+  PutBucketTaggingCommand,
+  type S3Client,
+} from "@aws-sdk/client-s3";
+import { DriverError } from "../core/errors.ts";
+import type { Call } from "../runtime/call.ts";
+import { empty, hasObjects } from "./empty.ts";
+import { storeCode, storeError } from "./error.ts";
+
+type Tags = Readonly<Record<string, string>>;
+
+/** The one region whose buckets are made without naming it; S3 refuses its name. */
+const unnamedRegion = "us-east-1";
+
+export class Buckets {
+  readonly #client: S3Client;
+  readonly #region: string;
+
+  constructor(client: S3Client, region: string) {
+    this.#client = client;
+    this.#region = region;
+  }
+
+  /** Afterwards there is a bucket of this name, and it belongs to our account. That it was made now is not sure: us-east-1 does not tell. */
+  async create(call: Call, bucket: string): Promise<void> {
+    const location = this.#region === unnamedRegion ? {} : constraint(this.#region);
+    try {
+      await this.#client.send(new CreateBucketCommand({ Bucket: bucket, ...location }), { abortSignal: call.signal });
+    } catch (error) {
+      if (storeCode(error) !== "BucketAlreadyOwnedByYou")
+        throw storeError(call.signal, `create bucket ${bucket}`, error);
+    }
+  }
+
+  async exists(call: Call, bucket: string): Promise<boolean> {
+    try {
+      await this.#client.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: call.signal });
+      return true;
+    } catch (error) {
+      if (["NoSuchBucket", "NotFound", "HTTP 404"].includes(storeCode(error))) return false;
+      throw storeError(call.signal, `look for bucket ${bucket}`, error);
+    }
+  }
+
+  /** undefined: the store keeps none, or not for us. */
+  async tags(call: Call, bucket: string): Promise<Tags | undefined> {
+    try {
+      const command = new GetBucketTaggingCommand({ Bucket: bucket });
+      const { TagSet = [] } = await this.#client.send(command, { abortSignal: call.signal });
+      return Object.fromEntries(TagSet.map(({ Key = "", Value = "" }) => [Key, Value]));
+    } catch (error) {
+      if (storeCode(error) === "NoSuchTagSet") return {};
+      const failure = storeError(call.signal, `read the tags of bucket ${bucket}`, error);
+      if (isWithoutTags(failure)) return undefined;
+      throw failure;
+    }
+  }
+
+  /** Whether the store keeps them. */
+  async setTags(call: Call, bucket: string, tags: Tags): Promise<boolean> {
+    const TagSet = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+    try {
+      const command = new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } });
+      await this.#client.send(command, { abortSignal: call.signal });
+      return true;
+    } catch (error) {
+      const failure = storeError(call.signal, `write the tags of bucket ${bucket}`, error);
+      if (isWithoutTags(failure)) return false;
+      throw failure;
+    }
+  }
+
+  /** A bucket that holds anything stays: the store itself refuses to delete it. */
+  async delete(call: Call, bucket: string): Promise<"gone" | "notEmpty"> {
+    try {
+      await this.#client.send(new DeleteBucketCommand({ Bucket: bucket }), { abortSignal: call.signal });
+      return "gone";
+    } catch (error) {
+      const code = storeCode(error);
+      if (code === "NoSuchBucket") return "gone";
+      if (code === "BucketNotEmpty") return "notEmpty";
+      throw storeError(call.signal, `delete bucket ${bucket}`, error);
+    }
+  }
+
+  /** Whether there is an object, or an old version of one, below the prefix. */
+  async hasObjects(call: Call, bucket: string, prefix: string): Promise<boolean> {
+    return await hasObjects(call, this.#client, { bucket, prefix });
+  }
+
+  /** Removes every object below the prefix with all its versions, and every unfinished upload. Can be stopped and begun anew. */
+  async empty(call: Call, bucket: string, prefix = ""): Promise<void> {
+    await empty(call, this.#client, { bucket, prefix });
+  }
+}
+
+/** Stores other than AWS have regions with names of their own. */
+function constraint(region: string) {
+  return { CreateBucketConfiguration: { LocationConstraint: region as "eu-west-1" } };
+}
+
+/** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */
+function isWithoutTags(failure: Error): boolean {
+  return failure instanceof DriverError && (failure.kind === "unsupported" || failure.kind === "denied");
+}

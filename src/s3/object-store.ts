@@ -1,0 +1,77 @@
+/** The way to the object store: one set of connections, used under whichever keys a call brings along. */
+import { type AgentOptions, Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import { S3Client } from "@aws-sdk/client-s3";
+import { NodeHttpHandler } from "@smithy/node-http-handler";
+import type { Proxy } from "../core/proxy.ts";
+import { Buckets } from "./buckets.ts";
+import type { Keys } from "./keys.ts";
+
+export interface StoreSettings {
+  readonly endpointUrl: string;
+  /** Certificates (PEM); undefined: those that Node trusts. */
+  readonly trusted: readonly string[] | undefined;
+  readonly proxy: Proxy;
+  readonly userAgent: string;
+  readonly limits: StoreLimits;
+}
+
+export interface StoreLimits {
+  readonly connectMs: number;
+  readonly answerMs: number;
+  /** The SDK waits between them, longer each time, by a random part of it. */
+  readonly attempts: number;
+}
+
+/** Whose keys, and the region that they sign for. */
+export interface Access {
+  readonly keys: Keys;
+  readonly region: string;
+}
+
+export class ObjectStore implements Disposable {
+  readonly #settings: StoreSettings;
+  readonly #handler: NodeHttpHandler;
+
+  constructor(settings: StoreSettings) {
+    const { connectMs, answerMs } = settings.limits;
+    // Node's agents know proxies by themselves, but @types/node does not know that yet.
+    const proxied = { keepAlive: true, maxSockets: 64, proxyEnv: settings.proxy } as AgentOptions;
+    this.#settings = settings;
+    this.#handler = new NodeHttpHandler({
+      connectionTimeout: connectMs,
+      requestTimeout: answerMs,
+      throwOnRequestTimeout: true,
+      httpAgent: new HttpAgent(proxied),
+      httpsAgent: new HttpsAgent({ ...proxied, ...(settings.trusted && { ca: [...settings.trusted] }) }),
+    });
+  }
+
+  as({ keys, region }: Access): Buckets {
+    const { endpointUrl, userAgent, limits } = this.#settings;
+    const { accessKeyId, secretAccessKey, sessionToken } = keys;
+    const client = new S3Client({
+      endpoint: endpointUrl,
+      region,
+      credentials: {
+        accessKeyId: accessKeyId.reveal(),
+        secretAccessKey: secretAccessKey.reveal(),
+        ...(sessionToken && { sessionToken: sessionToken.reveal() }),
+      },
+      forcePathStyle: true,
+      followRegionRedirects: false,
+      requestHandler: this.#handler,
+      maxAttempts: limits.attempts,
+      retryMode: "standard",
+      customUserAgent: userAgent,
+      // Stores that know nothing of the newer checksums refuse requests that carry them.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+      responseChecksumValidation: "WHEN_REQUIRED",
+    });
+    return new Buckets(client, region);
+  }
+
+  [Symbol.dispose](): void {
+    this.#handler.destroy();
+  }
+}

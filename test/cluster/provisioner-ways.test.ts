@@ -1,0 +1,155 @@
+/** How the CSI controller service reaches object stores: regions, certificates, proxies, and keys of others. */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, request as httpRequest, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { GetBucketLocationCommand } from "@aws-sdk/client-s3";
+import { status } from "@grpc/grpc-js";
+import { expect, it } from "vitest";
+import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
+import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
+import { bucketNames } from "../support/claims.ts";
+import { openCluster } from "../support/cluster.ts";
+import { ProvisionerProcess } from "../support/provisioner-process.ts";
+import { Authority, S3Server } from "../support/s3-server.ts";
+
+const cluster = openCluster();
+
+function request(wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
+  return {
+    name: `pvc-${randomBytes(8).toString("hex")}`,
+    volumeCapabilities: [
+      {
+        accessType: { $case: "mount", value: { fsType: "", mountFlags: [], volumeMountGroup: "" } },
+        accessMode: { mode: 5 },
+      },
+    ],
+    parameters: {},
+    secrets: {},
+    mutableParameters: {},
+    ...wish,
+  };
+}
+
+it.for([
+  ["the driver", { region: "eu-west-1" }, {}],
+  ["the class", {}, { parameters: { region: "eu-west-1" } }],
+  [
+    "the Secret",
+    {},
+    {
+      secrets: {
+        access_key_id: rootAccount.accessKeyId,
+        secret_access_key: rootAccount.secretAccessKey,
+        region: "eu-west-1",
+      },
+    },
+  ],
+] as const)("PR-6 a strict server in eu-west-1: the bucket is made there, as %s says", async ([, wish, call]) => {
+  await using server = await S3Server.start(cluster, { region: "eu-west-1" });
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, ...wish });
+  const { volume } = await provisioner.controller.createVolume(request(call));
+  const location = new GetBucketLocationCommand({ Bucket: volume?.volumeId });
+  expect((await server.client("eu-west-1").send(location)).LocationConstraint).toBe("eu-west-1");
+});
+
+it("a region that the server does not have is refused with its name", async () => {
+  await using server = await S3Server.start(cluster, { region: "eu-west-1" });
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url });
+  const call = provisioner.controller.createVolume(request({ parameters: { region: "mars-1" } }));
+  await expect(call).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+});
+
+it("the controller trusts a CA of the installation, in addition to those of the system, and no other", async () => {
+  await using ours = await Authority.make("ours");
+  await using systems = await Authority.make("system");
+  await using strangers = await Authority.make("stranger");
+  const env = { AWS_CA_BUNDLE: ours.bundle, SSL_CERT_FILE: systems.bundle };
+  for (const authority of [ours, systems]) {
+    await using server = await S3Server.start(cluster, { authority });
+    await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, env });
+    await expect(provisioner.controller.createVolume(request())).resolves.toMatchObject({ volume: {} });
+  }
+  await using server = await S3Server.start(cluster, { authority: strangers });
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, env });
+  await expect(provisioner.controller.createVolume(request())).rejects.toMatchObject({
+    code: status.UNAVAILABLE,
+    details: expect.stringContaining("tls.caCertConfigMap"),
+  });
+});
+
+it("the store is reached through a proxy, if there is one", async () => {
+  await using proxy = await countingProxy();
+  const env = { MOUNTPOINT_HTTP_PROXY: proxy.url };
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, env });
+  const { volume } = await provisioner.controller.createVolume(request());
+  expect(proxy.count()).toBeGreaterThan(0);
+  await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets: {} });
+});
+
+it("PR-7 without keys of its own the service is ready, and provisions with those that a class brings", async () => {
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, account: undefined });
+  await expect(provisioner.controller.createVolume(request())).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringContaining("provisioner-secret-name"),
+  });
+  const secrets = { access_key_id: tenantAccount.accessKeyId, secret_access_key: `${tenantAccount.secretAccessKey}\n` };
+  const { volume } = await provisioner.controller.createVolume(request({ secrets }));
+  expect(volume?.volumeContext).toMatchObject({ authenticationSource: "secret" });
+  expect(await bucketNames(cluster.s3)).toContain(volume?.volumeId);
+  await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets });
+  expect(await bucketNames(cluster.s3)).not.toContain(volume?.volumeId);
+});
+
+it("PR-7 a session token is passed on", async () => {
+  const tokens: unknown[] = [];
+  await using server = await listening(
+    createServer((incoming, outgoing) => {
+      tokens.push(incoming.headers["x-amz-security-token"]);
+      outgoing.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
+    }),
+  );
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url });
+  const secrets = { access_key_id: "a", secret_access_key: "b", session_token: "token-1" };
+  await expect(provisioner.controller.createVolume(request({ secrets }))).rejects.toMatchObject({
+    code: status.PERMISSION_DENIED,
+  });
+  expect(new Set(tokens)).toEqual(new Set(["token-1"]));
+});
+
+/** Both kinds of proxying: of requests, and of connections. */
+async function countingProxy() {
+  let count = 0;
+  const server = createServer((incoming, outgoing) => {
+    count += 1;
+    const { method, headers } = incoming;
+    const onward = httpRequest(new URL(incoming.url ?? ""), { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(outgoing);
+    });
+    incoming.pipe(onward);
+  });
+  server.on("connect", (incoming, socket) => {
+    count += 1;
+    const { hostname, port } = new URL(`http://${incoming.url}`);
+    const far = connect(Number(port || 80), hostname, () => {
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      far.pipe(socket).pipe(far);
+    });
+  });
+  const { url, ...end } = await listening(server);
+  return { url, count: () => count, ...end };
+}
+
+async function listening(server: Server) {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}

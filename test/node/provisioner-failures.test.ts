@@ -1,0 +1,129 @@
+/** Provisioning while something is broken: the store, the keys, or the provisioning programs themselves. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { rootAccount, tenantAccount } from "../../lab/s3.ts";
+import { placeOf } from "../../src/core/dynamic-volume.ts";
+import type { Pod } from "../../src/kube/kinds.ts";
+import { bucketNames, Claims, eventsAbout, patient } from "../support/claims.ts";
+import { openCluster, type Sandbox } from "../support/cluster.ts";
+import { onNode } from "../support/mount-s3-process.ts";
+
+const cluster = openCluster();
+const { s3 } = cluster;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await cluster.sandbox();
+});
+
+afterAll(async () => {
+  await sandbox[Symbol.asyncDispose]();
+});
+
+it("DS-2 the store is down while one claim comes and another goes: both wait with an event, and both get on when it is back", async () => {
+  await using claims = await Claims.ofClass(sandbox);
+  const going = await claims.volume("going");
+  const server = cluster.lab.component("versitygw");
+  await server.kill(AbortSignal.timeout(60_000));
+  try {
+    await claims.claim("coming");
+    await claims.deleteClaim("going");
+    await expect
+      .poll(() => messagesAbout("coming", sandbox.name), patient)
+      .toMatch(/Unavailable.*could not create bucket/s);
+    await expect
+      .poll(() => messagesAbout(going.metadata.name), patient)
+      .toMatch(/Unavailable.*could not delete bucket/s);
+    expect(await cluster.get("pv", going.metadata.name)).toBeDefined();
+  } finally {
+    await server.start(AbortSignal.timeout(60_000));
+  }
+  const coming = await claims.bound("coming");
+  await cluster.kubectl("wait", "--for=delete", `pv/${going.metadata.name}`, "--timeout=240s");
+  const left = await bucketNames(s3);
+  expect(left).toContain(coming.spec.csi.volumeHandle);
+  expect(left).not.toContain(going.spec.csi.volumeHandle);
+});
+
+it("DS-2 a Secret that is missing, then right, then revoked: the claim waits, binds, and its volume stays until the keys are good again", async () => {
+  const secretName = "keys";
+  const use = (kind: string) => ({
+    [`csi.storage.k8s.io/${kind}-secret-name`]: secretName,
+    [`csi.storage.k8s.io/${kind}-secret-namespace`]: sandbox.name,
+  });
+  await using claims = await Claims.ofClass(sandbox, { parameters: { ...use("provisioner"), ...use("node-publish") } });
+  await claims.claim("kept-out");
+  await expect.poll(() => messagesAbout("kept-out", sandbox.name), patient).toMatch(/secret.*keys.*not found/i);
+  const give = (secretAccessKey: string) =>
+    cluster.apply({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: secretName, namespace: sandbox.name },
+      stringData: { access_key_id: tenantAccount.accessKeyId, secret_access_key: secretAccessKey },
+    });
+  await give(tenantAccount.secretAccessKey);
+  const volume = await claims.bound("kept-out");
+  await give(rootAccount.secretAccessKey);
+  await claims.deleteClaim("kept-out");
+  await expect.poll(() => messagesAbout(volume.metadata.name), patient).toMatch(/Unauthenticated/);
+  expect(await bucketNames(s3)).toContain(volume.spec.csi.volumeHandle);
+  await give(tenantAccount.secretAccessKey);
+  await cluster.kubectl("wait", "--for=delete", `pv/${volume.metadata.name}`, "--timeout=240s");
+  expect(await bucketNames(s3)).not.toContain(volume.spec.csi.volumeHandle);
+});
+
+it("DS-4 controller and provisioner are killed while claims come: in the end each claim has one bucket, and there is no other", async () => {
+  const before = await bucketNames(s3);
+  await using claims = await Claims.ofClass(sandbox);
+  const names = Array.from({ length: 6 }, (_, index) => `during-${index}`);
+  const making = Promise.all(names.map((name) => claims.claim(name)));
+  await expect
+    .poll(async () => (await bucketNames(s3)).length, { ...patient, interval: 20 })
+    .toBeGreaterThan(before.length);
+  await Promise.all([killContainer("/opt/s3-csi/controller.mjs"), killContainer("csi-provisioner")]);
+  const uids = await making;
+  const volumes = await Promise.all(names.map((name) => claims.bound(name)));
+  const made = (await bucketNames(s3)).filter((bucket) => !before.includes(bucket));
+  expect(made.toSorted()).toEqual(volumes.map(({ spec }) => spec.csi.volumeHandle).toSorted());
+  expect(made.toSorted()).toEqual(uids.map((uid) => placeOf(`pvc-${uid}`, { kind: "own" }).bucket).toSorted());
+});
+
+it("PR-10 a class with one Secret only: an event on the claim or on the Pod says that the driver's keys are used", async () => {
+  const use = (kind: string) => ({
+    [`csi.storage.k8s.io/${kind}-secret-name`]: "half",
+    [`csi.storage.k8s.io/${kind}-secret-namespace`]: sandbox.name,
+  });
+  await cluster.apply({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "half", namespace: sandbox.name },
+    stringData: { access_key_id: rootAccount.accessKeyId, secret_access_key: rootAccount.secretAccessKey },
+  });
+  await using forMaking = await Claims.ofClass(sandbox, { parameters: use("provisioner") });
+  await using forMounting = await Claims.ofClass(sandbox, { parameters: use("node-publish") });
+  await Promise.all([forMaking.volume("making"), forMounting.volume("mounting")]);
+  const pod = await sandbox.pod("fallen-back", { claim: "making" });
+  await cluster.untilReady(pod);
+  expect(await messagesAbout("mounting", sandbox.name)).toMatch(/The bucket is made with the keys of the driver/);
+  await expect
+    .poll(() => messagesAbout("fallen-back", sandbox.name), patient)
+    .toMatch(/is mounted with the keys of the driver.*nodePublishSecretRef/);
+  await cluster.deletePod(pod);
+});
+
+async function messagesAbout(name: string, namespace?: string): Promise<string> {
+  return (await eventsAbout(cluster, name, namespace)).map(({ message }) => message).join("\n");
+}
+
+/** By its command line, among the processes of the controller's Pod. */
+async function killContainer(command: string): Promise<void> {
+  const [controller] = await cluster.list<Pod & { spec: { nodeName: string } }>(
+    ...["pods", "-n", "kube-system", "-l", "app=s3-csi-controller"],
+  );
+  const script = [
+    "for p in /proc/[0-9]*; do",
+    '  grep -q "$1" $p/cgroup 2>/dev/null && grep -q "$2" $p/cmdline && kill -9 ${p#/proc/}',
+    "done; true",
+  ].join("\n");
+  const { uid } = controller?.metadata ?? { uid: "none" };
+  await onNode(cluster, controller?.spec.nodeName ?? "", "sh", "-c", script, "kill", uid, command);
+}

@@ -1,0 +1,114 @@
+/** A way to the lab's S3 server on which everything can happen: refusals, silence, and connections cut before or after the work. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+
+export type Fault =
+  | { readonly do: "answer"; readonly status: number; readonly code: string }
+  /** Says nothing, until the client gives up. */
+  | { readonly do: "hang" }
+  /** The server never hears of it. */
+  | { readonly do: "cut" }
+  /** The server has done it, the client never learns. */
+  | { readonly do: "cutAfterwards"; readonly then?: () => void };
+
+/** Such as "PUT /bucket" or "DELETE /bucket?tagging", without parameters' values. */
+export type Line = string;
+
+interface Rule {
+  readonly on: RegExp;
+  readonly fault: Fault;
+  times: number;
+}
+
+export class FaultyS3 implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #target: URL;
+  #rules: Rule[] = [];
+  #lines: Line[] = [];
+
+  private constructor(target: string) {
+    this.#target = new URL(target);
+    this.#server = createServer((incoming, outgoing) => void this.#serve(incoming, outgoing));
+  }
+
+  static async before(target: string): Promise<FaultyS3> {
+    const proxy = new FaultyS3(target);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** What was asked since the last call of `restore`. */
+  get lines(): readonly Line[] {
+    return this.#lines;
+  }
+
+  /** From now on, for requests whose line matches. */
+  break(on: RegExp, fault: Fault, times = Infinity): void {
+    this.#rules.push({ on, fault, times });
+  }
+
+  restore(): void {
+    this.#rules = [];
+    this.#lines = [];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, "close");
+  }
+
+  async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const line = lineOf(incoming);
+    this.#lines.push(line);
+    const rule = this.#rules.find(({ on, times }) => times > 0 && on.test(line));
+    if (rule !== undefined) rule.times -= 1;
+    const fault = rule?.fault;
+    switch (fault?.do) {
+      case "answer":
+        outgoing.writeHead(fault.status, { "content-type": "application/xml" });
+        outgoing.end(`<Error><Code>${fault.code}</Code><Message>injected</Message></Error>`);
+        return;
+      case "hang":
+        return;
+      case "cut":
+        incoming.socket.destroy();
+        return;
+      case "cutAfterwards":
+        await this.#forward(incoming);
+        fault.then?.();
+        incoming.socket.destroy();
+        return;
+      case undefined: {
+        const { status, headers, body } = await this.#forward(incoming);
+        outgoing.writeHead(status, headers).end(body);
+        return;
+      }
+      default:
+        fault satisfies never;
+    }
+  }
+
+  /** As it came, host included: that is signed. */
+  async #forward(incoming: IncomingMessage) {
+    const { hostname, port } = this.#target;
+    const { method, url, headers } = incoming;
+    const outgoing = request({ hostname, port, method, path: url, headers, agent: false });
+    outgoing.end(await buffer(incoming));
+    const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
+    return { status: answer.statusCode ?? 500, headers: answer.headers, body: await buffer(answer) };
+  }
+}
+
+function lineOf({ method, url = "/" }: IncomingMessage): Line {
+  const { pathname, searchParams } = new URL(url, "http://s3");
+  const names = [...searchParams.keys()].filter((name) => name !== "x-id").join("&");
+  return `${method} ${pathname}${names === "" ? "" : `?${names}`}`;
+}
