@@ -40,12 +40,11 @@ export default defineConfig({
       },
       {
         test: {
+          // Looks at what all files of the node ring left: ./dev test runs it after the last of them.
           name: "node-end",
           include: ["test/node-end/**/*.test.ts"],
           testTimeout: 600_000,
           fileParallelism: false,
-          // Looks at what all files of the ring left, so it comes after the last of them.
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -23,8 +23,7 @@ export async function runRing(signal: AbortSignal, ring: Ring): Promise<Counts> 
   try {
     const report = join(directory, "report.json");
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-    // With what comes after it, such as node-end.
-    const vitest = ["vitest", "run", "--project", `${ring.project}*`, ...reporters, ...(ring.args ?? [])];
+    const vitest = ["vitest", "run", "--project", ring.project, ...reporters, ...(ring.args ?? [])];
     const code = await live(signal, ring.lab?.inNetwork(vitest) ?? vitest, {
       ...process.env,
       ...ring.env,

@@ -12,5 +12,5 @@ it("every value of the chart is explained", () => {
     .filter((line) => line.startsWith("| `"));
   expect(rows.length).toBeGreaterThan(70);
   const obvious = /\.(requests|limits)\.|seLinuxOptions\.|tolerations\b/;
-  for (const row of rows) expect(obvious.test(row) || !row.endsWith("|  |"), row).toBe(true);
+  expect(rows.filter((row) => !obvious.test(row) && row.endsWith("|  |"))).toEqual([]);
 });

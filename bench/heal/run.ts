@@ -42,7 +42,8 @@ function manifestOf(ref: PodRef, claims: readonly string[]): object {
   const { spec, ...rest } = podManifest(ref, { node }) as { readonly spec: { readonly containers: readonly object[] } };
   const volumeMounts = claims.map((name) => ({ name, mountPath: `/data/${name}` }));
   const volumes = claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
-  return { ...rest, spec: { ...spec, containers: spec.containers.map((one) => ({ ...one, volumeMounts })), volumes } };
+  const containers = spec.containers.map((one) => Object.assign(one, { volumeMounts }));
+  return { ...rest, spec: { ...spec, containers, volumes } };
 }
 
 /** A process in each, as the node sees it: reading through the API server would be measured, too. */

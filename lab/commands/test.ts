@@ -62,31 +62,54 @@ async function plainRing({ signal, args, env }: Run, project: string): Promise<C
 
 /** A real API server without nodes. */
 async function clusterRing(ring: Run): Promise<Counts> {
-  const { signal, progress, args } = ring;
+  const { signal, progress } = ring;
   await checkMachine();
   const parts = await buildParts(signal, progress);
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
-  if (ring.lab !== undefined)
-    return runRing(signal, { project: "cluster", lab: ring.lab, args, env: environment(ring, parts) });
-  const lab = await Lab.start(signal, { name: "test-cluster", nodes: 0 }, parts, progress);
-  return ended(lab, () => runRing(signal, { project: "cluster", lab, args, env: environment(ring, parts) }));
+  const inLab = (lab: Lab) => runRing(signal, { project: "cluster", ...given(ring, parts, lab) });
+  return ring.lab === undefined ? withLab(ring, parts, { name: "test-cluster", nodes: 0 }, inLab) : inLab(ring.lab);
 }
 
-/** Two real nodes with the driver installed. */
+/** Real nodes with the driver installed. */
 async function nodeRing(ring: Run): Promise<Counts> {
-  const { signal, progress, args } = ring;
+  const { signal, progress } = ring;
   await checkMachine();
   const parts = await buildParts(signal, progress);
-  if (ring.lab !== undefined)
-    return runRing(signal, { project: "node", lab: ring.lab, args, env: environment(ring, parts) });
+  if (ring.lab !== undefined) return runRing(signal, { project: "node", ...given(ring, parts, ring.lab) });
   const images = await supportImages(signal, parts, progress);
   const driver = await driverImage(signal, parts, progress);
-  const lab = await Lab.start(signal, { name: "test-node", nodes: 2 }, parts, progress);
-  return ended(lab, async () => {
-    await loadImages(signal, lab, [...images, driver.archive], progress);
+  const archives = [...images, driver.archive];
+  if (ring.args.length > 0) return nodeLab(ring, parts, archives, { name: "test-node", args: ring.args });
+  // The ring is long and mostly waits: two labs side by side, each with half of its files.
+  const halves = [1, 2].map((half) =>
+    nodeLab(ring, parts, archives, { name: `test-node-${half}`, args: [`--shard=${half}/2`] }),
+  );
+  const results = await Promise.allSettled(halves);
+  return sum(results.map((result) => (result.status === "fulfilled" ? result.value : raise(result.reason))));
+}
+
+interface NodeLab {
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+/** One lab, and as its last step the proof that nothing is left in it. */
+function nodeLab(ring: Run, parts: Parts, archives: readonly string[], { name, args }: NodeLab): Promise<Counts> {
+  const { signal, progress } = ring;
+  return withLab(ring, parts, { name, nodes: 2 }, async (lab) => {
+    await loadImages(signal, lab, archives, progress);
     await installDriver(signal, lab, progress);
-    return runRing(signal, { project: "node", lab, args, env: environment(ring, parts) });
+    const files = await runRing(signal, { project: "node", ...given(ring, parts, lab), args });
+    return sum([files, await runRing(signal, { project: "node-end", ...given(ring, parts, lab), args: [] })]);
   });
+}
+
+function given(ring: Run, parts: Parts, lab: Lab) {
+  return { lab, args: ring.args, env: environment(ring, parts) };
+}
+
+function raise(reason: unknown): never {
+  throw reason;
 }
 
 function environment({ env }: Run, parts: Parts): NodeJS.ProcessEnv {
@@ -94,9 +117,15 @@ function environment({ env }: Run, parts: Parts): NodeJS.ProcessEnv {
 }
 
 /** The lab ends with the ring, however that ends; only an unfinished signal of ours must not stop the removal. */
-async function ended(lab: Lab, ring: () => Promise<Counts>): Promise<Counts> {
+async function withLab(
+  { signal, progress }: Run,
+  parts: Parts,
+  spec: { readonly name: string; readonly nodes: number },
+  ring: (lab: Lab) => Promise<Counts>,
+): Promise<Counts> {
+  const lab = await Lab.start(signal, spec, parts, progress);
   try {
-    return await ring();
+    return await ring(lab);
   } finally {
     await lab.stop(new AbortController().signal);
   }

@@ -54,28 +54,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
-  const { kubeletDir, hostProc, nodeName } = config;
-  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
-  using keeper = memoryKeeper(call.log, memoryDir(kubeletDir));
-  const node: NodeParts = {
-    config,
-    driverVersion: version,
-    kernel,
-    comm: commVolumes(kubeletDir, kernel),
-    v1Files: v1FilesIn(kubeletDir),
-    sources: new Sources(),
-    health: new SourceHealth(),
-    inFlight: new InFlight(),
-    memory: new MountMemory(keeper),
-    deadMounts: new DeadMounts(),
-    // Manifests of 2.x do not mount the host's.
-    swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
-    unmounts,
-    attachments: cluster.attachments,
-    mountpointPods: cluster.mountpointPods,
-    driverKeys: cluster.driverKeys,
-    kubernetesVersion: cluster.kubernetesVersion,
-  };
+  using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
+  const node = nodeParts(config, cluster, unmounts, new MountMemory(keeper));
   using _driverKeys = keepDriverKeys(call.log, node);
 
   await using parts = new AsyncDisposableStack();
@@ -87,10 +67,10 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     cluster.follow(until, client),
     unmountUnneeded(until, node),
     watchSources(until, node),
-    healDeadMounts(until, node, healEvents(node, client, nodeName)),
+    healDeadMounts(until, node, healEvents(node, client, config.nodeName)),
     reportStatus(until, client, node),
     removeV1Leftovers(until, node),
-    removeStartupTaint(until, client, nodeName, registered.promise),
+    removeStartupTaint(until, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below
   parts.defer(async () => {
@@ -112,6 +92,30 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   }
   using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
+}
+
+function nodeParts(config: NodeConfig, cluster: Cluster, unmounts: WorkQueue<PodName>, memory: MountMemory): NodeParts {
+  const { kubeletDir, hostProc } = config;
+  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
+  return {
+    config,
+    driverVersion: version,
+    kernel,
+    comm: commVolumes(kubeletDir, kernel),
+    v1Files: v1FilesIn(kubeletDir),
+    sources: new Sources(),
+    health: new SourceHealth(),
+    inFlight: new InFlight(),
+    memory,
+    deadMounts: new DeadMounts(),
+    // Manifests of 2.x do not mount the host's.
+    swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
+    unmounts,
+    attachments: cluster.attachments,
+    mountpointPods: cluster.mountpointPods,
+    driverKeys: cluster.driverKeys,
+    kubernetesVersion: cluster.kubernetesVersion,
+  };
 }
 
 /** Registered, watching, and probed once or twice: what has not run again by then is not needed in memory. */

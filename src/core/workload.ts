@@ -73,13 +73,17 @@ export function workloadFrom(pod: WorkloadPod): Workload {
     name: metadata.name,
     namespace: metadata.namespace ?? "", // the API server always sets it on a Pod
     node: spec.nodeName ? (spec.nodeName as NodeName) : undefined,
-    fsGroup: spec.securityContext?.fsGroup?.toString() ?? "",
+    fsGroup: fsGroupOf(spec),
     claims: claimsOf(metadata.name, spec.volumes ?? []),
     phase: phaseOf(pod.status ?? {}),
     terminating: metadata.deletionTimestamp !== undefined,
     startedAt: startOf(pod.status ?? {}),
     ...(metadata.labels?.[headroom.workloadLabel] === metadata.uid && { hasHeadroom: true as const }),
   };
+}
+
+function fsGroupOf({ securityContext }: WorkloadPod["spec"]): string {
+  return securityContext?.fsGroup?.toString() ?? "";
 }
 
 /**

@@ -52,21 +52,9 @@ function uncertain(failure: Error): DriverError {
 }
 
 async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
-  const { kernel } = node;
-  const { target } = intent;
   const args = argumentsFor(node, intent);
-  const mount = mountAt(kernel.mounts(), target);
-  const place = await targetPlace(call, node, mount);
-  const isV1 = mount !== undefined && isV1Mount(node, mount);
-  if (place === "dead" && mount !== undefined && !isV1 && node.swapper !== undefined) {
-    node.deadMounts.notice(mount, behind(node, mount));
-  }
-  const plan = planTarget({
-    target: place,
-    isReadOnly: mount?.readOnly ?? false,
-    wantsReadOnly: args.readOnly,
-    isV1,
-  });
+  const mount = mountAt(node.kernel.mounts(), intent.target);
+  const plan = planTarget({ ...(await seeTarget(call, node, mount)), wantsReadOnly: args.readOnly });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
     case "keep":
@@ -82,6 +70,14 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
     default:
       return plan.do satisfies never;
   }
+}
+
+async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
+  const target = await targetPlace(call, node, mount);
+  if (mount === undefined) return { target, isReadOnly: false, isV1: false };
+  const isV1 = isV1Mount(node, mount);
+  if (target === "dead" && !isV1 && node.swapper !== undefined) node.deadMounts.notice(mount, behind(node, mount));
+  return { target, isReadOnly: mount.readOnly, isV1 };
 }
 
 /** The answer is usually there in a millisecond; who waits longer is told so. */

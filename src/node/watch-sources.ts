@@ -27,8 +27,8 @@ export async function watchSources(call: Call, node: NodeParts): Promise<void> {
   let news = Promise.withResolvers<void>();
   using _mounts = node.kernel.onMountChange(() => news.resolve());
   using _ends = node.sources.onEnd((name) => {
-    node.health.saw(name, "dead", new Date());
-    news.resolve();
+    // At once, because it may serve again before the next look; and by asking: a mounter of 2.x closes its end and lives.
+    void lookAt(call, node, hangs, name).catch(() => news.resolve());
   });
   await node.mountpointPods.store.synced(call);
   for (;;) {

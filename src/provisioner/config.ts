@@ -38,7 +38,7 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
       problems.push(`--${name} is not a number from 0 to ${most}: ${text}`);
     return Number(text);
   };
-  const endpointUrl = env["AWS_ENDPOINT_URL"]?.trim() ?? "";
+  const endpointUrl = textIn(env, "AWS_ENDPOINT_URL") ?? "";
   if (!URL.canParse(endpointUrl)) {
     problems.push("AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service");
   }
@@ -48,15 +48,15 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
     healthPort: flags["health-port"] === "" ? undefined : number("health-port", 65_535),
     s3: {
       endpointUrl,
-      region: env["AWS_REGION"]?.trim() || "us-east-1",
+      region: textIn(env, "AWS_REGION") ?? "us-east-1",
       limits: {
         connectMs: 1000 * number("s3-connect-seconds", 3_600),
         answerMs: 1000 * number("s3-answer-seconds", 3_600),
         attempts: number("s3-attempts", 100),
       },
     },
-    caBundle: env["AWS_CA_BUNDLE"]?.trim() || undefined,
-    systemRoots: env["SSL_CERT_FILE"]?.trim() || undefined,
+    caBundle: textIn(env, "AWS_CA_BUNDLE"),
+    systemRoots: textIn(env, "SSL_CERT_FILE"),
     proxy: proxyIn(env),
     driverKeys: driverKeysIn(flags, env, problems),
     fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
@@ -64,6 +64,10 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
   };
   if (problems.length > 0) throw new Error(`invalid configuration: ${problems.join("; ")}`);
   return Object.freeze(config);
+}
+
+function textIn(env: Environment, name: string): string | undefined {
+  return env[name]?.trim() || undefined;
 }
 
 /** The flags of 2.x, and those that our chart and our tests pass. */

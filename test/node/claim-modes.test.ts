@@ -156,11 +156,14 @@ it("PR-9 an ephemeral volume of our class is made for the Pod, written, and goes
   await expect.poll(() => bucketNames(s3), patient).not.toContain(made[0]);
 });
 
-it("Secrets by every template: each tenant's bucket belongs to its own account, and mounts with it", async () => {
-  const use = (kind: string, name: string, namespace: string) => ({
+function use(kind: string, name: string, namespace: string) {
+  return {
     [`csi.storage.k8s.io/${kind}-secret-name`]: name,
     [`csi.storage.k8s.io/${kind}-secret-namespace`]: namespace,
-  });
+  };
+}
+
+it("Secrets by every template: each tenant's bucket belongs to its own account, and mounts with it", async () => {
   const parameters = {
     ...use("provisioner", "${pvc.name}-keys", "${pvc.namespace}"),
     ...use("node-publish", "${pvc.annotations['keys']}", "${pvc.namespace}"),

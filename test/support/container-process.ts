@@ -27,11 +27,6 @@ export function halted(id: ProcessId): Disposable {
   return { [Symbol.dispose]: () => signalProcess(id, "SIGCONT") };
 }
 
-/** "T": something has stopped it. */
-export function stateOf({ pid }: ProcessId): string | undefined {
-  return /^State:\s+(\w)/m.exec(procText(pid, "status"))?.[1];
-}
-
 /** Its cgroup is named after the container, and in its own pid namespace it is number 1. */
 function firstOf(containerId: string): ProcessId | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));

@@ -42,7 +42,7 @@ it("lets others wait for the next attempt, wakes the healer for them, and holds 
   mounts.notice(mount, undefined);
   const { news } = mounts;
   let isTried = false;
-  const tried = mounts.tried(call, 45).then(() => {
+  const tried = mounts.tried(call, 45).finally(() => {
     isTried = true;
   });
   await news;

@@ -80,6 +80,9 @@ async function causeOf(
   const pod = now ?? gone.get(name);
   if (pod !== undefined && pod.explanation !== "") return `${pod.explanation}, ${where}`;
   if (now === undefined) return `its Mountpoint Pod ${name} was deleted`;
-  const { reason, exitCode } = now.lastEnd ?? {};
-  return exitCode === undefined ? where : `${reason ?? "Error"}, exit code ${exitCode}, ${where}`;
+  return `${endOf(now)}${where}`;
+}
+
+function endOf({ lastEnd }: LocalMountpointPod): string {
+  return lastEnd?.exitCode === undefined ? "" : `${lastEnd.reason ?? "Error"}, exit code ${lastEnd.exitCode}, `;
 }

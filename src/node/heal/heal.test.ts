@@ -14,6 +14,7 @@ import {
 } from "../../../test/support/fake-node.ts";
 import { mountpointPodName, type PodUid } from "../../core/names.ts";
 import { sourcePath } from "../../core/target-path.ts";
+import type { Mount } from "../../linux/mountinfo.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { publish } from "../publish.ts";
@@ -57,13 +58,17 @@ function start(): void {
 }
 
 /** In the one namespace that the fake kernel has. */
+function onDevice(mount: Mount, minor: number): Mount {
+  return { ...mount, minor };
+}
+
 function fakeSwapper(): Swapper {
   return {
     swap: async (_call, minor, from) => {
       const { kernel } = node;
-      const served = kernel.at(from)?.minor ?? -1;
+      const now = kernel.at(from)?.minor ?? -1;
       const places = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
-      kernel.table = kernel.table.map((mount) => (places.includes(mount) ? { ...mount, minor: served } : mount));
+      kernel.table = kernel.table.map((mount) => (places.includes(mount) ? onDevice(mount, now) : mount));
       return { places: places.length, failures: [] };
     },
   };

@@ -14,9 +14,14 @@ const probeLimitMs = 5000;
 
 /** Ends with the call. */
 export async function noticeDeadMounts(call: Call, node: NodeParts): Promise<void> {
-  using _deaths = node.sources.onEnd((name) => {
+  const suspect = (name: PodName) => {
     const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
     if (mount !== undefined && isOurs(mount)) void ask(call, node, { mount, name });
+  };
+  using _ends = node.sources.onEnd(suspect);
+  // One that hung and was given up keeps its connection.
+  using _health = node.health.subscribe((name) => {
+    if (node.health.get(name).health === "dead") suspect(name);
   });
   while (!call.signal.aborted) {
     await Promise.all(unconnected(node).map((one) => ask(call, node, one)));
