@@ -66,7 +66,7 @@ async function clusterRing(ring: Run): Promise<Counts> {
   await checkMachine();
   const parts = await buildParts(signal, progress);
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
-  const inLab = (lab: Lab) => runRing(signal, { project: "cluster", ...given(ring, parts, lab) });
+  const inLab = (lab: Lab) => runRing(signal, { project: "cluster", ...placed(ring, parts, lab) });
   return ring.lab === undefined ? withLab(ring, parts, { name: "test-cluster", nodes: 0 }, inLab) : inLab(ring.lab);
 }
 
@@ -75,7 +75,7 @@ async function nodeRing(ring: Run): Promise<Counts> {
   const { signal, progress } = ring;
   await checkMachine();
   const parts = await buildParts(signal, progress);
-  if (ring.lab !== undefined) return runRing(signal, { project: "node", ...given(ring, parts, ring.lab) });
+  if (ring.lab !== undefined) return runRing(signal, { project: "node", ...placed(ring, parts, ring.lab) });
   const images = await supportImages(signal, parts, progress);
   const driver = await driverImage(signal, parts, progress);
   const archives = [...images, driver.archive];
@@ -99,12 +99,12 @@ function nodeLab(ring: Run, parts: Parts, archives: readonly string[], { name, a
   return withLab(ring, parts, { name, nodes: 2 }, async (lab) => {
     await loadImages(signal, lab, archives, progress);
     await installDriver(signal, lab, progress);
-    const files = await runRing(signal, { project: "node", ...given(ring, parts, lab), args });
-    return sum([files, await runRing(signal, { project: "node-end", ...given(ring, parts, lab), args: [] })]);
+    const files = await runRing(signal, { project: "node", ...placed(ring, parts, lab), args });
+    return sum([files, await runRing(signal, { project: "node-end", ...placed(ring, parts, lab), args: [] })]);
   });
 }
 
-function given(ring: Run, parts: Parts, lab: Lab) {
+function placed(ring: Run, parts: Parts, lab: Lab) {
   return { lab, args: ring.args, env: environment(ring, parts) };
 }
 
