@@ -42,7 +42,7 @@ function manifestOf(ref: PodRef, claims: readonly string[]): object {
   const { spec, ...rest } = podManifest(ref, { node }) as { readonly spec: { readonly containers: readonly object[] } };
   const volumeMounts = claims.map((name) => ({ name, mountPath: `/data/${name}` }));
   const volumes = claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
-  return { ...rest, spec: { ...spec, containers: spec.containers.map((one) => ({ ...one, volumeMounts })), volumes } };
+  return { ...rest, spec: { ...spec, containers: [{ ...spec.containers[0], volumeMounts }], volumes } };
 }
 
 /** A process in each, as the node sees it: reading through the API server would be measured, too. */

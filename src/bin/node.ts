@@ -54,8 +54,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
-  const { kubeletDir, hostProc, nodeName } = config;
-  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
+  const { kubeletDir, nodeName } = config;
+  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc: config.hostProc });
   using keeper = memoryKeeper(call.log, memoryDir(kubeletDir));
   const node: NodeParts = {
     config,
@@ -68,8 +68,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     inFlight: new InFlight(),
     memory: new MountMemory(keeper),
     deadMounts: new DeadMounts(),
-    // Manifests of 2.x do not mount the host's.
-    swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
+    swapper: swapperOf(config),
     unmounts,
     attachments: cluster.attachments,
     mountpointPods: cluster.mountpointPods,
@@ -104,14 +103,23 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
   const health = { readiness: cluster.readiness, liveness: progress.liveness };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
-  if (config.registryDir === undefined) {
-    registered.resolve(); // a sidecar does it, and does not tell
-  } else {
-    const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
-    parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
-  }
+  parts.use(await serveRegistry(call, config, registered.resolve));
   using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
+}
+
+async function serveRegistry(call: Call, config: NodeConfig, onRegistered: () => void) {
+  const { registryDir } = config;
+  if (registryDir !== undefined) {
+    return await serveRegistration(call, { registryDir, csiSocket: socketOnHost(config), onRegistered });
+  }
+  onRegistered(); // a sidecar does it, and does not tell
+  return undefined;
+}
+
+/** Manifests of 2.x do not mount the host's /proc. */
+function swapperOf({ hostProc, kubeletDir }: NodeConfig): HostSwapper | undefined {
+  return hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
 }
 
 /** Registered, watching, and probed once or twice: what has not run again by then is not needed in memory. */

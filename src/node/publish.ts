@@ -56,16 +56,11 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
   const { target } = intent;
   const args = argumentsFor(node, intent);
   const mount = mountAt(kernel.mounts(), target);
-  const place = await targetPlace(call, node, mount);
-  const isV1 = mount !== undefined && isV1Mount(node, mount);
-  if (place === "dead" && mount !== undefined && !isV1 && node.swapper !== undefined) {
-    node.deadMounts.notice(mount, behind(node, mount));
-  }
   const plan = planTarget({
-    target: place,
+    target: await targetPlace(call, node, mount),
     isReadOnly: mount?.readOnly ?? false,
     wantsReadOnly: args.readOnly,
-    isV1,
+    isV1: mount !== undefined && isV1Mount(node, mount),
   });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
@@ -87,10 +82,14 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
 /** The answer is usually there in a millisecond; who waits longer is told so. */
 const republishProbeLimitMs = 10_000;
 
-async function targetPlace(call: Call, { kernel }: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
+async function targetPlace(call: Call, node: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
+  const { kernel } = node;
   if (mount === undefined) return "nothing";
   if (!isOurs(mount)) return "foreign";
   const health = await kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
+  if (health === "dead" && node.swapper !== undefined && !isV1Mount(node, mount)) {
+    node.deadMounts.notice(mount, behind(node, mount));
+  }
   return health === "absent" ? "nothing" : health;
 }
 

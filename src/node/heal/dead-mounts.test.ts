@@ -41,13 +41,15 @@ it("lets others wait for the next attempt, wakes the healer for them, and holds 
   await mounts.tried(call, 45);
   mounts.notice(mount, undefined);
   const { news } = mounts;
-  let isTried = false;
-  const tried = mounts.tried(call, 45).then(() => {
-    isTried = true;
-  });
+  const order: string[] = [];
+  const waiting = async () => {
+    await mounts.tried(call, 45);
+    order.push("told");
+  };
+  const told = waiting();
   await news;
-  expect(isTried).toBe(false);
+  order.push("attempt ends");
   mounts.attemptEnded(45);
-  await tried;
-  expect(isTried).toBe(true);
+  await told;
+  expect(order).toEqual(["attempt ends", "told"]);
 });

@@ -77,9 +77,11 @@ async function causeOf(
     await mountpointPods.lastWords(call, name, new Date(since.getTime() - 1000));
   }
   const now = mountpointPods.get(name);
-  const pod = now ?? gone.get(name);
-  if (pod !== undefined && pod.explanation !== "") return `${pod.explanation}, ${where}`;
-  if (now === undefined) return `its Mountpoint Pod ${name} was deleted`;
-  const { reason, exitCode } = now.lastEnd ?? {};
-  return exitCode === undefined ? where : `${reason ?? "Error"}, exit code ${exitCode}, ${where}`;
+  const explanation = (now ?? gone.get(name))?.explanation ?? "";
+  if (explanation !== "") return `${explanation}, ${where}`;
+  return now === undefined ? `its Mountpoint Pod ${name} was deleted` : `${endOf(now)}${where}`;
+}
+
+function endOf({ lastEnd }: LocalMountpointPod): string {
+  return lastEnd === undefined ? "" : `${lastEnd.reason ?? "Error"}, exit code ${lastEnd.exitCode}, `;
 }

@@ -63,7 +63,8 @@ function fakeSwapper(): Swapper {
       const { kernel } = node;
       const served = kernel.at(from)?.minor ?? -1;
       const places = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
-      kernel.table = kernel.table.map((mount) => (places.includes(mount) ? { ...mount, minor: served } : mount));
+      const others = kernel.table.filter((mount) => !places.includes(mount));
+      kernel.table = [...others, ...places.map((mount) => Object.assign({}, mount, { minor: served }))];
       return { places: places.length, failures: [] };
     },
   };
