@@ -46,8 +46,8 @@ it("lets others wait for the next attempt, wakes the healer for them, and holds 
     isTried = true;
   });
   await news;
-  expect(isTried).toBe(false);
+  order.push("attempt ends");
   mounts.attemptEnded(45);
-  await tried;
-  expect(isTried).toBe(true);
+  await told;
+  expect(order).toEqual(["attempt ends", "told"]);
 });
