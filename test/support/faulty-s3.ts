@@ -11,7 +11,7 @@ export type Fault =
   /** The server never hears of it. */
   | { readonly do: "cut" }
   /** The server has done it, the client never learns. */
-  | { readonly do: "cutAfterwards"; readonly then?: () => void };
+  | { readonly do: "cutAfterwards"; readonly done?: () => void };
 
 /** Such as "PUT /bucket" or "DELETE /bucket?tagging", without parameters' values. */
 export type Line = string;
@@ -83,7 +83,7 @@ export class FaultyS3 implements AsyncDisposable {
         return;
       case "cutAfterwards":
         await this.#forward(incoming);
-        fault.then?.();
+        fault.done?.();
         incoming.socket.destroy();
         return;
       case undefined: {
