@@ -10,6 +10,7 @@ import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { FaultyS3 } from "../support/faulty-s3.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { Authority, S3Server } from "../support/s3-server.ts";
 
@@ -47,8 +48,11 @@ it.for([
   ],
 ] as const)("PR-6 a strict server in eu-west-1: the bucket is made there, as %s says", async ([, wish, call]) => {
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, ...wish });
+  await using way = await FaultyS3.before(server.url);
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, ...wish });
   const { volume } = await provisioner.controller.createVolume(request(call));
+  // Not every server insists on it as AWS does.
+  expect(way.bodyOf(`PUT /${volume?.volumeId}`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
   const location = new GetBucketLocationCommand({ Bucket: volume?.volumeId });
   expect((await server.client("eu-west-1").send(location)).LocationConstraint).toBe("eu-west-1");
 });
