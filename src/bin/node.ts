@@ -84,7 +84,12 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
   const health = { readiness: cluster.readiness, liveness: progress.liveness };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
-  parts.use(await serveRegistry(call, config, registered.resolve));
+  if (config.registryDir === undefined) {
+    registered.resolve(); // a sidecar does it, and does not tell
+  } else {
+    const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
+    parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
+  }
   using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
 }

@@ -296,3 +296,13 @@ describe("the cache", () => {
     expect(asksForCache(options)).toBe(expected);
   });
 });
+
+describe("a volume that is a part of its bucket", () => {
+  it.for([
+    [[], ["--prefix=mine/"]],
+    [["prefix=inner/"], ["--prefix=mine/inner/"]],
+    [["prefix=a/", "prefix=b/"], ["--prefix=mine/a/"]],
+  ] as const)("never leaves its own place: %j", ([options, args]) => {
+    expect(argsOf({ prefix: "mine/", options })).toEqual(args);
+  });
+});

@@ -86,3 +86,10 @@ it.for([
 ] as const)("refuses %s %j by name", ([attribute, value]) => {
   expect(refusal({ bucketName: "data", [attribute]: value }).message).toMatch(`volumeAttributes.${attribute} "`);
 });
+
+it("takes a prefix that ends with a slash", () => {
+  expect(parseVolumeAttributes({ bucketName: "b", prefix: "a/b/" }).prefix).toBe("a/b/");
+  for (const prefix of ["a", "/a/", "/"]) {
+    expect(() => parseVolumeAttributes({ bucketName: "b", prefix })).toThrow(/volumeAttributes.prefix/);
+  }
+});

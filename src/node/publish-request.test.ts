@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../csi/gen/csi.ts";
-import { publishIntentFrom } from "./publish-request.ts";
+import { publishIntentFrom, refuseFallback } from "./publish-request.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852";
 const target = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~csi/photos-pv/mount`;
@@ -108,4 +108,22 @@ it.for([
   expect(() => intent(more)).toThrow(
     expect.objectContaining({ kind: "invalid", message: expect.stringContaining(problem) }),
   );
+});
+
+const ownKeys = { access_key_id: "a", secret_access_key: "b" };
+const ofSecret = { bucketName: "b", authenticationSource: "secret" };
+
+it.for([
+  { what: "names no Secret", more: {}, refused: false },
+  { what: "brings its own keys", more: { volumeContext: ofSecret, secrets: ownKeys }, refused: false },
+  { what: "should bring keys and does not", more: { volumeContext: ofSecret }, refused: true },
+  { what: "brings keys that it does not use", more: { secrets: ownKeys }, refused: true },
+])("a volume that $what is refused where the driver's keys may not stand in: $refused", ({ more, refused }) => {
+  let kind: unknown;
+  try {
+    refuseFallback(intent(more), request(more));
+  } catch (error) {
+    ({ kind } = error as { kind: string });
+  }
+  expect(kind).toBe(refused ? "invalid" : undefined);
 });

@@ -83,14 +83,10 @@ async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) 
 /** The answer is usually there in a millisecond; who waits longer is told so. */
 const republishProbeLimitMs = 10_000;
 
-async function targetPlace(call: Call, node: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
-  const { kernel } = node;
+async function targetPlace(call: Call, { kernel }: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
   if (mount === undefined) return "nothing";
   if (!isOurs(mount)) return "foreign";
   const health = await kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
-  if (health === "dead" && node.swapper !== undefined && !isV1Mount(node, mount)) {
-    node.deadMounts.notice(mount, behind(node, mount));
-  }
   return health === "absent" ? "nothing" : health;
 }
 

@@ -32,31 +32,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function provisionerConfigFrom(args: readonly string[], env: Environment): ProvisionerConfig {
   const flags = flagsIn(args);
   const problems: string[] = [];
-  const number = (name: NumberFlag, most: number) => {
-    const text = flags[name];
-    if (!/^\d+$/.test(text) || Number(text) > most)
-      problems.push(`--${name} is not a number from 0 to ${most}: ${text}`);
-    return Number(text);
-  };
-  const endpointUrl = textIn(env, "AWS_ENDPOINT_URL") ?? "";
+  const endpointUrl = trimmed(env["AWS_ENDPOINT_URL"]) ?? "";
   if (!URL.canParse(endpointUrl)) {
     problems.push("AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service");
   }
   const config: ProvisionerConfig = {
     endpoint: flags.endpoint,
-    verbosity: number("v", 10),
-    healthPort: flags["health-port"] === "" ? undefined : number("health-port", 65_535),
-    s3: {
-      endpointUrl,
-      region: textIn(env, "AWS_REGION") ?? "us-east-1",
-      limits: {
-        connectMs: 1000 * number("s3-connect-seconds", 3_600),
-        answerMs: 1000 * number("s3-answer-seconds", 3_600),
-        attempts: number("s3-attempts", 100),
-      },
-    },
-    caBundle: textIn(env, "AWS_CA_BUNDLE"),
-    systemRoots: textIn(env, "SSL_CERT_FILE"),
+    verbosity: numberIn(flags, "v", 10, problems),
+    healthPort: flags["health-port"] === "" ? undefined : numberIn(flags, "health-port", 65_535, problems),
+    s3: { endpointUrl, region: trimmed(env["AWS_REGION"]) ?? "us-east-1", limits: limitsIn(flags, problems) },
+    caBundle: trimmed(env["AWS_CA_BUNDLE"]),
+    systemRoots: trimmed(env["SSL_CERT_FILE"]),
     proxy: proxyIn(env),
     driverKeys: driverKeysIn(flags, env, problems),
     fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
@@ -64,10 +50,6 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
   };
   if (problems.length > 0) throw new Error(`invalid configuration: ${problems.join("; ")}`);
   return Object.freeze(config);
-}
-
-function textIn(env: Environment, name: string): string | undefined {
-  return env[name]?.trim() || undefined;
 }
 
 /** The flags of 2.x, and those that our chart and our tests pass. */
@@ -97,6 +79,25 @@ function flagsIn(args: readonly string[]) {
 
 type Flags = ReturnType<typeof flagsIn>;
 type NumberFlag = "v" | "health-port" | "s3-connect-seconds" | "s3-answer-seconds" | "s3-attempts";
+
+function limitsIn(flags: Flags, problems: string[]): StoreLimits {
+  return {
+    connectMs: 1000 * numberIn(flags, "s3-connect-seconds", 3_600, problems),
+    answerMs: 1000 * numberIn(flags, "s3-answer-seconds", 3_600, problems),
+    attempts: numberIn(flags, "s3-attempts", 100, problems),
+  };
+}
+
+function numberIn(flags: Flags, name: NumberFlag, most: number, problems: string[]): number {
+  const text = flags[name];
+  if (!/^\d+$/.test(text) || Number(text) > most) problems.push(`--${name} is not a number from 0 to ${most}: ${text}`);
+  return Number(text);
+}
+
+/** undefined: nothing is said. */
+function trimmed(value: string | undefined): string | undefined {
+  return value?.trim() || undefined;
+}
 
 /** Under names of our own: the way to the cluster is without a proxy. */
 function proxyIn(env: Environment): Proxy {

@@ -125,7 +125,7 @@ describe("CreateVolume", () => {
     const wanted = request();
     await using first = await ProvisionerProcess.start(cluster, { s3: faulty.url });
     const killed = Promise.withResolvers<void>();
-    faulty.break(/^PUT \/csi-s3-[^?]*$/, { do: "cutAfterwards", after: () => killed.resolve(first.kill()) }, 1);
+    faulty.break(/^PUT \/csi-s3-[^?]*$/, { do: "cutAfterwards", done: () => killed.resolve(first.kill()) }, 1);
     await expect(first.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });
     await killed.promise;
     expect(await bucketNames(s3)).toContain(bucketOf(wanted.name));

@@ -10,6 +10,7 @@ import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { FaultyS3 } from "../support/faulty-s3.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { Authority, S3Server } from "../support/s3-server.ts";
 
@@ -47,8 +48,11 @@ it.for([
   ],
 ] as const)("PR-6 a strict server in eu-west-1: the bucket is made there, as %s says", async ([, wish, call]) => {
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, ...wish });
+  await using way = await FaultyS3.before(server.url);
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, ...wish });
   const { volume } = await provisioner.controller.createVolume(request(call));
+  // Not every server insists on it as AWS does.
+  expect(way.bodyOf(`PUT /${volume?.volumeId}`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
   const location = new GetBucketLocationCommand({ Bucket: volume?.volumeId });
   expect((await server.client("eu-west-1").send(location)).LocationConstraint).toBe("eu-west-1");
 });
@@ -115,6 +119,46 @@ it("PR-7 a session token is passed on", async () => {
     code: status.PERMISSION_DENIED,
   });
   expect(new Set(tokens)).toEqual(new Set(["token-1"]));
+});
+
+it("PR-10 where the driver's keys may not stand in, a class with a Secret for mounting only is refused", async () => {
+  const name = `t-${randomBytes(4).toString("hex")}`;
+  const claim = { name, namespace: "default" };
+  await cluster.apply(
+    {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name },
+      provisioner: "s3.csi.scality.com",
+      volumeBindingMode: "WaitForFirstConsumer",
+      parameters: {
+        "csi.storage.k8s.io/node-publish-secret-name": "keys",
+        "csi.storage.k8s.io/node-publish-secret-namespace": "default",
+      },
+    },
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: claim,
+      spec: {
+        storageClassName: name,
+        accessModes: ["ReadWriteMany"],
+        resources: { requests: { storage: "1Gi" } },
+      },
+    },
+  );
+  await using undo = new AsyncDisposableStack();
+  undo.defer(async () => {
+    await cluster.kubectl("delete", "pvc", name, "-n", "default");
+    await cluster.kubectl("delete", "storageclass", name);
+  });
+  const flags = ["--no-driver-credentials-fallback"];
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags });
+  const parameters = { "csi.storage.k8s.io/pvc/name": name, "csi.storage.k8s.io/pvc/namespace": "default" };
+  await expect(provisioner.controller.createVolume(request({ parameters }))).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringContaining(`StorageClass ${name} names a node-publish Secret, but no provisioner Secret`),
+  });
 });
 
 /** Both kinds of proxying: of requests, and of connections. */

@@ -5,7 +5,7 @@ import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { s3Client } from "../../lab/s3-client.ts";
 import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
-import { bucketNames, Claims, eventsAbout, patient, tagsOf } from "../support/claims.ts";
+import { bucketNames, Claims, eventsAbout, patient, secretFor, tagsOf } from "../support/claims.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 
 const cluster = openCluster();
@@ -156,17 +156,10 @@ it("PR-9 an ephemeral volume of our class is made for the Pod, written, and goes
   await expect.poll(() => bucketNames(s3), patient).not.toContain(made[0]);
 });
 
-function use(kind: string, name: string, namespace: string) {
-  return {
-    [`csi.storage.k8s.io/${kind}-secret-name`]: name,
-    [`csi.storage.k8s.io/${kind}-secret-namespace`]: namespace,
-  };
-}
-
 it("Secrets by every template: each tenant's bucket belongs to its own account, and mounts with it", async () => {
   const parameters = {
-    ...use("provisioner", "${pvc.name}-keys", "${pvc.namespace}"),
-    ...use("node-publish", "${pvc.annotations['keys']}", "${pvc.namespace}"),
+    ...secretFor("provisioner", "${pvc.name}-keys", "${pvc.namespace}"),
+    ...secretFor("node-publish", "${pvc.annotations['keys']}", "${pvc.namespace}"),
     deletePolicy: "purge",
   };
   await using claims = await Claims.ofClass(sandbox, { parameters });

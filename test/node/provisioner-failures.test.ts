@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
-import { bucketNames, Claims, eventsAbout, patient } from "../support/claims.ts";
+import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
 
@@ -46,10 +46,7 @@ it("DS-2 the store is down while one claim comes and another goes: both wait wit
 
 it("DS-2 a Secret that is missing, then right, then revoked: the claim waits, binds, and its volume stays until the keys are good again", async () => {
   const secretName = "keys";
-  const use = (kind: string) => ({
-    [`csi.storage.k8s.io/${kind}-secret-name`]: secretName,
-    [`csi.storage.k8s.io/${kind}-secret-namespace`]: sandbox.name,
-  });
+  const use = (kind: SecretUse) => secretFor(kind, secretName, sandbox.name);
   await using claims = await Claims.ofClass(sandbox, { parameters: { ...use("provisioner"), ...use("node-publish") } });
   await claims.claim("kept-out");
   await expect.poll(() => messagesAbout("kept-out", sandbox.name), patient).toMatch(/secret.*keys.*not found/i);
@@ -88,10 +85,7 @@ it("DS-4 controller and provisioner are killed while claims come: in the end eac
 });
 
 it("PR-10 a class with one Secret only: an event on the claim or on the Pod says that the driver's keys are used", async () => {
-  const use = (kind: string) => ({
-    [`csi.storage.k8s.io/${kind}-secret-name`]: "half",
-    [`csi.storage.k8s.io/${kind}-secret-namespace`]: sandbox.name,
-  });
+  const use = (kind: SecretUse) => secretFor(kind, "half", sandbox.name);
   await cluster.apply({
     apiVersion: "v1",
     kind: "Secret",

@@ -123,6 +123,16 @@ export class Claims implements AsyncDisposable {
   }
 }
 
+export type SecretUse = "provisioner" | "node-publish";
+
+/** The two parameters of a class that name a Secret; both may be templates. */
+export function secretFor(use: SecretUse, name: string, namespace: string): Readonly<Record<string, string>> {
+  return {
+    [`csi.storage.k8s.io/${use}-secret-name`]: name,
+    [`csi.storage.k8s.io/${use}-secret-namespace`]: namespace,
+  };
+}
+
 /** Messages of the events about an object, oldest first. */
 export async function eventsAbout(
   cluster: Cluster,

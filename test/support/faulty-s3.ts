@@ -11,7 +11,7 @@ export type Fault =
   /** The server never hears of it. */
   | { readonly do: "cut" }
   /** The server has done it, the client never learns. */
-  | { readonly do: "cutAfterwards"; readonly after?: () => void };
+  | { readonly do: "cutAfterwards"; readonly done?: () => void };
 
 /** Such as "PUT /bucket" or "DELETE /bucket?tagging", without parameters' values. */
 export type Line = string;
@@ -27,6 +27,7 @@ export class FaultyS3 implements AsyncDisposable {
   readonly #target: URL;
   #rules: Rule[] = [];
   #lines: Line[] = [];
+  readonly #bodies = new Map<Line, string>();
 
   private constructor(target: string) {
     this.#target = new URL(target);
@@ -47,6 +48,11 @@ export class FaultyS3 implements AsyncDisposable {
   /** What was asked since the last call of `restore`. */
   get lines(): readonly Line[] {
     return this.#lines;
+  }
+
+  /** What came with the last request of this line that the server got. */
+  bodyOf(line: Line): string | undefined {
+    return this.#bodies.get(line);
   }
 
   /** From now on, for requests whose line matches. */
@@ -83,7 +89,7 @@ export class FaultyS3 implements AsyncDisposable {
         return;
       case "cutAfterwards":
         await this.#forward(incoming);
-        fault.after?.();
+        fault.done?.();
         incoming.socket.destroy();
         return;
       case undefined: {
@@ -101,7 +107,9 @@ export class FaultyS3 implements AsyncDisposable {
     const { hostname, port } = this.#target;
     const { method, url, headers } = incoming;
     const outgoing = request({ hostname, port, method, path: url, headers, agent: false });
-    outgoing.end(await buffer(incoming));
+    const sent = await buffer(incoming);
+    this.#bodies.set(lineOf(incoming), sent.toString());
+    outgoing.end(sent);
     const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
     return { status: answer.statusCode ?? 500, headers: answer.headers, body: await buffer(answer) };
   }

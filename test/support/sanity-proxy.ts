@@ -142,7 +142,7 @@ export class SanityProxy implements AsyncDisposable {
   /** The Pod first: kubelet would otherwise put back what is taken away under its hands. */
   async #unpublish(call: Unary, request: PathRequest): Promise<unknown> {
     const published = this.#published.get(request.targetPath);
-    if (published === undefined) return await call(request);
+    if (published === undefined) return await call({ ...request, targetPath: neverPublished(request.targetPath) });
     const { cluster } = this.#sandbox;
     await cluster.deletePod(published.pod);
     const response = await call({ ...request, targetPath: published.target });
@@ -152,6 +152,12 @@ export class SanityProxy implements AsyncDisposable {
     await cluster.kubectl("delete", "pv", published.claim, "--wait=true");
     return response;
   }
+}
+
+/** csi-sanity tidies up after tests that never published: at the path of a Pod that never was. */
+function neverPublished(targetPath: string): string {
+  const pod = "00000000-0000-0000-0000-000000000000";
+  return targetPath === "" ? "" : `/var/lib/kubelet/pods/${pod}/volumes/kubernetes.io~csi/none/mount`;
 }
 
 interface PathRequest {

@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import { provisionerConfigFrom } from "./config.ts";
+
+const env = { AWS_ENDPOINT_URL: "http://s3", KUBERNETES_SERVICE_HOST: "10.0.0.1" };
+
+it("has the defaults of 2.x", () => {
+  expect(provisionerConfigFrom(["--endpoint=unix:/csi/csi.sock", "--v=4"], env)).toEqual({
+    endpoint: "unix:/csi/csi.sock",
+    verbosity: 4,
+    healthPort: undefined,
+    s3: {
+      endpointUrl: "http://s3",
+      region: "us-east-1",
+      limits: { connectMs: 5_000, answerMs: 10_000, attempts: 4 },
+    },
+    caBundle: undefined,
+    systemRoots: undefined,
+    proxy: {},
+    driverKeys: { from: "environment", keys: undefined },
+    fallbackToDriverKeys: true,
+    api: { host: "10.0.0.1", port: "443" },
+  });
+});
+
+it("reads the names of the driver's Secret and of its fields", () => {
+  const flags = [
+    "--credentials-secret=kube-system/keys",
+    "--access-key-id-field=id",
+    "--no-driver-credentials-fallback",
+  ];
+  expect(provisionerConfigFrom(flags, env)).toMatchObject({
+    driverKeys: { from: "secret", namespace: "kube-system", name: "keys", fields: { accessKeyId: "id" } },
+    fallbackToDriverKeys: false,
+  });
+});
+
+it("takes keys from the environment, as under manifests of 2.x, and never prints them", () => {
+  const config = provisionerConfigFrom([], { ...env, AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hidden" });
+  expect(JSON.stringify(config)).not.toContain("hidden");
+  expect(config.driverKeys).toMatchObject({ from: "environment", keys: { secretAccessKey: expect.anything() } });
+});
+
+it("reports every problem at once", () => {
+  const problems = ["AWS_ENDPOINT_URL", "--v", "--health-port", "NAMESPACE/NAME", "--kubeconfig"];
+  const args = ["--v=x", "--health-port=99999", "--credentials-secret=x"];
+  const report = () => provisionerConfigFrom(args, {});
+  for (const problem of problems) expect(report).toThrow(problem);
+});
