@@ -61,7 +61,7 @@ const headroomOf = (chart: readonly Manifest[]) =>
 it("headroom is off as it comes, and brings neither rights nor a policy", () => {
   expect(headroomOf(render()).enabled).toBe(false);
   expect(settings(render()).preemptingPriorityClassName).toBe("mount-s3-critical");
-  expect(render().filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"))).toEqual([]);
+  expect(render().filter(({ metadata }) => metadata.name === "s3-csi-driver-headroom")).toEqual([]);
 });
 
 it("headroom that is turned on reaches the reconciler, with the driver's image or another", () => {
@@ -81,8 +81,8 @@ it("the right to patch workloads comes with the policy that limits it, for the s
   });
   const { rules } = only(chart, "ClusterRole", "s3-csi-driver-controller-cluster-role");
   expect(rules).toContainEqual({ apiGroups: [""], resources: ["pods"], verbs: ["patch"] });
-  const policy = only(chart, "ValidatingAdmissionPolicy");
-  const binding = only(chart, "ValidatingAdmissionPolicyBinding");
+  const policy = only(chart, "ValidatingAdmissionPolicy", "s3-csi-driver-headroom");
+  const binding = only(chart, "ValidatingAdmissionPolicyBinding", "s3-csi-driver-headroom");
   expect(binding["spec"]).toEqual({ policyName: policy.metadata.name, validationActions: ["Deny"] });
   const conditions = policy["spec"].matchConditions.map(({ expression }: { expression: string }) => expression);
   expect(conditions).toEqual([

@@ -58,6 +58,7 @@ const specials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   imagePullSecrets: { "imagePullSecrets[0]": "pull" },
   "s3.endpointUrl": { "s3.endpointUrl": "https://other" },
   "node.kubeletPath": { "node.kubeletPath": "/other" },
+  "sidecars.csiProvisioner.resources": { "sidecars.csiProvisioner.resources.limits.cpu": "1" },
   "node.volumes": { "node.volumes[0].name": "other" },
   "controller.resources": { "controller.resources.limits.cpu": "1" },
   "openshift.enabled": { "openshift.enabled": "true" },

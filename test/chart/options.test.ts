@@ -95,6 +95,33 @@ it("OP-7 the log level of every container follows the value of its component", (
   for (const each of logLevels(changed, "Deployment")) expect(each).toEqual(["--v=5"]);
 });
 
+it("CH-7 the controller has replicas, affinity, resources and keys that need not exist; the provisioner is elected, patient and told of claims", () => {
+  const affinity = "controller.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight";
+  const chart = render({
+    "controller.replicas": "2",
+    [affinity]: "1",
+    "controller.resources.limits.memory": "1Gi",
+    "sidecars.csiProvisioner.resources.limits.memory": "2Gi",
+    "s3CredentialSecret.sessionToken": "token",
+  });
+  const { replicas, template } = only(chart, "Deployment")["spec"];
+  expect(replicas).toBe(2);
+  expect(template.spec.affinity.nodeAffinity).toBeDefined();
+  const requests = { cpu: "10m", memory: "64Mi" };
+  for (const name of ["s3-csi-controller", "s3-pod-reconciler"]) {
+    expect(containerOf(chart, name).resources).toEqual({ requests, limits: { memory: "1Gi" } });
+  }
+  const controller = containerOf(chart, "s3-csi-controller");
+  expect(controller.args).toContain("--session-token-field=token");
+  // Nothing of a Pod's start depends on the Secret: it is read through the API, when it is there.
+  expect(JSON.stringify(template)).not.toContain("secretKeyRef");
+  const provisioner = containerOf(chart, "csi-provisioner");
+  expect(provisioner.resources).toEqual({ limits: { memory: "2Gi" } });
+  expect(provisioner.args).toEqual(
+    expect.arrayContaining(["--leader-election", "--timeout=120s", "--extra-create-metadata"]),
+  );
+});
+
 it("every container says what it needs", () => {
   for (const one of containersOf(render({ cleanupCRDOnUninstall: "true" }))) {
     expect(one.resources).toMatchObject({ requests: { cpu: expect.any(String), memory: expect.any(String) } });

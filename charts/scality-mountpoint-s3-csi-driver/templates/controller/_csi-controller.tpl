@@ -6,7 +6,7 @@
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   args:
     - --endpoint=$(CSI_ENDPOINT)
-    - --v={{ .Values.controller.logLevel | default 2 }}
+    - --v={{ include "s3-csi.controllerLogLevel" . }}
     - --health-port=9810
     {{- with .Values.s3CredentialSecret }}
     # Keys are read through the API, so that they are in no environment and a new one needs no restart.
@@ -69,7 +69,7 @@
   imagePullPolicy: {{ $image.pullPolicy | default "IfNotPresent" }}
   args:
     - --csi-address=/csi/csi.sock
-    - --v={{ .Values.controller.logLevel | default 2 }}
+    - --v={{ include "s3-csi.controllerLogLevel" . }}
     # Longer than the driver takes to give up by itself: four attempts of ten seconds for each request, and a reason.
     - --timeout=120s
     # A store that was away is tried again within a minute, not within five.
@@ -99,10 +99,12 @@
     timeoutSeconds: 10
     failureThreshold: 3
   {{- include "s3-csi.controllerSecurity" . | nindent 2 }}
-  {{- with $sidecar.resources | default .Values.controller.resources }}
   resources:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+    {{- if $sidecar.resources }}
+    {{- toYaml $sidecar.resources | nindent 4 }}
+    {{- else }}
+    {{- include "s3-csi.controllerResources" . | nindent 4 }}
+    {{- end }}
   volumeMounts:
     - name: socket-dir
       mountPath: /csi
