@@ -19,6 +19,8 @@ export const long = { timeout: 60_000, interval: 50 } as const;
 export async function installAttachmentKind(cluster: Cluster): Promise<void> {
   await cluster.kubectl("apply", "-k", checkout);
   await cluster.kubectl("wait", "--for=condition=Established", "crd/mountpoints3podattachments.s3.csi.scality.com");
+  // Another definition than before makes the API server build its storage anew; until then it answers 429, and ends watches.
+  await vi.waitFor(() => cluster.kubectl("get", "mountpoints3podattachments.s3.csi.scality.com"), long);
 }
 
 export interface StageVolumeWish extends VolumeWish {
