@@ -25,8 +25,11 @@ beforeAll(async () => {
   controller = new KubeClient(kubeconfigCredentials(await access.kubeconfigOf("controller")), { userAgent: "test" });
   // The API server learns of rights and policies in its own time: until both hold.
   const probe = await stage.workload("probe", { gates });
+  let attempt = 0;
   await vi.waitFor(async () => {
-    const answer = await refusalOf(probe, { metadata: { labels: { a: "b" } } });
+    // Another one each time: what got through before is no change any more.
+    attempt += 1;
+    const answer = await refusalOf(probe, { metadata: { labels: { a: String(attempt) } } });
     if (!answer.includes("s3-csi-driver-headroom")) throw new Error(`not in force yet: ${answer}`);
   }, long);
 });

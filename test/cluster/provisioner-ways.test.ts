@@ -52,7 +52,7 @@ it.for([
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, ...wish });
   const { volume } = await provisioner.controller.createVolume(request(call));
   // Not every server insists on it as AWS does.
-  expect(way.bodyOf(`PUT /${volume?.volumeId}`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
+  expect(way.bodyOf(`PUT /${volume?.volumeId}/`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
   const location = new GetBucketLocationCommand({ Bucket: volume?.volumeId });
   expect((await server.client("eu-west-1").send(location)).LocationConstraint).toBe("eu-west-1");
 });
