@@ -18,3 +18,9 @@ it("a requirement is proven as long as a test carries its id, and no longer", ()
   expect(proven).toContain("| proven |");
   expect(updated(proven, new Map())).toBe(text);
 });
+
+it("a requirement with something missing is tested, and not proven", () => {
+  const text = "| DS-1 | read-only holds | – | open |\n\n- DS-1: not seen to fail\n";
+  const tested = updated(text, new Map([["DS-1", ["test/node/read-only.test.ts"]]]));
+  expect(tested).toContain("| tested, see below |");
+});
