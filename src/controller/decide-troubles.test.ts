@@ -34,6 +34,15 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["rewrite w1#0: , w2#0: w2 w1"],
     ],
     [
+      "without a place keeps its workloads while another one is yet to be scheduled",
+      {
+        workloads: [workload(w1), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
+        mountpointPods: [pod(mp(w1), noRoom), pod(mp(w2), { phase: "pending", scheduled: false })],
+      },
+      ["report MountpointPodUnschedulable to w1"],
+    ],
+    [
       "without a place and without an attachment is still that of the workload it was made for (LC-5)",
       { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { ...noRoom, createdAt: now })] },
       ["report MountpointPodUnschedulable to w1", "attach w1#0: w1"],

@@ -213,8 +213,9 @@ class Draft {
     const pod = this.#holderOf(workload);
     if (pod === undefined || !isAlive(pod) || this.#isBeyondRepair(pod)) return false;
     if (workload.phase === "running") return workload.terminating || !this.#isLeaving(pod);
-    // One that is yet to be mounted needs one that stays; and waits for no place that another one has.
-    const hasBetter = isUnschedulable(pod) && this.#openIn(entry) !== undefined;
+    // One that is yet to be mounted needs one that stays; and waits for no place that another one has found.
+    const open = this.#openIn(entry);
+    const hasBetter = isUnschedulable(pod) && open !== undefined && this.#hasPlace(open);
     return !pod.terminating && !pod.needsUnmount && !hasBetter;
   }
 
@@ -273,15 +274,20 @@ class Draft {
     this.#spawn(workload, meeting);
   }
 
-  /** LC-2: one that has no place, does not start or is down gets nobody. */
+  #hasPlace(mountpointPod: PodName): boolean {
+    return this.#pods.get(mountpointPod)?.scheduled ?? false;
+  }
+
+  /** LC-2: one that has no place, does not start or is down gets nobody. One that has found its place comes first. */
   #openIn(entry: Entry): PodName | undefined {
     const { volume, driverVersion } = this.#observed;
     if (volume === undefined || "refused" in volume) return undefined;
-    return listedIn(entry).find((name) => {
+    const open = listedIn(entry).filter((name) => {
       const pod = this.#pods.get(name);
       const isFine = pod?.trouble === undefined;
       return this.#spawns.has(name) || (pod !== undefined && isFine && isOpen(pod, volume, driverVersion));
     });
+    return open.find((name) => this.#hasPlace(name)) ?? open[0];
   }
 
   #spawn(workload: Workload, meeting: Meeting): void {
