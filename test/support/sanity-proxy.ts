@@ -75,12 +75,14 @@ export class SanityProxy implements AsyncDisposable {
     const [controller] = await cluster.list<Pod>("pods", "-n", "kube-system", "-l", "app=s3-csi-controller");
     const volume = `pods/${controller?.metadata.uid}/volumes/kubernetes.io~empty-dir/socket-dir`;
     await symlink(this.#onNode("/var/lib/kubelet/plugins/s3.csi.scality.com"), join(directory, "node"));
-    await symlink(this.#onNode(`/var/lib/kubelet/${volume}`), join(directory, "controller"));
+    // The controller may be on another node than the one that mounts.
+    const elsewhere = controller?.spec.nodeName ?? this.#node;
+    await symlink(this.#onNode(`/var/lib/kubelet/${volume}`, elsewhere), join(directory, "controller"));
     return [join(directory, "node/csi.sock"), join(directory, "controller/csi.sock")];
   }
 
-  #onNode(path: string): string {
-    return `/proc/${this.#sandbox.cluster.lab.node(this.#node).init.pid}/root${path}`;
+  #onNode(path: string, node = this.#node): string {
+    return `/proc/${this.#sandbox.cluster.lab.node(node).init.pid}/root${path}`;
   }
 
   #add(definition: ServiceDefinition, target: string): void {
