@@ -45,6 +45,8 @@ it("SC-3 a repeated publish asks neither the API server nor S3 for anything", as
   const request = await publishRequestOf(sandbox, pod, claim);
   using driver = csiClient(NodeService, csiSocketOf(cluster, node));
   await driver.nodePublishVolume(request);
+  // The node's report of the new mount is a request of its own, and comes when it comes.
+  await cluster.kubectl("wait", "s3pa", "--all", "--for=condition=Mounted", "--timeout=240s");
 
   const counts = () => ({ api: requestsOf(node).filter(isQuestion).length, s3: s3RequestsFor(sandbox) });
   const before = counts();
