@@ -123,6 +123,21 @@ const rows: readonly Row[] = [
     objection: "a decision sees only core",
   },
   {
+    file: "src/controller/decision/new-statuses.ts",
+    code: 'import { x } from "../../kube/client.ts";\nexport const y = x;',
+    objection: "a decision sees only core",
+  },
+  {
+    file: "src/controller/headroom/decide.ts",
+    code: 'import { x } from "../view.ts";\nexport const y = x;',
+    objection: "a decision sees only core",
+  },
+  {
+    file: "src/controller/decision/entry-steps.ts",
+    code: 'import { x } from "./new-statuses.ts";\nexport const y = x;',
+    objection: undefined,
+  },
+  {
     file: "src/node/plan.ts",
     code: 'import { x } from "node:timers/promises";\nexport const y = x;',
     objection: "a decision does no I/O",

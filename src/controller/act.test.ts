@@ -9,7 +9,8 @@ import type { Kind } from "../kube/kinds.ts";
 import { keyOf } from "../kube/store.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { act, type Cluster } from "./act.ts";
-import { decide, type ObservedAttachment, type Step } from "./decide.ts";
+import { decide } from "./decide.ts";
+import type { ObservedAttachment, Step } from "./decision/decision.ts";
 import { attachment, mp, node, pod, seen, volume, w1, w2, workload } from "./situation.fixture.ts";
 import { emptyView } from "./view.ts";
 

@@ -12,7 +12,7 @@ import { kinds } from "../kube/kinds.ts";
 import { keyOf } from "../kube/store.ts";
 import type { Outcome } from "../kube/work-queue.ts";
 import { type Call, deadline } from "../runtime/call.ts";
-import type { NewAttachment, ObservedAttachment, Step } from "./decide.ts";
+import type { NewAttachment, ObservedAttachment, Step } from "./decision/decision.ts";
 import type { View } from "./view.ts";
 
 export interface Cluster {

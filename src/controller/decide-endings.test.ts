@@ -1,7 +1,8 @@
 /** The other half of the tests of the decision: how things end. */
 import { describe, expect, it } from "vitest";
 import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
-import { decide, type Observed } from "./decide.ts";
+import { decide } from "./decide.ts";
+import type { Observed } from "./decision/decision.ts";
 import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];

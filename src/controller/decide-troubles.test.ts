@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import type { Trouble } from "../core/mountpoint-pod-report.ts";
 import type { PvName } from "../core/names.ts";
-import { decide, type Observed } from "./decide.ts";
+import { decide } from "./decide.ts";
+import type { Observed } from "./decision/decision.ts";
 import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PodUid } from "../core/names.ts";
 import type { Workload } from "../core/workload.ts";
-import { decide, type Observed } from "./decide.ts";
+import { decide } from "./decide.ts";
+import type { Observed } from "./decision/decision.ts";
 import { attachment, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];

@@ -2,90 +2,19 @@
  * Which Mountpoint Pods and attachments one volume on one node should have. All judgement of the reconciler is here:
  * it knows no clock, no cache and no server, so every situation is a row of a table in the test.
  */
-import {
-  type Attachment,
-  type AttachmentSpec,
-  hasSameLists,
-  holderOf,
-  newAttachment,
-  type SharingKey,
-  sharingKey,
-} from "../core/attachment.ts";
-import { type AttachmentStatus, controllerPart, isSameStatus } from "../core/attachment-status.ts";
-import { controllerStatus, type ReportedMountpointPod } from "../core/controller-status.ts";
+import { holderOf, newAttachment, type SharingKey, sharingKey } from "../core/attachment.ts";
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { leftoverTask } from "../core/leftover.ts";
-import type { MountpointPodPurpose } from "../core/mountpoint-pod.ts";
 import { isAlive, isOpen } from "../core/mountpoint-pod-state.ts";
-import { mountpointPodName, type NodeName, type PodName, type PodUid, type PvName } from "../core/names.ts";
+import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
-import { Roster, type RosterEntry } from "../core/roster.ts";
+import { Roster } from "../core/roster.ts";
 import { nextGeneration, successorDelayMs } from "../core/succession.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
 import { handleWarning, holderWarning, type WorkloadWarning } from "../core/workload-warnings.ts";
-
-/** Everything the decision may look at. What is not in here cannot influence the outcome. */
-export interface Observed {
-  readonly now: Date;
-  readonly node: NodeName;
-  /** undefined: there is no such PersistentVolume now, or it belongs to another driver. */
-  readonly volume: S3Volume | Refusal | undefined;
-  /** Other PersistentVolumes of ours with the same handle. */
-  readonly sameHandle: readonly PvName[];
-  /** Those on this node with a claim bound to this volume, and those that the attachments list and that exist. */
-  readonly workloads: readonly Workload[];
-  readonly attachments: readonly ObservedAttachment[];
-  readonly mountpointPods: readonly ReportedMountpointPod[];
-  readonly driverVersion: string;
-  /** From which age on a Mountpoint Pod that no attachment lists is a leftover. */
-  readonly staleAfterMs: number;
-}
-
-/** Why a volume cannot be served, and what to do about it. */
-export interface Refusal {
-  readonly refused: string;
-}
-
-export interface ObservedAttachment extends Attachment {
-  readonly metadata: {
-    readonly name: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-    readonly creationTimestamp: string;
-  };
-  /** The controller's part. */
-  readonly status?: AttachmentStatus;
-}
-
-export interface Decision {
-  /** In this order: a later one relies on the earlier ones having been accepted. */
-  readonly steps: readonly Step[];
-  /** To be written of attachments that the steps leave alone, whether or not the steps succeed. */
-  readonly statuses: readonly NewStatus[];
-  /** Set when time alone will change the decision. */
-  readonly again: Again | undefined;
-}
-
-export interface NewStatus {
-  readonly attachment: ObservedAttachment;
-  readonly status: AttachmentStatus;
-}
-
-export interface Again {
-  readonly afterMs: number;
-  readonly because: string;
-}
-
-export type Step = { readonly because: string } & (
-  | { readonly do: "report"; readonly workload: Workload; readonly reason: string }
-  | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
-  | { readonly do: "deleteMountpointPod"; readonly mountpointPod: ReportedMountpointPod }
-  | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }
-  | { readonly do: "createAttachment"; readonly attachment: NewAttachment }
-  | { readonly do: "rewriteAttachment"; readonly attachment: ObservedAttachment; readonly spec: AttachmentSpec }
-  | { readonly do: "deleteAttachment"; readonly attachment: ObservedAttachment }
-);
-
-export type NewAttachment = ReturnType<typeof newAttachment>;
+import type { Again, Decision, NewAttachment, Observed, ObservedAttachment, Step } from "./decision/decision.ts";
+import { type Entry, isEmpty, listedIn, marking, writing } from "./decision/entry-steps.ts";
+import { newStatuses } from "./decision/new-statuses.ts";
 
 export function decide(observed: Observed): Decision {
   const draft = new Draft(observed);
@@ -98,8 +27,6 @@ export function decide(observed: Observed): Decision {
   }
   return draft.decision();
 }
-
-type Entry = RosterEntry<ObservedAttachment, NewAttachment>;
 
 /** A volume that can be served, and where workloads with the same key meet, if there is such a place yet. */
 interface Meeting {
@@ -172,25 +99,7 @@ class Draft {
       // Last, because a quota or a policy may refuse it, and that must not hold up the rest.
       ...(entries.get(true) ?? []).flatMap((entry) => this.#spawnsInto(entry).concat(writing(entry))),
     ];
-    return { steps, statuses: this.#statuses(), again: this.#again };
-  }
-
-  /** Of what is listed now: a change of the list brings us back. */
-  #statuses(): readonly NewStatus[] {
-    const { now, attachments, volume } = this.#observed;
-    const mountpointPods = this.#pods;
-    const irreplaceable =
-      volume === undefined
-        ? "It cannot be replaced while its PersistentVolume does not exist."
-        : "refused" in volume
-          ? `It cannot be replaced. ${volume.refused}`
-          : undefined;
-    return attachments.flatMap((attachment) => {
-      const { spec, status: before } = attachment;
-      const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
-      const isNew = status !== undefined && !isSameStatus(status, controllerPart(before));
-      return isNew ? [{ attachment, status }] : [];
-    });
+    return { steps, statuses: newStatuses(this.#observed, this.#pods), again: this.#again };
   }
 
   #report(workload: Workload, warning: WorkloadWarning | undefined): void {
@@ -350,27 +259,4 @@ function attachedAt({ after }: Entry, workload: PodUid): number {
 
 function earlier(a: Again | undefined, b: Again): Again {
   return a !== undefined && a.afterMs <= b.afterMs ? a : b;
-}
-
-function listedIn({ after }: Entry): readonly PodName[] {
-  return Object.keys(after.spec.mountpointS3PodAttachments) as PodName[];
-}
-
-/** Its workloads may have moved to a twin, which is then written first. */
-function isEmpty(entry: Entry): boolean {
-  return listedIn(entry).length === 0;
-}
-
-function marking(mountpointPod: ReportedMountpointPod, because: string): readonly Step[] {
-  return mountpointPod.needsUnmount ? [] : [{ do: "markForUnmount", mountpointPod, because }];
-}
-
-function writing(entry: Entry): readonly Step[] {
-  const { before, after } = entry;
-  const because = entry.reasons.join("; ") || "it lists nothing";
-  if (before === undefined) return [{ do: "createAttachment", attachment: after as NewAttachment, because }];
-  if (isEmpty(entry)) return [{ do: "deleteAttachment", attachment: before, because }];
-  // A patch that changes nothing makes no new version, and whoever wrote it would wait for one in vain.
-  if (hasSameLists(after.spec, before.spec)) return [];
-  return [{ do: "rewriteAttachment", attachment: before, spec: after.spec, because }];
 }

@@ -1,7 +1,7 @@
 /** Everything that is known about one place, from the view alone: no request is made. */
 import type { PvName } from "../core/names.ts";
 import type { Workload } from "../core/workload.ts";
-import type { Observed } from "./decide.ts";
+import type { Observed } from "./decision/decision.ts";
 import { type Place, placeKey } from "./place.ts";
 import { type View, volumesWith, workloadsOf, workloadsWith } from "./view.ts";
 

@@ -7,7 +7,8 @@ import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
-import { decide, type NewStatus, type ObservedAttachment, type Step } from "./decide.ts";
+import { decide } from "./decide.ts";
+import type { NewStatus, ObservedAttachment, Step } from "./decision/decision.ts";
 import { attachment, node, pod, seen, volume, workload } from "./situation.fixture.ts";
 
 interface Objects {

@@ -12,7 +12,7 @@ import {
 import type { S3Volume } from "../core/persistent-volume.ts";
 import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import type { Workload } from "../core/workload.ts";
-import type { Observed, ObservedAttachment, Step } from "./decide.ts";
+import type { Observed, ObservedAttachment, Step } from "./decision/decision.ts";
 
 export const node = "worker-1" as NodeName;
 export const now = new Date("2026-01-15T12:00:00Z");

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { jsonLogger } from "../runtime/log.ts";
-import type { ObservedAttachment } from "./decide.ts";
+import type { ObservedAttachment } from "./decision/decision.ts";
 import { attachment, mp, w1 } from "./situation.fixture.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { emptyView } from "./view.ts";

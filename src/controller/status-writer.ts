@@ -5,7 +5,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
 import { untilAttachment } from "./act.ts";
-import type { NewStatus } from "./decide.ts";
+import type { NewStatus } from "./decision/decision.ts";
 import type { View } from "./view.ts";
 
 /** Rights change seldom: until then no more requests are made in vain. */

@@ -7,7 +7,7 @@ import type { Reservation } from "../core/reservation.ts";
 import type { Workload } from "../core/workload.ts";
 import { keyOf, Store } from "../kube/store.ts";
 import type { Call } from "../runtime/call.ts";
-import type { ObservedAttachment, Refusal } from "./decide.ts";
+import type { ObservedAttachment, Refusal } from "./decision/decision.ts";
 import { type PlaceKey, placeKey } from "./place.ts";
 
 export interface View {

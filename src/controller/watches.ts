@@ -23,7 +23,7 @@ import type { Feed } from "../kube/store.ts";
 import { type Watched, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
-import type { ObservedAttachment, Refusal } from "./decide.ts";
+import type { ObservedAttachment, Refusal } from "./decision/decision.ts";
 import type { Claim, View } from "./view.ts";
 
 export interface WatchOptions {

@@ -9,7 +9,7 @@ import type { HeadroomPod } from "../../core/headroom-pod.ts";
 import { headroomPodName } from "../../core/names.ts";
 import type { S3Volume } from "../../core/persistent-volume.ts";
 import type { Reservation } from "../../core/reservation.ts";
-import type { Again, Refusal } from "../decide.ts";
+import type { Again, Refusal } from "../decision/decision.ts";
 
 export interface Observed {
   readonly now: Date;

@@ -1,0 +1,72 @@
+/** What the decision about one volume on one node may look at, and what it may ask for. */
+import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attachment.ts";
+import type { AttachmentStatus } from "../../core/attachment-status.ts";
+import type { ReportedMountpointPod } from "../../core/controller-status.ts";
+import type { MountpointPodPurpose } from "../../core/mountpoint-pod.ts";
+import type { NodeName, PvName } from "../../core/names.ts";
+import type { S3Volume } from "../../core/persistent-volume.ts";
+import type { Workload } from "../../core/workload.ts";
+
+/** Everything the decision may look at. What is not in here cannot influence the outcome. */
+export interface Observed {
+  readonly now: Date;
+  readonly node: NodeName;
+  /** undefined: there is no such PersistentVolume now, or it belongs to another driver. */
+  readonly volume: S3Volume | Refusal | undefined;
+  /** Other PersistentVolumes of ours with the same handle. */
+  readonly sameHandle: readonly PvName[];
+  /** Those on this node with a claim bound to this volume, and those that the attachments list and that exist. */
+  readonly workloads: readonly Workload[];
+  readonly attachments: readonly ObservedAttachment[];
+  readonly mountpointPods: readonly ReportedMountpointPod[];
+  readonly driverVersion: string;
+  /** From which age on a Mountpoint Pod that no attachment lists is a leftover. */
+  readonly staleAfterMs: number;
+}
+
+/** Why a volume cannot be served, and what to do about it. */
+export interface Refusal {
+  readonly refused: string;
+}
+
+export interface ObservedAttachment extends Attachment {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp: string;
+  };
+  /** The controller's part. */
+  readonly status?: AttachmentStatus;
+}
+
+export interface Decision {
+  /** In this order: a later one relies on the earlier ones having been accepted. */
+  readonly steps: readonly Step[];
+  /** To be written of attachments that the steps leave alone, whether or not the steps succeed. */
+  readonly statuses: readonly NewStatus[];
+  /** Set when time alone will change the decision. */
+  readonly again: Again | undefined;
+}
+
+export interface NewStatus {
+  readonly attachment: ObservedAttachment;
+  readonly status: AttachmentStatus;
+}
+
+export interface Again {
+  readonly afterMs: number;
+  readonly because: string;
+}
+
+export type Step = { readonly because: string } & (
+  | { readonly do: "report"; readonly workload: Workload; readonly reason: string }
+  | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
+  | { readonly do: "deleteMountpointPod"; readonly mountpointPod: ReportedMountpointPod }
+  | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }
+  | { readonly do: "createAttachment"; readonly attachment: NewAttachment }
+  | { readonly do: "rewriteAttachment"; readonly attachment: ObservedAttachment; readonly spec: AttachmentSpec }
+  | { readonly do: "deleteAttachment"; readonly attachment: ObservedAttachment }
+);
+
+export type NewAttachment = ReturnType<typeof newAttachment>;

@@ -1,0 +1,23 @@
+import { controllerPart, isSameStatus } from "../../core/attachment-status.ts";
+import { controllerStatus, type ReportedMountpointPod } from "../../core/controller-status.ts";
+import type { PodName } from "../../core/names.ts";
+import type { NewStatus, Observed } from "./decision.ts";
+
+/** Of what is listed now, where it is another status than before: a change of the list brings us back. */
+export function newStatuses(
+  { now, attachments, volume }: Observed,
+  mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>,
+): readonly NewStatus[] {
+  const irreplaceable = irreplaceableBecause(volume);
+  return attachments.flatMap((attachment) => {
+    const { spec, status: before } = attachment;
+    const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
+    const isNew = status !== undefined && !isSameStatus(status, controllerPart(before));
+    return isNew ? [{ attachment, status }] : [];
+  });
+}
+
+function irreplaceableBecause(volume: Observed["volume"]): string | undefined {
+  if (volume === undefined) return "It cannot be replaced while its PersistentVolume does not exist.";
+  return "refused" in volume ? `It cannot be replaced. ${volume.refused}` : undefined;
+}
