@@ -3,6 +3,7 @@ import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
+import { controllerAway } from "../support/controller-away.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { publishRequestOf } from "../support/publish-request.ts";
@@ -18,7 +19,9 @@ it("SE-3 mount.err as a link to a file of the host is refused, and what that fil
   await sandbox.pod("app", { node, claim });
   await expect.poll(() => messagesIn(sandbox), long).toContain("Could not mount");
   const { name, uid } = await mountS3Of(cluster, node, claim);
-  await script('ln -sfn "$1/shadow" "$2/mount.err"', secrets.path, commOf(uid));
+  // One of 2.x that fails again and again would be replaced, and the planted link with it.
+  await using _controller = await controllerAway(cluster);
+  await using _planter = await planting(secrets.path, commOf(uid));
   // Only mounters of 2.x tell by this file why mount-s3 failed.
   const label = "s3.csi.scality.com/mounted-by-csi-driver-version=2.1.1";
   await cluster.kubectl("label", "pod", name, "-n", "mount-s3", "--overwrite", label);
@@ -41,7 +44,8 @@ it("SE-3 credentials as a link to a directory of the host is refused, and nothin
   using driver = csiClient(NodeService, csiSocketOf(cluster, node));
   const request = await publishRequestOf(sandbox, pod, claim);
   await expect(driver.nodePublishVolume(request)).rejects.toMatchObject({
-    code: status.PERMISSION_DENIED,
+    // Not one that means "nothing is left": the target is mounted, and kubelet must remember it.
+    code: status.UNAVAILABLE,
     details: expect.stringContaining("credentials in the Mountpoint Pod's volume is not what it should be"),
   });
   expect(await shape()).toBe(before);
@@ -58,6 +62,13 @@ async function hostDirectory({ name }: Sandbox, file: string, content: string): 
   const path = `/var/lib/kubelet/${name}`;
   await script('mkdir -m 700 "$1" && printf %s "$3" > "$1/$2"', path, file, content);
   return { path, [Symbol.asyncDispose]: async () => void (await script('rm -r "$1"', path)) };
+}
+
+/** Again and again until the end of the scope: the node plugin removes what it finds before each attempt. */
+async function planting(secrets: string, comm: string): Promise<AsyncDisposable> {
+  const loop = '(while :; do ln -sfn "$1/shadow" "$2/mount.err"; sleep 0.05; done) > /dev/null 2>&1 & echo $!';
+  const pid = await script(loop, secrets, comm);
+  return { [Symbol.asyncDispose]: async () => void (await script('kill "$1"', pid.trim())) };
 }
 
 function commOf(uid: string): string {

@@ -4,6 +4,7 @@ import { signalProcess } from "../../lab/process-id.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { processOf } from "../support/container-process.ts";
+import { controllerAway } from "../support/controller-away.ts";
 import { mountpointPodsOf, mountsNaming, objectText, podOf, servedBy } from "../support/traces.ts";
 
 const cluster = openCluster();
@@ -64,7 +65,7 @@ it("while no reconciler runs, mounts work on; when it is back, who came is serve
   const [left = ""] = await mountpointPodsOf(cluster, leaves);
   let coming: PodRef;
   {
-    await using _back = await withoutReconciler();
+    await using _back = await controllerAway(cluster);
     await cluster.deletePod(leaving);
     coming = await sandbox.pod("coming", { node, claim: comes });
     await cluster.exec(staying, "echo alone > /data/a.txt");
@@ -125,27 +126,6 @@ async function reconcilerPod(): Promise<PodRef> {
 async function restartsOf(pod: PodRef): Promise<number | undefined> {
   const statuses = (await podOf(cluster, pod))?.status?.containerStatuses ?? [];
   return statuses.find(({ name }) => name === container)?.restartCount;
-}
-
-async function withoutReconciler(): Promise<AsyncDisposable> {
-  const before = await cluster.get<{ spec: { replicas: number } }>(...deployment);
-  await cluster.kubectl("scale", ...deployment, "--replicas=0");
-  await cluster.kubectl(
-    "wait",
-    "--for=delete",
-    "pod",
-    "-l",
-    "app=s3-csi-controller",
-    "-n",
-    "kube-system",
-    "--timeout=240s",
-  );
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await cluster.kubectl("scale", ...deployment, `--replicas=${before?.spec.replicas ?? 1}`);
-      await rolledOut();
-    },
-  };
 }
 
 /** The same probe, asked more often: that of the chart takes a minute and a half to be sure. */

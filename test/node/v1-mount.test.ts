@@ -6,6 +6,7 @@ import { NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { startMountS3 } from "../support/bare-mount-s3.ts";
 import { openCluster, type PodRef } from "../support/cluster.ts";
+import { controllerAway } from "../support/controller-away.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { attachmentsOf, csiSocketOf, onNode } from "../support/mount-s3-process.ts";
 import { publishRequestFor } from "../support/publish-request.ts";
@@ -27,7 +28,7 @@ it("LC-12 a live mount of 1.x stays, its keys are renewed and removed with it; o
   let workload: string;
   let files: Readonly<Record<"config" | "credentials", string>>;
   {
-    await using _controller = await controllerAway();
+    await using _controller = await controllerAway(cluster);
     await using plugins = new AsyncDisposableStack();
     plugins.use(await nodePluginsAway());
     await sandbox.pod(pod.name, { node, claim });
@@ -69,22 +70,6 @@ it("LC-12 a live mount of 1.x stays, its keys are renewed and removed with it; o
   await expect.poll(() => mountsOf(target), long).toBe("");
   await expect.poll(() => onNode(cluster, node, "ls", pluginDir), long).not.toContain("s3-csi-c");
 });
-
-/** A workload that starts now gets no Mountpoint Pod. */
-async function controllerAway(): Promise<AsyncDisposable> {
-  await scaleController(0);
-  await untilGone("s3-csi-controller");
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await scaleController(1);
-      await untilBack("deployment/s3-csi-controller");
-    },
-  };
-}
-
-async function scaleController(replicas: number): Promise<void> {
-  await cluster.kubectl("scale", "deployment/s3-csi-controller", "-n", "kube-system", `--replicas=${replicas}`);
-}
 
 /** kubelet cannot publish anything, and tries again soon. */
 async function nodePluginsAway(): Promise<AsyncDisposable> {
