@@ -4,7 +4,6 @@ import { DriverError } from "../core/errors.ts";
 import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "../core/mountpoint-pod.ts";
 import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { annotations } from "../core/names.ts";
-import type { Workload } from "../core/workload.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { EventRecorder } from "../kube/events.ts";
@@ -14,6 +13,7 @@ import type { Outcome } from "../kube/work-queue.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "./decision/decision.ts";
 import type { View } from "./view.ts";
+import { warn } from "./warn.ts";
 
 export interface Cluster {
   readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
@@ -43,7 +43,7 @@ type Result = "accepted" | "outdated";
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   switch (step.do) {
     case "report":
-      return report(call, cluster, step.workload, { reason: step.reason, message: step.because });
+      return report(call, cluster, step);
     case "markForUnmount":
       return markForUnmount(call, cluster, step.mountpointPod);
     case "deleteMountpointPod":
@@ -61,14 +61,8 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   }
 }
 
-async function report(
-  call: Call,
-  { events }: Cluster,
-  { name, namespace, uid }: Workload,
-  happening: { readonly reason: string; readonly message: string },
-): Promise<Result> {
-  const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
-  await events.record(call, about, { type: "Warning", ...happening });
+async function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Promise<Result> {
+  await warn(call, cluster, step.workload, { reason: step.reason, message: step.because });
   return "accepted";
 }
 
@@ -104,18 +98,18 @@ async function createMountpointPod(
   } catch (error) {
     if (error instanceof ApiError) {
       const message = `The Mountpoint Pod of PersistentVolume ${purpose.volume.name} cannot be created in namespace ${namespace}: ${error.message}`;
-      await report(call, cluster, workload, { reason: "MountpointPodRefused", message });
+      await warn(call, cluster, workload, { reason: "MountpointPodRefused", message });
     }
     throw error;
   }
   await untilPod(call, cluster, name, (seen) => seen !== undefined);
   for (const message of mountpointPodWarnings(mountpointPods, purpose)) {
-    await report(call, cluster, workload, { reason: "VolumeQuestionable", message });
+    await warn(call, cluster, workload, { reason: "VolumeQuestionable", message });
   }
   const { name: volume, fallback } = purpose.volume;
   if (fallback !== undefined) {
     const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
-    await report(call, cluster, workload, { reason: "DriverCredentialsUsed", message });
+    await warn(call, cluster, workload, { reason: "DriverCredentialsUsed", message });
   }
   return result;
 }

@@ -9,6 +9,7 @@ import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/store.ts";
 import type { Call } from "../../runtime/call.ts";
+import { warn } from "../warn.ts";
 import type { Step } from "./decide.ts";
 
 export interface Cluster {
@@ -29,7 +30,7 @@ export async function act(call: Call, steps: readonly Step[], cluster: Cluster):
 function perform(call: Call, step: Step, cluster: Cluster): Promise<void> {
   switch (step.do) {
     case "report":
-      return report(call, cluster, step.reservation, { reason: step.reason, message: step.because });
+      return warn(call, cluster, step.reservation, { reason: step.reason, message: step.because });
     case "mark":
       return patchWorkload(call, cluster, step.reservation, marking(step.reservation));
     case "createHeadroomPod":
@@ -41,16 +42,6 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<void> {
     default:
       return step satisfies never;
   }
-}
-
-async function report(
-  call: Call,
-  { events }: Cluster,
-  { name, namespace, uid }: Reservation,
-  happening: { readonly reason: string; readonly message: string },
-): Promise<void> {
-  const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
-  await events.record(call, about, { type: "Warning", ...happening });
 }
 
 function marking({ uid }: Reservation): object {
@@ -72,7 +63,7 @@ async function patchWorkload(call: Call, cluster: Cluster, workload: Reservation
     if (error instanceof ApiError && (error.isNotFound || error.isConflict)) return;
     if (error instanceof ApiError && error.isForbidden) {
       const message = `The scheduling gate ${headroom.gate} cannot be handled: ${error.message}`;
-      await report(call, cluster, workload, { reason: "HeadroomNotReserved", message });
+      await warn(call, cluster, workload, { reason: "HeadroomNotReserved", message });
     }
     throw error;
   }
@@ -91,7 +82,7 @@ async function createHeadroomPod(
     if (error.isAlreadyExists) return;
     // A quota or a policy: the workload must not wait for those to change.
     const message = `No room is reserved for the Mountpoint Pod of PersistentVolume ${volume.name}: its headroom Pod cannot be created in namespace ${pod.metadata.namespace}: ${error.message}`;
-    await report(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
+    await warn(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
   }
 }
 
