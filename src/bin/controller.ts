@@ -3,8 +3,8 @@ import { InFlight } from "../core/in-flight.ts";
 import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
 import { serve } from "../csi/server.ts";
+import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
-import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { accessFor } from "../provisioner/access.ts";
@@ -14,24 +14,16 @@ import { KnownVolumes } from "../provisioner/known-volumes.ts";
 import { reports } from "../provisioner/reports.ts";
 import { controllerService } from "../provisioner/service.ts";
 import type { Call } from "../runtime/call.ts";
-import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { ObjectStore } from "../s3/object-store.ts";
 import { trusted } from "../s3/trust.ts";
 import { version } from "./version.ts";
 
-const stop = new AbortController();
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  process.once(signal, () => stop.abort(new DOMException(`received ${signal}`, "AbortError")));
-}
-
-const loggerOf = (verbosity: number): Logger => jsonLogger((line) => process.stderr.write(line), verbosity);
-
 async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const { api, driverKeys, ...shown } = config;
   call.log.info("CSI controller service starts", { version, ...shown, driverKeys: driverKeys.from });
-  const credentials = "kubeconfig" in api ? kubeconfigCredentials(api.kubeconfig) : inClusterCredentials(api);
-  using client = new KubeClient(credentials, { userAgent: `s3-csi-controller/${version}` });
+  using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-controller/${version}` });
   const { s3, proxy, caBundle, systemRoots } = config;
   const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
@@ -73,14 +65,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   await orAborted(call, following);
 }
 
-try {
+await runProgram("CSI controller service", (signal) => {
   const config = provisionerConfigFrom(process.argv.slice(2), process.env);
-  await run({ signal: stop.signal, log: loggerOf(config.verbosity) }, config);
-} catch (error) {
-  if (stop.signal.aborted) {
-    loggerOf(0).info("CSI controller service stopped", { because: stop.signal.reason });
-  } else {
-    loggerOf(0).info("CSI controller service failed", { error });
-    process.exitCode = 1;
-  }
-}
+  return run({ signal, log: stderrLogger(config.verbosity) }, config);
+});

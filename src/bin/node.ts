@@ -8,8 +8,8 @@ import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
 import { serveRegistration } from "../csi/registration.ts";
 import { serve } from "../csi/server.ts";
+import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
-import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import { pageOutFiles } from "../linux/page-out.ts";
@@ -36,22 +36,15 @@ import { removeV1Leftovers } from "../node/v1-mounts.ts";
 import { versionReport } from "../node/version-report.ts";
 import { watchSources } from "../node/watch-sources.ts";
 import type { Call } from "../runtime/call.ts";
-import { jsonLogger, type Logger } from "../runtime/log.ts";
+import type { Logger } from "../runtime/log.ts";
+import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { version } from "./version.ts";
-
-const stop = new AbortController();
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  process.once(signal, () => stop.abort(new DOMException(`received ${signal}`, "AbortError")));
-}
-
-const loggerOf = (verbosity: number): Logger => jsonLogger((line) => process.stderr.write(line), verbosity);
 
 async function run(call: Call, config: NodeConfig): Promise<void> {
   const { api, driverKeys, ...shown } = config;
   call.log.info("node plugin starts", { version, ...shown, driverKeys: driverKeys.from });
-  const credentials = "kubeconfig" in api ? kubeconfigCredentials(api.kubeconfig) : inClusterCredentials(api);
-  using client = new KubeClient(credentials, { userAgent: `s3-csi-node/${version}` });
+  using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
   using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
@@ -139,23 +132,12 @@ function socketOnHost({ endpoint, hostPluginDir }: NodeConfig): string {
   return join(hostPluginDir, basename(at.path));
 }
 
-async function main(): Promise<void> {
+await runProgram("node plugin", async (signal) => {
   const args = process.argv.slice(2);
   if (args.includes("--version")) {
     process.stdout.write(versionReport(version));
     return;
   }
   const config = nodeConfigFrom(args, process.env);
-  await run({ signal: stop.signal, log: loggerOf(config.verbosity) }, config);
-}
-
-try {
-  await main();
-} catch (error) {
-  if (stop.signal.aborted) {
-    loggerOf(0).info("node plugin stopped", { because: stop.signal.reason });
-  } else {
-    loggerOf(0).info("node plugin failed", { error });
-    process.exitCode = 1;
-  }
-}
+  await run({ signal, log: stderrLogger(config.verbosity) }, config);
+});

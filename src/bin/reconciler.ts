@@ -1,31 +1,20 @@
 /** The Pod Reconciler: decides which Mountpoint Pods should exist and which workloads each of them serves. */
-import { type ApiServerLocation, reconcilerConfigFrom } from "../controller/config.ts";
+import { reconcilerConfigFrom } from "../controller/config.ts";
 import { runReconciler } from "../controller/run-reconciler.ts";
 import { serveHealth } from "../csi/health.ts";
+import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
-import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
-import { jsonLogger, type Logger } from "../runtime/log.ts";
+import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { version as driverVersion } from "./version.ts";
 
-const stop = new AbortController();
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  process.once(signal, () => stop.abort(new DOMException(`received ${signal}`, "AbortError")));
-}
-
-const loggerOf = (verbosity: number): Logger => jsonLogger((line) => process.stderr.write(line), verbosity);
-
-function credentialsFor(location: ApiServerLocation) {
-  return "kubeconfig" in location ? kubeconfigCredentials(location.kubeconfig) : inClusterCredentials(location);
-}
-
-async function run(): Promise<void> {
+async function run(signal: AbortSignal): Promise<void> {
   const config = reconcilerConfigFrom(process.argv.slice(2), process.env, driverVersion);
-  const call = { signal: stop.signal, log: loggerOf(config.verbosity) };
+  const call = { signal, log: stderrLogger(config.verbosity) };
   const { healthPort, mountpointPods } = config;
   call.log.info("Pod Reconciler starts", { driverVersion, mountpointNamespace: mountpointPods.namespace });
 
-  using client = new KubeClient(credentialsFor(config.apiServer), { userAgent: `s3-pod-reconciler/${driverVersion}` });
+  using client = new KubeClient(credentialsAt(config.api), { userAgent: `s3-pod-reconciler/${driverVersion}` });
   let complete = false;
   const readiness = () =>
     complete ? ({ ready: true } as const) : ({ ready: false, because: "the cluster is not known yet" } as const);
@@ -39,14 +28,6 @@ async function run(): Promise<void> {
       complete = true;
     },
   });
-  call.log.info("Pod Reconciler stopped");
 }
 
-try {
-  await run();
-} catch (error) {
-  if (!stop.signal.aborted) {
-    loggerOf(0).info("Pod Reconciler failed", { error });
-    process.exitCode = 1;
-  }
-}
+await runProgram("Pod Reconciler", run);

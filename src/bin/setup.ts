@@ -1,20 +1,15 @@
 /** What has to be done around the life of the driver: the chart runs it before an upgrade and before an uninstallation. */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { DriverError } from "../core/errors.ts";
 import { defaultMountpointNamespace } from "../core/names.ts";
+import { apiLocationFrom, credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
-import { inClusterCredentials, kubeconfigCredentials } from "../kube/credentials.ts";
 import type { Call } from "../runtime/call.ts";
-import { jsonLogger } from "../runtime/log.ts";
+import { Problems } from "../runtime/problems.ts";
+import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { type Definition, installKind } from "../setup/install-kind.ts";
 import { removeMounts } from "../setup/remove-mounts.ts";
 import { version } from "./version.ts";
-
-const stop = new AbortController();
-process.once("SIGTERM", () => stop.abort(new DOMException("received SIGTERM", "AbortError")));
-
-const log = jsonLogger((line) => process.stderr.write(line), 4);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,22 +32,16 @@ const tasks: Readonly<Record<string, (call: Call, client: KubeClient) => Promise
     }),
 };
 
-function credentials() {
-  if (values.kubeconfig !== "") return kubeconfigCredentials(values.kubeconfig);
-  const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "443" } = process.env;
-  return inClusterCredentials({ host, port });
-}
-
-async function run(): Promise<void> {
+async function run(signal: AbortSignal): Promise<void> {
   const task = tasks[positionals[0] ?? ""];
   if (task === undefined) throw new Error(`name a task: ${Object.keys(tasks).join(" or ")}`);
-  using client = new KubeClient(credentials(), { userAgent: `s3-csi-setup/${version}` });
-  await task({ signal: stop.signal, log }, client);
+  const problems = new Problems();
+  const location = apiLocationFrom(values.kubeconfig, process.env, problems);
+  problems.throwIfAny();
+  using client = new KubeClient(credentialsAt(location), { userAgent: `s3-csi-setup/${version}` });
+  process.exitCode = 1; // for a Job that is ended before its task is done
+  await task({ signal, log: stderrLogger(4) }, client);
+  process.exitCode = 0;
 }
 
-try {
-  await run();
-} catch (error) {
-  log.info("setup failed", { error, ...(error instanceof DriverError ? { hint: error.hint } : {}) });
-  process.exitCode = 1;
-}
+await runProgram("setup", run);

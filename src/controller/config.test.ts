@@ -29,7 +29,7 @@ it("has the defaults of 2.x", () => {
       command: ["sleep", "infinity"],
       priorityClassName: "",
     },
-    apiServer: { host: "10.96.0.1", port: "443" },
+    api: { host: "10.96.0.1", port: "443" },
     healthPort: undefined,
     candidate: undefined,
     cleanupIntervalMs: 120_000,
@@ -66,7 +66,7 @@ it("takes the pull policy, the command, the health port, the times and the verbo
   const config = reconcilerConfigFrom(args, { MOUNTPOINT_IMAGE: "i", MOUNTPOINT_VERSION: "1" }, "3");
   expect(config.mountpointPods).toMatchObject({ imagePullPolicy: "Never", command: "/bin/other" });
   expect(config).toMatchObject({
-    apiServer: { kubeconfig: "kubeconfig.json" },
+    api: { kubeconfig: "kubeconfig.json" },
     healthPort: 9809,
     cleanupIntervalMs: 1000,
     staleAfterMs: 0,
@@ -194,10 +194,10 @@ it("reports every problem at once", () => {
   const args = ["--mountpoint-image-pull-policy=Sometimes", "--health-port=http", "--v=-1", "--imgae=x", "extra"];
   expect(() => reconcilerConfigFrom(args, {}, "3")).toThrow(
     new Error(
-      "invalid configuration: --imgae is not known; extra is not a flag; --mountpoint-image (or MOUNTPOINT_IMAGE) is not set; " +
+      "--imgae is not known; extra is not a flag; --mountpoint-image (or MOUNTPOINT_IMAGE) is not set; " +
         "--mountpoint-image-pull-policy is none of Always, IfNotPresent, Never: Sometimes; " +
         "--mountpoint-version (or MOUNTPOINT_VERSION) is not set; " +
-        "outside a cluster --kubeconfig is needed; " +
+        "KUBERNETES_SERVICE_HOST is not set: this program runs in a Pod, or with --kubeconfig; " +
         "--health-port is not a number from 0 on: http; " +
         "--v is not a number from 0 on: -1",
     ),

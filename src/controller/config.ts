@@ -3,7 +3,9 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { HeadroomConfig } from "../core/headroom-pod.ts";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import { defaultMountpointNamespace, mounterCommand, reconcilerLease } from "../core/names.ts";
+import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
 import type { Candidate } from "../kube/lease.ts";
+import { Problems } from "../runtime/problems.ts";
 import { headroomFrom, preemptingClassFrom } from "./headroom/settings.ts";
 import {
   caFrom,
@@ -18,7 +20,7 @@ import {
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
   readonly headroom: HeadroomConfig;
-  readonly apiServer: ApiServerLocation;
+  readonly api: ApiLocation;
   /** Undefined: no health is served, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
   /** Undefined: there is no election, as under manifests of 2.x. */
@@ -30,11 +32,6 @@ export interface ReconcilerConfig {
   readonly verbosity: number;
 }
 
-export type ApiServerLocation =
-  | { readonly kubeconfig: string }
-  /** Of the Pod that we run in. */
-  | { readonly host: string; readonly port: string };
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export function reconcilerConfigFrom(
@@ -42,18 +39,18 @@ export function reconcilerConfigFrom(
   env: Environment,
   driverVersion: string,
 ): ReconcilerConfig {
-  const problems: string[] = [];
+  const problems = new Problems();
   const flags = parseFlags(args, problems);
   const given = (flag: Flag) => flags[flag]?.trim() || env[variables[flag] ?? ""]?.trim() || undefined;
   const required = (flag: Flag) => {
     const value = given(flag);
-    if (value === undefined) problems.push(`--${flag} (or ${variables[flag]}) is not set`);
+    if (value === undefined) problems.add(`--${flag} (or ${variables[flag]}) is not set`);
     return value ?? "";
   };
   const number = (flag: Flag, least: number) => {
     const text = given(flag);
     const value = Number(text ?? defaults[flag]);
-    if (!Number.isInteger(value) || value < least) problems.push(`--${flag} is not a number from ${least} on: ${text}`);
+    if (!Number.isInteger(value) || value < least) problems.add(`--${flag} is not a number from ${least} on: ${text}`);
     return value;
   };
   const headroom = headroomFrom(given, problems);
@@ -78,7 +75,7 @@ export function reconcilerConfigFrom(
       userBy: userByFrom(given("mountpoint-user-by"), problems),
       ca: caFrom(given, problems),
     },
-    apiServer: apiServer(given("kubeconfig"), env, problems),
+    api: apiLocationFrom(given("kubeconfig"), env, problems),
     healthPort: given("health-port") === undefined ? undefined : number("health-port", 0),
     candidate: candidate(given("pod-namespace"), given("pod-name"), problems),
     cleanupIntervalMs: 1000 * number("cleanup-interval-seconds", 1),
@@ -86,7 +83,7 @@ export function reconcilerConfigFrom(
     stallLimitMs: 1000 * number("stall-limit-seconds", 1),
     verbosity: number("v", 0),
   };
-  if (problems.length > 0) throw new Error(`invalid configuration: ${problems.join("; ")}`);
+  problems.throwIfAny();
   return Object.freeze(config);
 }
 
@@ -163,16 +160,16 @@ const usedFlags = [
 type Flag = (typeof usedFlags)[number];
 
 /** Not strict, because that would stop at the first mistake. */
-function parseFlags(args: readonly string[], problems: string[]): Readonly<Partial<Record<Flag, string>>> {
+function parseFlags(args: readonly string[], problems: Problems): Readonly<Partial<Record<Flag, string>>> {
   const names: readonly string[] = usedFlags;
   const options: ParseArgsOptionsConfig = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const flags: Record<string, string> = {};
   for (const token of tokens) {
-    if (token.kind === "positional") problems.push(`${token.value} is not a flag`);
+    if (token.kind === "positional") problems.add(`${token.value} is not a flag`);
     if (token.kind !== "option") continue;
-    if (!names.includes(token.name)) problems.push(`${token.rawName} is not known`);
-    else if (token.value === undefined) problems.push(`${token.rawName} has no value`);
+    if (!names.includes(token.name)) problems.add(`${token.rawName} is not known`);
+    else if (token.value === undefined) problems.add(`${token.rawName} has no value`);
     else flags[token.name] = token.value;
   }
   return flags;
@@ -182,20 +179,12 @@ function parseFlags(args: readonly string[], problems: string[]): Readonly<Parti
 function candidate(
   namespace: string | undefined,
   identity: string | undefined,
-  problems: string[],
+  problems: Problems,
 ): Candidate | undefined {
   if (namespace === undefined && identity === undefined) return undefined;
   if (namespace === undefined || identity === undefined) {
-    problems.push("--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both");
+    problems.add("--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both");
     return undefined;
   }
   return { lease: { namespace, name: reconcilerLease }, identity };
-}
-
-function apiServer(kubeconfig: string | undefined, env: Environment, problems: string[]): ApiServerLocation {
-  if (kubeconfig !== undefined) return { kubeconfig };
-  const host = env["KUBERNETES_SERVICE_HOST"];
-  const port = env["KUBERNETES_SERVICE_PORT"];
-  if (!host || !port) problems.push("outside a cluster --kubeconfig is needed");
-  return { host: host ?? "", port: port ?? "" };
 }

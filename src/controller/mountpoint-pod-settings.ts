@@ -1,26 +1,28 @@
 /** The settings of Mountpoint Pods that are more than a word, each read or reported as a problem. */
+
 import type { CaBundle } from "../core/ca-bundle.ts";
 import { type ContainerResources, defaultResources, type ResourceList } from "../core/container-resources.ts";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import { parseQuantity } from "../core/quantity.ts";
+import type { Problems } from "../runtime/problems.ts";
 
 /** JSON as in a container of a Pod; amounts may be numbers, because YAML makes such of `cpu: 1`. */
-export function resourcesFrom(text: string | undefined, problems: string[]): ContainerResources {
+export function resourcesFrom(text: string | undefined, problems: Problems): ContainerResources {
   if (text === undefined) return defaultResources;
   const { requests, limits } = (parsed(text) ?? {}) as Readonly<Record<string, unknown>>;
   const resources = { requests: resourceList(requests), limits: resourceList(limits) };
   if (isObject(parsed(text)) && resources.requests !== undefined && resources.limits !== undefined) {
     return { requests: resources.requests, limits: resources.limits };
   }
-  problems.push(`--mountpoint-resources is not a JSON object with requests and limits: ${text}`);
+  problems.add(`--mountpoint-resources is not a JSON object with requests and limits: ${text}`);
   return defaultResources;
 }
 
 /** Every taint, unless told otherwise: a workload that runs on a node needs its Mountpoint Pod there. */
-export function tolerationsFrom(text: string | undefined, problems: string[]): readonly object[] {
+export function tolerationsFrom(text: string | undefined, problems: Problems): readonly object[] {
   const tolerations = text === undefined ? [{ operator: "Exists" }] : parsed(text);
   if (Array.isArray(tolerations) && tolerations.every(isObject)) return tolerations;
-  problems.push(`--mountpoint-tolerations is not a JSON list of tolerations: ${text}`);
+  problems.add(`--mountpoint-tolerations is not a JSON list of tolerations: ${text}`);
   return [];
 }
 
@@ -34,17 +36,17 @@ type TextsFlag = "mountpoint-labels" | "mountpoint-annotations";
 export function textsFrom<Flag extends TextsFlag>(
   flag: Flag,
   given: Read<Flag>,
-  problems: string[],
+  problems: Problems,
 ): Readonly<Record<string, string>> {
   const texts = parsed(given(flag) ?? "{}");
   if (isObject(texts) && Object.values(texts).every((text) => typeof text === "string")) return { ...texts };
-  problems.push(`--${flag} is not a JSON object of texts: ${given(flag)}`);
+  problems.add(`--${flag} is not a JSON object of texts: ${given(flag)}`);
   return {};
 }
 
-export function userByFrom(text: string | undefined, problems: string[]): MountpointPodConfig["userBy"] {
+export function userByFrom(text: string | undefined, problems: Problems): MountpointPodConfig["userBy"] {
   if (text === undefined || text === "driver") return "driver";
-  if (text !== "platform") problems.push(`--mountpoint-user-by is neither driver nor platform: ${text}`);
+  if (text !== "platform") problems.add(`--mountpoint-user-by is neither driver nor platform: ${text}`);
   return "platform";
 }
 
@@ -52,9 +54,9 @@ type Read<Flag> = (flag: Flag) => string | undefined;
 
 type PolicyFlag = "mountpoint-image-pull-policy" | "tls-init-image-pull-policy" | "headroom-image-pull-policy";
 
-export function pullPolicyFrom<Flag extends PolicyFlag>(flag: Flag, given: Read<Flag>, problems: string[]): string {
+export function pullPolicyFrom<Flag extends PolicyFlag>(flag: Flag, given: Read<Flag>, problems: Problems): string {
   const policy = given(flag) ?? "IfNotPresent";
-  if (!pullPolicies.includes(policy)) problems.push(`--${flag} is none of ${pullPolicies.join(", ")}: ${policy}`);
+  if (!pullPolicies.includes(policy)) problems.add(`--${flag} is none of ${pullPolicies.join(", ")}: ${policy}`);
   return policy;
 }
 
@@ -70,10 +72,10 @@ type CaFlag =
   | "tls-init-resources-lim-memory";
 
 /** The driver's own image has all that is needed, so no other has to be pulled. */
-export function caFrom(given: Read<CaFlag>, problems: string[]): CaBundle | undefined {
+export function caFrom(given: Read<CaFlag>, problems: Problems): CaBundle | undefined {
   const amount = (flag: CaFlag, otherwise: string) => {
     const value = given(flag) ?? otherwise;
-    if (parseQuantity(value) === undefined) problems.push(`--${flag} is not an amount: ${value}`);
+    if (parseQuantity(value) === undefined) problems.add(`--${flag} is not an amount: ${value}`);
     return value;
   };
   const ca = {

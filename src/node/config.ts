@@ -2,9 +2,11 @@ import { normalize } from "node:path/posix";
 import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import { isPidNamespace, type PidNamespaces } from "../core/pid-namespace.ts";
-import { type Proxy, proxyVariables } from "../core/proxy.ts";
+import { type Proxy, proxyFrom } from "../core/proxy.ts";
 import { pluginDir } from "../core/target-path.ts";
-import { type KeyFields, type Keys, keysFrom } from "../s3/keys.ts";
+import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
+import { Problems } from "../runtime/problems.ts";
+import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
 
 export interface NodeConfig {
   /** Where the CSI service listens. */
@@ -34,13 +36,8 @@ export interface NodeConfig {
   readonly registryDir: string | undefined;
   /** undefined where a sidecar answers kubelet's probes. */
   readonly healthPort: number | undefined;
-  readonly api: { readonly kubeconfig: string } | { readonly host: string; readonly port: string };
+  readonly api: ApiLocation;
 }
-
-/** Our chart names a Secret; manifests of 2.x put its content into our environment. */
-export type DriverKeysConfig =
-  | { readonly from: "secret"; readonly namespace: string; readonly name: string; readonly fields: KeyFields }
-  | { readonly from: "environment"; readonly keys: Keys | undefined };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -64,16 +61,16 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     kubeletDir,
     hostPluginDir: env["HOST_PLUGIN_DIR"] || pluginDir(kubeletDir),
     s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
-    proxy: proxyIn(env),
+    proxy: proxyFrom(env),
     pidNamespaces: pidNamespacesIn(flags, problems),
     hostProc: flags["host-proc"],
     hangLimitMs: problems.number("--hang-limit-seconds", flags["hang-limit-seconds"], 1_000_000) * 1000,
-    driverKeys: driverKeysIn(flags, env, problems),
+    driverKeys: driverKeysFrom(flags, env, problems),
     fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
     registryDir: flags.register ? flags["registration-dir"] : undefined,
     healthPort:
       flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
-    api: apiIn(flags.kubeconfig, env, problems),
+    api: apiLocationFrom(flags.kubeconfig, env, problems),
   };
   problems.throwIfAny();
   return Object.freeze(config);
@@ -82,16 +79,6 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
 /** Paths are compared with those in mountinfo, so there must be one spelling. */
 function withoutEndSlash(path: string): string {
   return normalize(path).replace(/(.)\/$/, "$1");
-}
-
-/** Under names of our own: the node plugin itself talks to the cluster only, and not through a proxy. */
-function proxyIn(env: Environment): Proxy {
-  return Object.fromEntries(
-    proxyVariables.flatMap((name) => {
-      const value = env[`MOUNTPOINT_${name}`];
-      return value ? [[name, value]] : [];
-    }),
-  );
 }
 
 /** The flags of 2.x, and those that our chart and our tests pass. */
@@ -111,11 +98,7 @@ function flagsIn(args: readonly string[], env: Environment) {
       "host-pid": { type: "boolean", default: false },
       "mount-pid-namespace": { type: "string", default: "private" },
       kubeconfig: { type: "string", default: "" },
-      "credentials-secret": { type: "string", default: "" },
-      "access-key-id-field": { type: "string", default: "access_key_id" },
-      "secret-access-key-field": { type: "string", default: "secret_access_key" },
-      "session-token-field": { type: "string", default: "session_token" },
-      "no-driver-credentials-fallback": { type: "boolean", default: false },
+      ...driverKeyFlags,
     },
   }).values;
 }
@@ -130,69 +113,4 @@ function pidNamespacesIn(flags: Flags, problems: Problems): PidNamespaces {
   if (isPidNamespace(usual)) return { usual, inHostPids };
   problems.add(`--mount-pid-namespace is neither private nor host: ${usual}`);
   return { usual: "private", inHostPids };
-}
-
-function driverKeysIn(flags: Flags, env: Environment, problems: Problems): DriverKeysConfig {
-  const reference = flags["credentials-secret"];
-  if (reference === "") return { from: "environment", keys: problems.unless(() => environmentKeys(env)) };
-  const [, namespace = "", name = ""] = /^([^/]+)\/([^/]+)$/.exec(reference) ?? [];
-  if (name === "") problems.add(`--credentials-secret is not NAMESPACE/NAME: ${reference}`);
-  const fields = {
-    accessKeyId: flags["access-key-id-field"],
-    secretAccessKey: flags["secret-access-key-field"],
-    sessionToken: flags["session-token-field"],
-  };
-  return { from: "secret", namespace, name, fields };
-}
-
-const variables: KeyFields = {
-  accessKeyId: "AWS_ACCESS_KEY_ID",
-  secretAccessKey: "AWS_SECRET_ACCESS_KEY",
-  sessionToken: "AWS_SESSION_TOKEN",
-};
-
-/** Without any key the driver still serves volumes that bring their own. */
-function environmentKeys(env: Environment): Keys | undefined {
-  if (!env[variables.accessKeyId] && !env[variables.secretAccessKey]) return undefined;
-  return keysFrom("the environment", env, variables);
-}
-
-function apiIn(kubeconfig: string, env: Environment, problems: Problems): NodeConfig["api"] {
-  if (kubeconfig !== "") return { kubeconfig };
-  const missing = "KUBERNETES_SERVICE_HOST is not set: this program runs in a Pod, or with --kubeconfig";
-  const host = problems.required(env["KUBERNETES_SERVICE_HOST"], missing);
-  return { host, port: env["KUBERNETES_SERVICE_PORT"] || "443" };
-}
-
-class Problems {
-  readonly #found: string[] = [];
-
-  add(problem: string): void {
-    this.#found.push(problem);
-  }
-
-  required(value: string | undefined, problem: string): string {
-    const text = value?.trim() ?? "";
-    if (text === "") this.add(problem);
-    return text;
-  }
-
-  number(name: string, text: string, max: number): number {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value > max) this.add(`${name} is not a number from 0 to ${max}: ${text}`);
-    return value;
-  }
-
-  unless<Value>(read: () => Value): Value | undefined {
-    try {
-      return read();
-    } catch (error) {
-      this.add(error instanceof Error ? error.message : String(error));
-      return undefined;
-    }
-  }
-
-  throwIfAny(): void {
-    if (this.#found.length > 0) throw new Error(this.#found.join("; "));
-  }
 }

@@ -3,9 +3,10 @@ import { DriverError } from "../core/errors.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
+import type { DriverKeysConfig } from "../s3/driver-keys.ts";
 import { type Keys, keysFrom, volumeKeyFields } from "../s3/keys.ts";
 import type { Access } from "../s3/object-store.ts";
-import type { DriverKeysConfig, ProvisionerConfig } from "./config.ts";
+import type { ProvisionerConfig } from "./config.ts";
 
 export type Secrets = Readonly<Record<string, string>>;
 

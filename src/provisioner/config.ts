@@ -1,7 +1,9 @@
 /** Flags and environment → the configuration of the CSI controller service, or every problem at once. */
 import { parseArgs } from "node:util";
-import { type Proxy, proxyVariables } from "../core/proxy.ts";
-import { type KeyFields, type Keys, keysFrom } from "../s3/keys.ts";
+import { type Proxy, proxyFrom } from "../core/proxy.ts";
+import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
+import { Problems } from "../runtime/problems.ts";
+import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
 
 export interface ProvisionerConfig {
@@ -19,36 +21,32 @@ export interface ProvisionerConfig {
   readonly driverKeys: DriverKeysConfig;
   /** Whether a class that names a Secret for one half of the work may use the driver's keys for the other. */
   readonly fallbackToDriverKeys: boolean;
-  readonly api: { readonly kubeconfig: string } | { readonly host: string; readonly port: string };
+  readonly api: ApiLocation;
 }
-
-/** Our chart names a Secret; manifests of 2.x put its content into our environment. */
-export type DriverKeysConfig =
-  | { readonly from: "secret"; readonly namespace: string; readonly name: string; readonly fields: KeyFields }
-  | { readonly from: "environment"; readonly keys: Keys | undefined };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export function provisionerConfigFrom(args: readonly string[], env: Environment): ProvisionerConfig {
   const flags = flagsIn(args);
-  const problems: string[] = [];
+  const problems = new Problems();
   const endpointUrl = trimmed(env["AWS_ENDPOINT_URL"]) ?? "";
   if (!URL.canParse(endpointUrl)) {
-    problems.push("AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service");
+    problems.add("AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service");
   }
   const config: ProvisionerConfig = {
     endpoint: flags.endpoint,
-    verbosity: numberIn(flags, "v", 10, problems),
-    healthPort: flags["health-port"] === "" ? undefined : numberIn(flags, "health-port", 65_535, problems),
+    verbosity: problems.number("--v", flags.v, 10),
+    healthPort:
+      flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
     s3: { endpointUrl, region: trimmed(env["AWS_REGION"]) ?? "us-east-1", limits: limitsIn(flags, problems) },
     caBundle: trimmed(env["AWS_CA_BUNDLE"]),
     systemRoots: trimmed(env["SSL_CERT_FILE"]),
-    proxy: proxyIn(env),
-    driverKeys: driverKeysIn(flags, env, problems),
+    proxy: proxyFrom(env),
+    driverKeys: driverKeysFrom(flags, env, problems),
     fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
-    api: apiIn(flags.kubeconfig, env, problems),
+    api: apiLocationFrom(flags.kubeconfig, env, problems),
   };
-  if (problems.length > 0) throw new Error(`invalid configuration: ${problems.join("; ")}`);
+  problems.throwIfAny();
   return Object.freeze(config);
 }
 
@@ -68,81 +66,22 @@ function flagsIn(args: readonly string[]) {
       "s3-answer-seconds": { type: "string", default: "10" },
       "s3-attempts": { type: "string", default: "4" },
       kubeconfig: { type: "string", default: "" },
-      "credentials-secret": { type: "string", default: "" },
-      "access-key-id-field": { type: "string", default: "access_key_id" },
-      "secret-access-key-field": { type: "string", default: "secret_access_key" },
-      "session-token-field": { type: "string", default: "session_token" },
-      "no-driver-credentials-fallback": { type: "boolean", default: false },
+      ...driverKeyFlags,
     },
   }).values;
 }
 
 type Flags = ReturnType<typeof flagsIn>;
-type NumberFlag = "v" | "health-port" | "s3-connect-seconds" | "s3-answer-seconds" | "s3-attempts";
 
-function limitsIn(flags: Flags, problems: string[]): StoreLimits {
+function limitsIn(flags: Flags, problems: Problems): StoreLimits {
   return {
-    connectMs: 1000 * numberIn(flags, "s3-connect-seconds", 3_600, problems),
-    answerMs: 1000 * numberIn(flags, "s3-answer-seconds", 3_600, problems),
-    attempts: numberIn(flags, "s3-attempts", 100, problems),
+    connectMs: 1000 * problems.number("--s3-connect-seconds", flags["s3-connect-seconds"], 3_600),
+    answerMs: 1000 * problems.number("--s3-answer-seconds", flags["s3-answer-seconds"], 3_600),
+    attempts: problems.number("--s3-attempts", flags["s3-attempts"], 100),
   };
-}
-
-function numberIn(flags: Flags, name: NumberFlag, most: number, problems: string[]): number {
-  const text = flags[name];
-  if (!/^\d+$/.test(text) || Number(text) > most) problems.push(`--${name} is not a number from 0 to ${most}: ${text}`);
-  return Number(text);
 }
 
 /** undefined: nothing is said. */
 function trimmed(value: string | undefined): string | undefined {
   return value?.trim() || undefined;
-}
-
-/** Under names of our own: the way to the cluster is without a proxy. */
-function proxyIn(env: Environment): Proxy {
-  return Object.fromEntries(
-    proxyVariables.flatMap((name) => {
-      const value = env[`MOUNTPOINT_${name}`];
-      return value ? [[name, value]] : [];
-    }),
-  );
-}
-
-function driverKeysIn(flags: Flags, env: Environment, problems: string[]): DriverKeysConfig {
-  const reference = flags["credentials-secret"];
-  if (reference === "") return { from: "environment", keys: environmentKeys(env, problems) };
-  const [, namespace = "", name = ""] = /^([^/]+)\/([^/]+)$/.exec(reference) ?? [];
-  if (name === "") problems.push(`--credentials-secret is not NAMESPACE/NAME: ${reference}`);
-  const fields = {
-    accessKeyId: flags["access-key-id-field"],
-    secretAccessKey: flags["secret-access-key-field"],
-    sessionToken: flags["session-token-field"],
-  };
-  return { from: "secret", namespace, name, fields };
-}
-
-const variables: KeyFields = {
-  accessKeyId: "AWS_ACCESS_KEY_ID",
-  secretAccessKey: "AWS_SECRET_ACCESS_KEY",
-  sessionToken: "AWS_SESSION_TOKEN",
-};
-
-/** Without any key the driver still serves classes that bring their own (PR-7). */
-function environmentKeys(env: Environment, problems: string[]): Keys | undefined {
-  if (!env[variables.accessKeyId] && !env[variables.secretAccessKey]) return undefined;
-  try {
-    return keysFrom("the environment", env, variables);
-  } catch (error) {
-    problems.push(error instanceof Error ? error.message : String(error));
-    return undefined;
-  }
-}
-
-function apiIn(kubeconfig: string, env: Environment, problems: string[]): ProvisionerConfig["api"] {
-  if (kubeconfig !== "") return { kubeconfig };
-  const host = env["KUBERNETES_SERVICE_HOST"] ?? "";
-  if (host === "")
-    problems.push("KUBERNETES_SERVICE_HOST is not set: this program runs in a Pod, or with --kubeconfig");
-  return { host, port: env["KUBERNETES_SERVICE_PORT"] || "443" };
 }

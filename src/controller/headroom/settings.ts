@@ -1,5 +1,7 @@
 /** Flags → how headroom Pods are made. */
+
 import type { HeadroomConfig } from "../../core/headroom-pod.ts";
+import type { Problems } from "../../runtime/problems.ts";
 import { pullPolicyFrom } from "../mountpoint-pod-settings.ts";
 
 type HeadroomFlag =
@@ -14,11 +16,11 @@ type HeadroomFlag =
 type Read = (flag: HeadroomFlag) => string | undefined;
 
 /** The driver's own image is needed on the node in any case, so no other has to be pulled. */
-export function headroomFrom(given: Read, problems: string[]): HeadroomConfig {
+export function headroomFrom(given: Read, problems: Problems): HeadroomConfig {
   const enabled = isEnabled(given("headroom-enabled"), problems);
   const priorityClassName = given("mountpoint-headroom-priority-class-name") ?? "";
   if (enabled && priorityClassName === "") {
-    problems.push(
+    problems.add(
       "--mountpoint-headroom-priority-class-name is not set: headroom Pods would push others off their node",
     );
   }
@@ -38,9 +40,9 @@ export function preemptingClassFrom(given: Read, { enabled }: HeadroomConfig): s
   return enabled ? (given("mountpoint-preempting-priority-class-name") ?? usual) : usual;
 }
 
-function isEnabled(text: string | undefined, problems: string[]): boolean {
+function isEnabled(text: string | undefined, problems: Problems): boolean {
   if (text !== undefined && text !== "true" && text !== "false") {
-    problems.push(`--headroom-enabled is neither true nor false: ${text}`);
+    problems.add(`--headroom-enabled is neither true nor false: ${text}`);
   }
   return text === "true";
 }

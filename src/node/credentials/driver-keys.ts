@@ -5,8 +5,8 @@ import { kinds, type SecretObject } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/store.ts";
 import { type Watched, watch } from "../../kube/watch.ts";
 import type { Call } from "../../runtime/call.ts";
+import type { DriverKeysConfig } from "../../s3/driver-keys.ts";
 import { type Keys, keysFrom } from "../../s3/keys.ts";
-import type { DriverKeysConfig } from "../config.ts";
 import { orMissing } from "../waiting.ts";
 
 export interface DriverKeys {

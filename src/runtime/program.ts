@@ -1,0 +1,28 @@
+/** What the programs have in common: they end on a signal, and say why they ended. */
+import { jsonLogger, type Logger } from "./log.ts";
+
+export function stderrLogger(verbosity: number): Logger {
+  return jsonLogger((line) => process.stderr.write(line), verbosity);
+}
+
+/** Runs until it is done or a signal comes, which is no failure: kubelet ends us that way. */
+export async function runProgram(name: string, main: (stop: AbortSignal) => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => stop.abort(new DOMException(`received ${signal}`, "AbortError")));
+  }
+  const log = stderrLogger(0);
+  try {
+    await main(stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted) {
+      log.info(`${name} failed`, { error, hint: hintOf(error) });
+      process.exitCode = 1;
+    }
+  }
+  if (stop.signal.aborted) log.info(`${name} stopped`, { because: stop.signal.reason });
+}
+
+function hintOf(error: unknown): unknown {
+  return error instanceof Error && "hint" in error ? error.hint : undefined;
+}
