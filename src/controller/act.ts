@@ -68,7 +68,8 @@ async function report(call: Call, cluster: Cluster, step: Step & { do: "report" 
 
 async function markForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
   const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const patch = { metadata: { uid, annotations: { [annotations.needsUnmount]: "true" } } };
+  const marks = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
+  const patch = { metadata: { uid, annotations: marks } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
   await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmount);
   return result;

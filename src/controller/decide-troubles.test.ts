@@ -67,6 +67,17 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
+      "that is stuck is replaced, and marked only after that",
+      {
+        workloads: [running],
+        attachments: attachments.map((one) => ({ ...one, stuck: [mp(w1)] })),
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    ["that is marked is left to its node for a while", { mountpointPods: [marked(599_000)] }, []],
+    ["that is marked and does not end is deleted in the end", { mountpointPods: [marked(600_000)] }, ["delete w1#0"]],
+    [
       "that is being deleted under a workload that stays is replaced",
       { workloads: [running], attachments, mountpointPods: [leaving(5000)] },
       ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
@@ -104,6 +115,10 @@ describe("a Mountpoint Pod (LC-2)", () => {
     expect(decision).toMatchObject({ steps: [], again: { afterMs: 3000 } });
   });
 });
+
+function marked(sinceMs: number): ReportedMountpointPod {
+  return pod(mp(w1), { needsUnmount: true, needsUnmountSince: new Date(now.getTime() - sinceMs) });
+}
 
 function leaving(sinceMs: number): ReportedMountpointPod {
   const deletionAskedAt = new Date(now.getTime() - sinceMs);

@@ -5,6 +5,7 @@
 import { holderOf, newAttachment, type SharingKey, sharingKey } from "../core/attachment.ts";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { leftoverTask } from "../core/leftover.ts";
+import { stuckTrouble } from "../core/mountpoint-pod-report.ts";
 import { isAlive, isOpen } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
@@ -51,7 +52,9 @@ class Draft {
   constructor(observed: Observed) {
     this.#observed = observed;
     this.roster = new Roster(observed.attachments);
-    this.#pods = new Map(observed.mountpointPods.map((pod) => [pod.name, pod]));
+    const stuck = new Set(observed.attachments.flatMap((attachment) => attachment.stuck ?? []));
+    const pods = observed.mountpointPods.map((pod) => (stuck.has(pod.name) ? { ...pod, trouble: stuckTrouble } : pod));
+    this.#pods = new Map(pods.map((pod) => [pod.name, pod]));
   }
 
   /** A Mountpoint Pod without an attachment belongs first of all to the workload it was made for. */
@@ -128,8 +131,12 @@ class Draft {
     return !pod.terminating && !pod.needsUnmount && !hasBetter;
   }
 
-  /** A mounter of 2.x gives up when nobody talks to it soon after its start, and so again and again. */
+  /**
+   * One that is stuck is never started again. A mounter of 2.x gives up when nobody talks to it soon after its start, and so
+   * again and again.
+   */
   #isBeyondRepair({ trouble, driverVersion }: ReportedMountpointPod): boolean {
+    if (trouble?.kind === "stuck") return true;
     return trouble?.kind === "crashing" && driverVersion !== this.#observed.driverVersion;
   }
 

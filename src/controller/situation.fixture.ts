@@ -53,6 +53,7 @@ export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): Re
     phase: "running",
     terminating: false,
     needsUnmount: false,
+    needsUnmountSince: undefined,
     noNewWorkload: false,
     readOnly: false,
     scheduled: true,

@@ -3,6 +3,8 @@
  * own by server-side apply: the server merges them, removes what a writer no longer says, and neither needs to read first.
  */
 
+import type { PodName } from "./names.ts";
+
 /** Who owns which field, as the API server remembers it. */
 export const statusManagers = { controller: "s3-pod-reconciler", node: "s3-csi-node" } as const;
 
@@ -45,12 +47,18 @@ export interface ControllerView {
 
 /** What the node knows of its mount. */
 export interface NodeView {
-  readonly health?: string;
+  readonly health?: SourceCondition;
   /** RFC 3339. */
   readonly lastDeath?: string;
   /** How often it was healed. */
   readonly heals?: number;
 }
+
+/**
+ * starting: mounted, and mount-s3 has not answered yet. absent: not mounted. hung: it does not answer. stuck: it has lost
+ * its mount and does not end.
+ */
+export type SourceCondition = "absent" | "starting" | "serving" | "dead" | "hung" | "stuck";
 
 /** Since now, or, if the status of a condition of this type has not changed, since then. */
 export function conditionSince(
@@ -74,6 +82,18 @@ export function controllerPart(status: AttachmentStatus | undefined): Attachment
 
 export function nodePart(status: AttachmentStatus | undefined): AttachmentStatus {
   return partOf(status, nodeConditions, ({ health, lastDeath, heals }) => present({ health, lastDeath, heals }));
+}
+
+/** What the node asks the controller to replace, because nothing on the node can. */
+export function stuckIn(status: AttachmentStatus | undefined): readonly PodName[] {
+  const all = Object.entries(status?.mountpointPods ?? {});
+  return all.flatMap(([name, { health }]) => (health === "stuck" ? [name as PodName] : []));
+}
+
+/** Which Mountpoint Pod has no place on the node and why, in the words of the controller; undefined: none that it knows of. */
+export function unplacedIn(status: AttachmentStatus | undefined): string | undefined {
+  const scheduled = status?.conditions?.find(({ type }) => type === "Scheduled");
+  return scheduled?.status === "False" ? scheduled.message : undefined;
 }
 
 /** Whether writing it would change anything; the order of conditions and Mountpoint Pods says nothing. */

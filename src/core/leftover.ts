@@ -13,18 +13,27 @@ export function leftoverTask(pod: ReportedMountpointPod, now: Date, staleAfterMs
     return stale ? { do: "markForUnmount", because: "cleanup: no attachment lists it" } : undefined;
   }
   if (pod.terminating) return undefined;
-  const because = endOf(pod);
+  const because = endOf(pod, now);
   return because === undefined ? undefined : { do: "deleteMountpointPod", because };
 }
 
+/**
+ * A node unmounts in moments, and mount-s3 then ends, unless it hangs. Nobody needs it and nobody can reach its files, so
+ * kubelet may kill it, after one more grace period.
+ */
+const unmountLimitMs = 600_000;
+
 /** undefined while it is the node's turn: it unmounts, and the Pod then ends by itself. */
-function endOf({ phase, trouble }: ReportedMountpointPod): string | undefined {
+function endOf({ phase, trouble, needsUnmountSince }: ReportedMountpointPod, now: Date): string | undefined {
   switch (phase) {
     case "pending":
       return "it never started and is not needed";
     case "running":
       // A mounter of 2.x whose mount-s3 failed never ends well. Without a process nothing serves the source any more.
-      return trouble?.kind === "crashing" ? "its container has ended and is not needed" : undefined;
+      if (trouble?.kind === "crashing") return "its container has ended and is not needed";
+      return needsUnmountSince !== undefined && now.getTime() - needsUnmountSince.getTime() >= unmountLimitMs
+        ? "it does not end although it is not needed"
+        : undefined;
     case "succeeded":
     case "failed":
       return "it has ended and is not needed";

@@ -16,9 +16,10 @@ export interface MountpointPodReport {
 export interface Trouble {
   /**
    * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
-   * ended and is yet to be started again. leaving: it is being deleted. ended: it will never run again.
+   * ended and is yet to be started again. stuck: it runs, and the node says that it has lost its mount. leaving: it is being
+   * deleted. ended: it will never run again.
    */
-  readonly kind: "unschedulable" | "notStarting" | "crashing" | "leaving" | "ended";
+  readonly kind: "unschedulable" | "notStarting" | "crashing" | "stuck" | "leaving" | "ended";
   /** Goes on "Mountpoint Pod X …". */
   readonly cause: string;
   /** A whole sentence. */
@@ -72,6 +73,13 @@ export function reportFrom(pod: ReportedPod): MountpointPodReport {
     trouble: troubleOf(pod, container),
   };
 }
+
+/** kubelet takes it for a container that runs. */
+export const stuckTrouble: Trouble = {
+  kind: "stuck",
+  cause: "has lost its mount and does not end",
+  fix: "Its workloads get another one.",
+};
 
 function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
   const { status = {}, metadata } = pod;

@@ -20,6 +20,8 @@ export interface MountpointPod {
   readonly phase: "pending" | "running" | "succeeded" | "failed";
   readonly terminating: boolean;
   readonly needsUnmount: boolean;
+  /** undefined: not known, or not to be unmounted. */
+  readonly needsUnmountSince: Date | undefined;
   readonly noNewWorkload: boolean;
   /** Of the volume: every target is read-only. */
   readonly readOnly: boolean;
@@ -68,9 +70,15 @@ export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | und
     phase: phaseOf(status?.phase ?? "Pending"),
     terminating: metadata.deletionTimestamp !== undefined,
     needsUnmount: notes[annotations.needsUnmount] === "true",
+    needsUnmountSince: dateIn(notes[annotations.needsUnmountSince]),
     noNewWorkload: notes[annotations.noNewWorkload] === "true",
     readOnly: notes[annotations.readOnly] === "true",
   };
+}
+
+function dateIn(text: string | undefined): Date | undefined {
+  const date = new Date(text ?? "");
+  return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
 /** A Mountpoint Pod starts its container again when it fails, so only a final phase is the end, whatever its code (LC-13). */

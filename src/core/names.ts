@@ -46,6 +46,8 @@ export const headroom = {
 
 export const annotations = {
   needsUnmount: `${driverName}/needs-unmount`,
+  /** When that was asked for, RFC 3339; 2.x does not say. */
+  needsUnmountSince: `${driverName}/needs-unmount-since`,
   noNewWorkload: `${driverName}/no-new-workload`,
   volumeName: `${driverName}/volume-name`,
   volumeId: `${driverName}/volume-id`,

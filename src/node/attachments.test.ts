@@ -8,6 +8,7 @@ const attachment = (more: Partial<AttachmentSpec>, holder: string, uid: PodUid =
   name: "s3pa",
   uid: "uid",
   status: {},
+  unplaced: undefined,
   nodeName: "node-1" as NodeName,
   persistentVolumeName: volume,
   volumeID: "photos" as VolumeId,

@@ -1,5 +1,5 @@
 import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
-import { type AttachmentStatus, nodePart } from "../core/attachment-status.ts";
+import { type AttachmentStatus, nodePart, unplacedIn } from "../core/attachment-status.ts";
 import { DriverError } from "../core/errors.ts";
 import type { NodeName, PodName, PodUid } from "../core/names.ts";
 import type { Target } from "../core/target-path.ts";
@@ -16,6 +16,8 @@ export interface LocalAttachment extends AttachmentSpec {
   readonly uid: string;
   /** What the node itself says in it. */
   readonly status: AttachmentStatus;
+  /** Which Mountpoint Pod has no place on the node and why, as the controller says. */
+  readonly unplaced: string | undefined;
 }
 
 /** The attachments of this node: which Mountpoint Pod the controller chose for a workload. */
@@ -42,6 +44,7 @@ export class Attachments {
         name,
         uid,
         status: nodePart(status),
+        unplaced: unplacedIn(status),
       }),
     };
     await watch(call, client, ours, this.store);
@@ -69,6 +72,13 @@ export class Attachments {
         .find((holder) => holder !== undefined),
     );
     return await orMissing(call, missing, found);
+  }
+
+  /** Ends when the controller says that this Mountpoint Pod has no place on the node, with its words. */
+  async unplaced(call: Call, workload: PodUid, name: PodName): Promise<string> {
+    return await this.store.waitFor(call, { index: "workload", value: workload }, (all) =>
+      all.map(({ unplaced }) => unplaced).find((words) => words?.includes(name)),
+    );
   }
 
   /** The same without waiting, for a target that was published before. */

@@ -35,6 +35,7 @@ it("reads what the controller wrote", () => {
     identity: "driver",
     isOld: false,
     needsUnmount: false,
+    needsUnmountSince: undefined,
     waiting: undefined,
     lastEnd: undefined,
   });

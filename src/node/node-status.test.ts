@@ -12,6 +12,7 @@ const attachment: LocalAttachment = {
   name: "s3pa-1",
   uid: "uid",
   status: {},
+  unplaced: undefined,
   nodeName: "node-1" as NodeName,
   persistentVolumeName: volume,
   volumeID: "photos" as VolumeId,

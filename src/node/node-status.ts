@@ -3,11 +3,12 @@ import {
   type AttachmentStatus,
   conditionSince,
   type NodeView,
+  type SourceCondition,
   type StatusCondition,
 } from "../core/attachment-status.ts";
 import type { PodName } from "../core/names.ts";
 import type { LocalAttachment } from "./attachments.ts";
-import type { SourceCondition, SourceState } from "./source-health.ts";
+import type { SourceState } from "./source-health.ts";
 
 /** One that some workload needs. */
 interface Needed {
@@ -59,6 +60,11 @@ function healthy(needed: readonly Needed[]): Said {
   if (dead !== undefined) {
     const message = `mount-s3 of Mountpoint Pod ${dead.name} has ended: files give ENOTCONN until it is mounted again.`;
     return { type, status: "False", reason: "Dead", message };
+  }
+  const stuck = needed.find(({ health }) => health === "stuck");
+  if (stuck !== undefined) {
+    const message = `mount-s3 of Mountpoint Pod ${stuck.name} has lost its mount and does not end: another one is to take over.`;
+    return { type, status: "False", reason: "Stuck", message };
   }
   const hung = needed.find(({ health }) => health === "hung");
   if (hung !== undefined) {

@@ -117,6 +117,26 @@ it.for([
   ]);
 });
 
+it("does not wait for a Mountpoint Pod that has no place on the node, and says why in the words of the controller", async () => {
+  node.knows(undefined, workload);
+  const publishing = publishOne();
+  const words = `Mountpoint Pod ${mountpointPod} has no place on the node: Insufficient memory`;
+  setTimeout(() => node.hearsUnplaced(words), 1000);
+  await Promise.all([
+    expect(publishing).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining(words) }),
+    vi.advanceTimersByTimeAsync(1000),
+  ]);
+});
+
+it("waits on for one that has its place, whatever was said of another", async () => {
+  node.knows(undefined, workload);
+  node.hearsUnplaced("Mountpoint Pod mp-other has no place on the node");
+  const publishing = publishOne();
+  setTimeout(() => node.put(podOf()), 1000);
+  await Promise.all([publishing, vi.advanceTimersByTimeAsync(1000)]);
+  expect(node.requests).toHaveLength(1);
+});
+
 it.for([
   { pod: { needsUnmount: true }, reason: "is being unmounted" },
   { pod: { terminating: true }, reason: "is being deleted" },

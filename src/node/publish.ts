@@ -15,6 +15,7 @@ import { askSource, mountSource, removeSource } from "./mount-source.ts";
 import { isOurs, mountpointPodBehind } from "./mount-table.ts";
 import { hopelessBecause } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
+import { placed } from "./placed.ts";
 import { type Place, planSource, planTarget } from "./plan.ts";
 import type { PublishIntent } from "./publish-request.ts";
 import { isV1Mount, refreshV1, restartHint } from "./v1-mounts.ts";
@@ -148,7 +149,7 @@ async function healed(call: Call, { kernel, deadMounts }: NodeParts, target: str
 
 /** Ends when the source serves with the keys of today. */
 async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
-  const pod = await node.mountpointPods.known(call, name);
+  const pod = await placed(call, node, intent.workload, name);
   checkIdentity(pod, intent);
   const plan = planSource(await sourcePlace(call, node, name));
   call.log.info("source", { step: plan.do, because: plan.because });

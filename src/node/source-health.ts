@@ -1,7 +1,5 @@
+import type { SourceCondition } from "../core/attachment-status.ts";
 import type { PodName } from "../core/names.ts";
-
-/** starting: mounted, and mount-s3 has not answered yet. absent: not mounted. */
-export type SourceCondition = "absent" | "starting" | "serving" | "dead" | "hung";
 
 export interface SourceState {
   readonly health: SourceCondition;
@@ -35,7 +33,8 @@ export class SourceHealth {
 
   saw(name: PodName, health: SourceCondition, now: Date): void {
     const before = this.#states.get(name);
-    if (before?.health === health) return;
+    // Whoever looks at the mount sees it dead; that it is stuck is known of its Pod.
+    if (before?.health === health || (before?.health === "stuck" && health === "dead")) return;
     this.#states.set(name, next(before ?? unknown, health, now));
     for (const listener of this.#listeners) listener(name);
   }
@@ -63,6 +62,7 @@ function next(state: SourceState, health: SourceCondition, now: Date): SourceSta
     case "absent":
     case "starting":
     case "hung":
+    case "stuck":
       return { ...state, health };
     default:
       return health satisfies never;

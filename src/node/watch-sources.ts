@@ -2,6 +2,7 @@
  * Looks at every source now and then: a death is an event, a hang is not, and nobody else notices one while its users
  * wait. One that has hung for too long is given up, which frees them.
  */
+import type { SourceCondition } from "../core/attachment-status.ts";
 import type { PodName } from "../core/names.ts";
 import { sourcePath, sourcesDir } from "../core/target-path.ts";
 import { orAborted } from "../kube/or-aborted.ts";
@@ -11,7 +12,6 @@ import { describeError } from "../runtime/log.ts";
 import { type Hang, judgeHang } from "./hang.ts";
 import { isOurs } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
-import type { SourceCondition } from "./source-health.ts";
 
 /** mount-s3 answers in a millisecond, also when the object store is slow. */
 const answerLimitMs = 2000;

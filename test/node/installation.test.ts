@@ -104,7 +104,7 @@ it("DS-10 private: a close by another thread waits for the upload, a forked shar
   expect(await objectText(sandbox, "threads-private")).toBe("whole");
 });
 
-it("a process that waits for a hung mount-s3 is freed, one that waits for the object store is left alone", async () => {
+it("a process that waits for a hung mount-s3 is freed and works again, one that waits for the object store is left alone", async () => {
   await using sandbox = await cluster.sandbox();
   const [claim, other] = [await sandbox.volume(), await sandbox.volume()];
   const [stuck, patient] = [
@@ -115,13 +115,17 @@ it("a process that waits for a hung mount-s3 is freed, one that waits for the ob
   await cluster.exec(patient, `for n in $(seq ${readers}); do echo $n > /data/$n.txt; done`);
   const mountS3 = await mountS3Of(cluster, node, claim);
   const before = await mountS3Of(cluster, node, other);
+  await using _hung = await stopped(cluster, node, mountS3);
   {
     await using _away = await storeOutOfReach();
     await cluster.exec(patient, `for n in $(seq ${readers}); do cat /data/$n.txt > /dev/null 2>&1 & done`);
-    await using _hung = await stopped(cluster, node, mountS3);
     await cluster.exec(stuck, "(ls /data > /tmp/said 2>&1; echo $? > /tmp/code) > /dev/null 2>&1 &");
     await expect.poll(() => cluster.exec(stuck, "cat /tmp/code || true"), long).toBe("1\n");
   }
+  // Nobody can end it, so another Mountpoint Pod takes over.
+  await expect
+    .poll(() => cluster.exec(stuck, "echo again > /data/again.txt; cat /data/again.txt || true"), long)
+    .toBe("again\n");
   await expect.poll(() => cluster.exec(patient, "cat /data/1.txt || true"), long).toBe("1\n");
   // A connection that was ended takes its mount-s3 along.
   expect(await mountS3Of(cluster, node, other)).toEqual(before);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { tenantAccount } from "../../lab/s3.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
-import { eventsOf, objectText, podOf } from "../support/traces.ts";
+import { eventsOf, mountpointPodsOf, objectText, podOf } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -32,6 +32,18 @@ it("MP-10 a Mountpoint Pod whose image cannot be pulled is told at once, not whe
   await away[Symbol.asyncDispose]();
   await cluster.untilReady(pod);
   await cluster.deletePod(pod);
+});
+
+it("MP-10 a Mountpoint Pod without a place on the node is told at once, not when time is up; nothing is left of it", async () => {
+  const attributes = { mountpointContainerResourcesRequestsMemory: "1000Ti" };
+  const claim = await sandbox.volume({ name: `${sandbox.name}-place`, attributes });
+  const pod = await sandbox.pod("place", { node, claim });
+  await expect
+    .poll(() => eventsOf(cluster, pod), long)
+    .toMatch(/code = Unavailable desc = Could not mount .*Mountpoint Pod mp-\w+ has no place on the node: .*memory/);
+  expect(await eventsOf(cluster, pod)).not.toContain("Timed out waiting");
+  await cluster.deletePod(pod);
+  await expect.poll(() => mountpointPodsOf(cluster, claim), long).toEqual([]);
 });
 
 it.for([

@@ -84,6 +84,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     phase: "running",
     terminating: false,
     needsUnmount: false,
+    needsUnmountSince: undefined,
     noNewWorkload: false,
     readOnly: false,
     isOld: false,
@@ -176,6 +177,12 @@ export class FakeNode implements Disposable {
     return this;
   }
 
+  /** The controller writes into the attachment that a Mountpoint Pod has no place here. */
+  hearsUnplaced(words: string): void {
+    const { store } = this.parts.attachments;
+    for (const one of store.values()) store.put(one.name, this.#next(), { ...one, unplaced: words });
+  }
+
   /** The mounter listens from now on, and the volume tells of it. */
   startsListening(): void {
     this.listens = true;
@@ -250,6 +257,7 @@ function attachmentOf(workloads: readonly PodUid[]): LocalAttachment {
     name: "s3pa-1",
     uid: "uid-of-attachment",
     status: {},
+    unplaced: undefined,
     nodeName: "node-1" as NodeName,
     persistentVolumeName: volume,
     volumeID: "photos" as VolumeId,

@@ -3,7 +3,7 @@ import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attac
 import type { AttachmentStatus } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../../core/controller-status.ts";
 import type { MountpointPodPurpose } from "../../core/mountpoint-pod.ts";
-import type { NodeName, PvName } from "../../core/names.ts";
+import type { NodeName, PodName, PvName } from "../../core/names.ts";
 import type { S3Volume } from "../../core/persistent-volume.ts";
 import type { Workload } from "../../core/workload.ts";
 
@@ -38,6 +38,8 @@ export interface ObservedAttachment extends Attachment {
   };
   /** The controller's part. */
   readonly status?: AttachmentStatus;
+  /** What the node asks us to replace. */
+  readonly stuck?: readonly PodName[];
 }
 
 export interface Decision {

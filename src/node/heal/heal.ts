@@ -11,6 +11,7 @@ import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, successorOf } from "./bring-back.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
+import { isStuck } from "./stuck.ts";
 
 /** What those who keep count and those who write to users hear of. */
 export interface HealReports {
@@ -84,9 +85,19 @@ async function attempt(call: Call, node: NodeParts, dead: DeadMount, reports: He
     if (call.signal.aborted) return true;
     const because = error instanceof Error ? error : new Error(String(error));
     call.log.info("not healed yet", { error });
+    tellIfStuck(call, node, dead);
     reports.delayed(call, { dead, targets, because });
     return because instanceof DriverError && because.kind === "unsupported";
   }
+}
+
+/** The controller is told in the attachment's status: it gives the workloads to another Mountpoint Pod. */
+function tellIfStuck(call: Call, node: NodeParts, dead: DeadMount): void {
+  const { mountpointPod } = dead;
+  const now = new Date();
+  if (mountpointPod === undefined || !isStuck(node, dead, now)) return;
+  call.log.info("mount-s3 has lost its mount and does not end", { mountpointPod });
+  node.health.saw(mountpointPod, "stuck", now);
 }
 
 async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: readonly string[]): Promise<PodName> {
