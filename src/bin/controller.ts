@@ -11,6 +11,7 @@ import { accessFor } from "../provisioner/access.ts";
 import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
 import { OneSidedClasses } from "../provisioner/fallback.ts";
 import { KnownVolumes } from "../provisioner/known-volumes.ts";
+import { ProvisionerMetrics } from "../provisioner/metrics.ts";
 import { reports } from "../provisioner/reports.ts";
 import { controllerService } from "../provisioner/service.ts";
 import type { Call } from "../runtime/call.ts";
@@ -32,6 +33,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const events = new EventRecorder(client, { component: "s3-csi-controller" });
   const fallback = { client, events, allowed: config.fallbackToDriverKeys };
   const progress = new Progress();
+  const metrics = new ProvisionerMetrics();
 
   await using parts = new AsyncDisposableStack();
   // Calls that are being finished still need it: it ends last.
@@ -50,7 +52,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
     store,
     volumes,
     inFlight: new InFlight(),
-    reports: reports(events),
+    reports: reports(events, metrics),
     checkFallback: (each, claim) => classes.check(each, fallback, claim),
   });
   let complete = false;
@@ -58,7 +60,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
     complete ? ({ ready: true } as const) : ({ ready: false, because: "the volumes are not known yet" } as const);
   const identity = identityService({ version, readiness, servesController: true });
   parts.use(await serve(call, config.endpoint, [identity, service]));
-  const health = { readiness, liveness: progress.liveness };
+  const health = { readiness, liveness: progress.liveness, metrics: metrics.text };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   await Promise.all([volumes.synced(call), classes.synced(call)]);
   complete = true;

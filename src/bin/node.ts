@@ -24,6 +24,7 @@ import { memoryKeeper } from "../node/heal/memory-keeper.ts";
 import { MountMemory } from "../node/heal/mount-memory.ts";
 import { HostSwapper } from "../node/heal/swap.ts";
 import { thisKernel } from "../node/kernel.ts";
+import { NodeMetrics } from "../node/metrics.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { reportStatus } from "../node/report-status.ts";
 import { nodeService } from "../node/service.ts";
@@ -75,7 +76,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const progress = new Progress();
   // Until the Mountpoint Pods are known nobody takes anything out of it, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
-  const health = { readiness: cluster.readiness, liveness: progress.liveness };
+  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: node.metrics.text };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
     registered.resolve(); // a sidecar does it, and does not tell
@@ -98,6 +99,7 @@ function nodeParts(config: NodeConfig, cluster: Cluster, unmounts: WorkQueue<Pod
     v1Files: v1FilesIn(kubeletDir),
     sources: new Sources(),
     health: new SourceHealth(),
+    metrics: new NodeMetrics(),
     inFlight: new InFlight(),
     memory,
     deadMounts: new DeadMounts(),

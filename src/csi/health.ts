@@ -12,6 +12,8 @@ import type { Readiness } from "./identity.ts";
 export interface Health {
   readonly readiness: Readiness;
   readonly liveness: Readiness;
+  /** In the text format of Prometheus. */
+  readonly metrics?: () => Promise<string>;
 }
 
 export async function serveHealth(call: Call, port: number, health: Health): Promise<AsyncDisposable> {
@@ -29,8 +31,16 @@ export async function serveHealth(call: Call, port: number, health: Health): Pro
   };
 }
 
-function answerFrom({ readiness, liveness }: Health): RequestListener {
+function answerFrom({ readiness, liveness, metrics }: Health): RequestListener {
   return (request, response) => {
+    if (request.url === "/metrics" && metrics !== undefined) {
+      response.setHeader("content-type", "text/plain; version=0.0.4; charset=utf-8");
+      metrics().then(
+        (text) => response.end(text),
+        () => response.writeHead(500).end(),
+      );
+      return;
+    }
     const state = request.url === "/livez" ? liveness() : request.url === "/healthz" ? readiness() : undefined;
     if (state === undefined) {
       response.writeHead(404).end();

@@ -9,6 +9,7 @@ import type { DeadMounts } from "./heal/dead-mounts.ts";
 import type { MountMemory } from "./heal/mount-memory.ts";
 import type { Swapper } from "./heal/swap.ts";
 import type { Kernel } from "./kernel.ts";
+import type { NodeMetrics } from "./metrics.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
 import type { SourceHealth } from "./source-health.ts";
 import type { Sources } from "./sources.ts";
@@ -31,6 +32,7 @@ export interface NodeParts {
   readonly v1Files: V1Files;
   readonly sources: Sources;
   readonly health: SourceHealth;
+  readonly metrics: NodeMetrics;
   readonly inFlight: InFlight;
   readonly memory: MountMemory;
   readonly deadMounts: DeadMounts;

@@ -100,6 +100,7 @@ function considerGivingUp(call: Call, node: NodeParts, { hangs, name, mount }: S
   try {
     // The minor is that of a mount in our own directory, read a moment ago: no other connection is touched.
     kernel.abortFuse(mount.minor);
+    node.metrics.hangs.inc();
     call.log.info("mount-s3 hung and was given up: whoever waited for it is free", {
       mountpointPod: name,
       mount,

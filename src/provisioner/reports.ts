@@ -2,12 +2,14 @@
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
+import type { ProvisionerMetrics } from "./metrics.ts";
 import type { Kept, Reports } from "./provisioner-parts.ts";
 
-export function reports(events: Pick<EventRecorder, "record">): Reports {
+export function reports(events: Pick<EventRecorder, "record">, metrics: ProvisionerMetrics): Reports {
   return {
     kept: async (call: Call, { bucket, prefix, because, volume }: Kept) => {
       const message = keptMessage({ bucket, prefix, because });
+      metrics.keptBuckets.inc({ bucket, because });
       call.log.info("data of a deleted volume is kept", { because, message });
       if (volume === undefined) return;
       const happening =

@@ -3,6 +3,7 @@ import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { belowTheMount, busy, eventsIn, identityOf, killMountS3, long, untilWorking } from "../support/healing.ts";
+import { pluginPod } from "../support/node-plugin.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -11,6 +12,7 @@ it("LC-1 a Pod that lists, reads and writes goes on after its mount-s3 was kille
   await using sandbox = await cluster.sandbox();
   const { claim, pod } = await busyPod(sandbox);
   const before = await identityOf(cluster, pod);
+  const countedBefore = await counted();
 
   await killMountS3(cluster, node, claim);
   await untilWorking(cluster, pod);
@@ -21,7 +23,17 @@ it("LC-1 a Pod that lists, reads and writes goes on after its mount-s3 was kille
   await expect
     .poll(() => eventsIn(cluster, sandbox.name), long)
     .toMatch(/busy VolumeHealed: mount-s3 ended \(.*exit code 137, in Mountpoint Pod mp-/);
+  const { deaths, heals } = countedBefore;
+  await expect.poll(counted, long).toEqual({ deaths: deaths + 1, heals: heals + 1 });
 });
+
+/** As Prometheus would read it. */
+async function counted(): Promise<{ readonly deaths: number; readonly heals: number }> {
+  const { namespace, name } = await pluginPod(cluster, node);
+  const text = await cluster.kubectl("get", "--raw", `/api/v1/namespaces/${namespace}/pods/${name}:9808/proxy/metrics`);
+  const valueOf = (metric: string) => Number(new RegExp(`^${metric} (\\d+)$`, "m").exec(text)?.[1]);
+  return { deaths: valueOf("s3_csi_mount_deaths_total"), heals: valueOf("s3_csi_mount_heal_seconds_count") };
+}
 
 const closedFilesThatDiffer = 'for n in $(cat /tmp/seen/write); do [ "$(cat /data/write-$n)" = $n ] || echo $n; done';
 

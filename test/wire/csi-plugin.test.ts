@@ -15,6 +15,7 @@ import { serveRegistration } from "../../src/csi/registration.ts";
 import { serve } from "../../src/csi/server.ts";
 import { runController } from "../../src/kube/run-controller.ts";
 import { WorkQueue } from "../../src/kube/work-queue.ts";
+import { NodeMetrics } from "../../src/node/metrics.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -105,6 +106,15 @@ it("answers both kinds of probe from the same readiness", async () => {
   await expect(fetched("/healthz")).resolves.toEqual({ code: 503, body: "the API server has not answered for 60 s" });
   await expect(fetched("/livez")).resolves.toEqual({ code: 200, body: "ok" });
   await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
+});
+
+it("serves what is counted beside health", async () => {
+  const metrics = new NodeMetrics();
+  metrics.deaths.inc();
+  await using _health = await serveHealth(call, 0, { readiness: ready, liveness: ready, metrics: metrics.text });
+  const { code, body } = await fetched("/metrics");
+  expect(code).toBe(200);
+  expect(body).toContain("\ns3_csi_mount_deaths_total 1\n");
 });
 
 it("is not alive while a reconcile loop is frozen, and names it", async () => {

@@ -13,7 +13,7 @@ import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
 import { isStuck } from "./stuck.ts";
 
-/** What those who keep count and those who write to users hear of. */
+/** What those who write to users hear of. */
 export interface HealReports {
   /** Workloads work again. */
   healed(call: Call, healed: Healed): void;
@@ -56,6 +56,7 @@ async function heal(call: Call, node: NodeParts, dead: DeadMount, reports: HealR
   const { deadMounts } = node;
   const told = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
   told.log.info("mount-s3 has ended and left a dead mount");
+  node.metrics.deaths.inc();
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { news } = deadMounts;
     const isOver = await attempt(told, node, dead, reports);
@@ -79,12 +80,14 @@ async function attempt(call: Call, node: NodeParts, dead: DeadMount, reports: He
     const mountpointPod = await healOnce(limited, node, dead, targets);
     const awayMs = Date.now() - dead.since.getTime();
     call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
+    node.metrics.healSeconds.observe(awayMs / 1000);
     reports.healed(call, { dead, mountpointPod, targets, awayMs });
     return true;
   } catch (error) {
     if (call.signal.aborted) return true;
     const because = error instanceof Error ? error : new Error(String(error));
     call.log.info("not healed yet", { error });
+    node.metrics.failedHeals.inc();
     tellIfStuck(call, node, dead);
     reports.delayed(call, { dead, targets, because });
     return because instanceof DriverError && because.kind === "unsupported";
