@@ -18,6 +18,7 @@ const allOn: Readonly<Record<string, string>> = {
   "controller.replicas": "2",
   cleanupCRDOnUninstall: "true",
   "networkPolicy.enabled": "true",
+  "serviceMonitor.enabled": "true",
   "tls.caCertConfigMap": "our-ca",
   "tls.caCertData": "pem",
   "tls.initImage.repository": "alpine",
@@ -62,6 +63,7 @@ const specials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "node.volumes": { "node.volumes[0].name": "other" },
   "controller.resources": { "controller.resources.limits.cpu": "1" },
   "openshift.enabled": { "openshift.enabled": "true" },
+  "serviceMonitor.interval": { "serviceMonitor.interval": "1m" },
   "node.mountPidNamespace": { "node.mountPidNamespace": "host" },
   "tls.caCertData": { "tls.caCertData": "other" },
 };

@@ -156,6 +156,25 @@ describe("the network", () => {
     }
   });
 
+  it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is made only where asked for", () => {
+    expect(render().filter(({ kind }) => ["Service", "ServiceMonitor"].includes(kind))).toEqual([]);
+    const chart = render({ "serviceMonitor.enabled": "true", "serviceMonitor.labels.release": "prometheus" });
+    const monitor = only(chart, "ServiceMonitor");
+    expect(monitor.metadata.labels).toMatchObject({ release: "prometheus" });
+    for (const [kind, app, port] of [
+      ["DaemonSet", "s3-csi-node", "healthz"],
+      ["Deployment", "s3-csi-controller", "csi-healthz"],
+    ] as const) {
+      const service = only(chart, "Service", `${app}-metrics`);
+      expect(service.metadata.labels).toMatchObject(monitor["spec"].selector.matchLabels);
+      expect(service["spec"].ports).toMatchObject([{ name: monitor["spec"].endpoints[0].port, targetPort: port }]);
+      const { metadata, spec } = only(chart, kind)["spec"].template;
+      expect(metadata.labels).toMatchObject(service["spec"].selector);
+      const names = spec.containers.flatMap((one: { ports?: readonly { name: string }[] }) => one.ports ?? []);
+      expect(names).toContainEqual(expect.objectContaining({ name: port }));
+    }
+  });
+
   it("SE-5 a policy for Mountpoint Pods lets nobody in, and out only where the values say", () => {
     const closed = only(render({ "networkPolicy.enabled": "true" }), "NetworkPolicy", "s3-csi-mountpoint-pods");
     expect(closed.metadata.namespace).toBe("mount-s3");
