@@ -78,6 +78,18 @@ it("waits for the last bind and then acts at once", async () => {
   expect(node.traces.mounts).toEqual([]);
 });
 
+it("ends the source of a Mountpoint Pod that is being deleted with its last user, without being asked", async () => {
+  await published();
+  await start();
+  node.put(podOf({ terminating: true }));
+  await settled();
+  expect(node.traces.mounts).toEqual([source, target]);
+  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  await settled();
+  expect(node.traces.mounts).toEqual([]);
+  expect(node.exitAsked).toBe(true);
+});
+
 it("notices by itself when a bind goes that somebody else made", async () => {
   await published();
   await start();

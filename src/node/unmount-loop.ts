@@ -70,9 +70,13 @@ function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan[
   return plan.do;
 }
 
+/**
+ * One that is being deleted serves those who have it until its grace period is over, and nobody else. In a drain the
+ * controller may be gone already, and nobody marks it: without users it need not wait for that.
+ */
 function stateOf(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {
   if (pod === undefined) return "gone";
-  return pod.needsUnmount ? "needsUnmount" : "needed";
+  return pod.needsUnmount || pod.terminating ? "needsUnmount" : "needed";
 }
 
 /** Before the unmount, so that a mounter which is just being started again ends, too. Its volume may be gone (LC-16). */

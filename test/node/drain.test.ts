@@ -5,6 +5,7 @@ import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
+import { controllerAway } from "../support/controller-away.ts";
 import { isMarked } from "../support/stage.ts";
 import { mountpointPodsOf, objectText, podOf, servedBy } from "../support/traces.ts";
 
@@ -53,6 +54,20 @@ it(`DS-8 a workload whose preStop writes for ${seconds.preStop} s keeps its Moun
   if (marked.at === undefined || stopped.at === undefined) throw new Error("the end of the Pods was not seen");
   // Versions of all objects come from one counter.
   expect(marked.at > stopped.at).toBe(true);
+});
+
+it("LC-18 a Mountpoint Pod that is being deleted ends with its last workload, also when the controller was drained before", async () => {
+  const claim = await sandbox.volume({ mountOptions: ["prefix=lc-18/"] });
+  const pod = await sandbox.pod("last", { node, claim });
+  await cluster.untilReady(pod);
+  const [name = ""] = await mountpointPodsOf(cluster, claim);
+  await using _controller = await controllerAway(cluster);
+  await cluster.kubectl("delete", "pod", name, "-n", "mount-s3", "--wait=false");
+  await cluster.exec(pod, "echo served > /data/file.txt && cat /data/file.txt");
+  await cluster.deletePod(pod);
+  // Its grace period is longer.
+  await expect.poll(() => podOf(cluster, { namespace: "mount-s3", name }), long).toBeUndefined();
+  expect(await objectText(sandbox, "lc-18/file.txt")).toBe("served\n");
 });
 
 it(`DS-9, LC-18 a node is drained while a workload writes for ${seconds.afterSigterm} s after SIGTERM: its object is complete`, async () => {

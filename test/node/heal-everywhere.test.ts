@@ -6,7 +6,7 @@ import { identityOf, killMountS3, long, tableLengths } from "../support/healing.
 
 const cluster = openCluster();
 const node = "worker-1";
-/** Those that only share the mount; the issue asks for 20. */
+/** Those that only share the mount. */
 const sharers = process.env["TEST_SCALE"] === "full" ? 20 : 3;
 
 let sandbox: Sandbox;

@@ -2,7 +2,7 @@
 import { CreateBucketCommand, DeleteBucketCommand, DeleteObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
 import type { Pod } from "../../src/kube/kinds.ts";
-import { openCluster, type PodRef, type Sandbox, type VolumeWish } from "../support/cluster.ts";
+import { openCluster, type PodRef, podManifest, type Sandbox, type VolumeWish } from "../support/cluster.ts";
 import { eventsIn, identityOf, killMountS3, long, tableLengths } from "../support/healing.ts";
 import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 
@@ -108,6 +108,44 @@ it("LC-1 a Pod that is deleted while its mount is dead ends cleanly, and nothing
   await expect.poll(() => attachmentsOf(cluster, claim), long).toEqual([]);
   await expect.poll(() => cluster.get("pod", name, "-n", "mount-s3"), long).toBeUndefined();
 });
+
+it("LC-1 Pods that are deleted while their mount is being healed end cleanly, and those that stay are healed", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const leaving = await Promise.all([1, 2, 3].map((n) => sandbox.pod(`leaves-${n}`, { node, claim })));
+  await Promise.all(leaving.map((each) => cluster.untilReady(each)));
+  const before = await identityOf(cluster, pod);
+  // They are unpublished one after the other while kubelet starts mount-s3 again and the swap follows.
+  const deletions = leaving.map((each) => cluster.deletePod(each));
+  await Promise.all([killMountS3(cluster, node, claim), ...deletions]);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  await expect.poll(async () => (await mountsNaming(claim)).trim().split("\n").length, long).toBe(1);
+  await cluster.deletePod(pod);
+  await expect.poll(() => mountsNaming(claim), long).toBe("");
+});
+
+it("LC-1 an init container that waits for a file goes on after mount-s3 was killed under it", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const starting = { namespace: sandbox.name, name: "starting" };
+  await cluster.apply(waitingForFile(starting, claim));
+  const ran = async () => (await cluster.get<Pod>("pod", starting.name, "-n", starting.namespace))?.status;
+  await expect.poll(ran, long).toMatchObject({ initContainerStatuses: [{ state: { running: {} } }] });
+  await killMountS3(cluster, node, claim);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  await put(sandbox, "go", "go\n");
+  await cluster.untilReady(starting);
+  expect(await ran()).toMatchObject({ initContainerStatuses: [{ restartCount: 0 }] });
+});
+
+/** Its first container ends when the file `go` can be read on the volume. */
+function waitingForFile(ref: PodRef, claim: string): object {
+  const manifest = podManifest(ref, { node, claim }) as { spec: { containers: readonly object[] } };
+  const [app] = manifest.spec.containers;
+  const command = ["sh", "-c", "until cat /data/go; do sleep 0.1; done"];
+  return { ...manifest, spec: { ...manifest.spec, initContainers: [{ ...app, name: "waits", command }] } };
+}
 
 it("LC-1 says why a volume cannot be healed, and heals it when that is mended", async () => {
   await using sandbox = await cluster.sandbox();
