@@ -100,9 +100,13 @@ export class Directory implements Disposable {
     return bytes.toString("utf8", 0, length);
   }
 
-  /** A name that is not there is fine. */
+  /** A name that is not there is fine, and so is one that no file can have. */
   remove(name: string): void {
-    rmSync(this.pathOf(name), { force: true });
+    try {
+      rmSync(this.pathOf(name), { force: true });
+    } catch (error) {
+      if (!isErrno(error, "ENAMETOOLONG")) throw error;
+    }
   }
 
   [Symbol.dispose](): void {

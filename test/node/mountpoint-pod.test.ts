@@ -3,6 +3,7 @@ import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
+import { onNode } from "../support/mount-s3-process.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -22,9 +23,12 @@ it("MP-6 a volume whose name has 253 characters and whose handle fits into no la
   const { metadata } = await podOf(mountpointPod);
   expect(metadata.annotations).toMatchObject({ "s3.csi.scality.com/volume-name": name });
   expect(metadata.labels).not.toHaveProperty("s3.csi.scality.com/volume-name");
+  const { uid } = (await podOf(pod)).metadata;
   await cluster.deletePod(pod);
   await expect.poll(() => cluster.get("pod", mountpointPod.name, "-n", "mount-s3"), long).toBeUndefined();
   await expect.poll(() => attachmentsOf(claim), long).toEqual([]);
+  // kubelet, too, is content: it keeps the directory of a Pod until all its volumes were taken back.
+  await expect.poll(() => onNode(cluster, node, "ls", "/var/lib/kubelet/pods"), long).not.toContain(uid);
 });
 
 it("MP-12 what lies in the cache is not read from S3 again; without a cache it is", async () => {
