@@ -34,6 +34,11 @@ export async function buildParts(signal: AbortSignal, progress: Progress): Promi
   };
 }
 
+/** Simulated nodes. Only a benchmark asks for it, so that a first run need not build it. */
+export async function kwokPart(signal: AbortSignal, progress: Progress): Promise<string> {
+  return join(await goPart(signal, progress, "kwok"), "kwok");
+}
+
 const kubernetesVersion = "1.36.3";
 const [major, minor] = kubernetesVersion.split(".");
 /** Without these, clients see v0.0.0 and refuse to talk. */

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { takeLabName } from "../arguments.ts";
 import type { Command } from "../cli.ts";
 import { checkout } from "../images.ts";
+import { kwokPart } from "../parts.ts";
 import { Problem } from "../problem.ts";
+import { progressOn } from "../progress.ts";
 import { openLab, takeOver } from "./in-lab.ts";
 
-export const bench: Command = (_signal, args) => {
+export const bench: Command = async (signal, args) => {
   const { name, rest } = takeLabName(args);
   const [which = "", ...others] = rest;
   const script = join(checkout, "bench", which, "run.ts");
@@ -18,5 +20,7 @@ export const bench: Command = (_signal, args) => {
     throw new Problem(`there is no benchmark "${which}"`, `use one of: ${known.join(", ")}`);
   }
   const lab = openLab(name);
-  return takeOver(lab.inNetwork([process.execPath, script, ...others]), lab);
+  // Built out here: no registry is in reach from inside the lab.
+  const programs = which === "controller" ? [`KWOK=${await kwokPart(signal, progressOn(process.stderr))}`] : [];
+  return takeOver(lab.inNetwork(["env", ...programs, process.execPath, script, ...others]), lab);
 };

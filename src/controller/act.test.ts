@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
-import { annotations } from "../core/names.ts";
+import { annotations, labels } from "../core/names.ts";
 import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Kind } from "../kube/kinds.ts";
@@ -222,6 +222,17 @@ it("fails, and does not try for ever at once, when an attachment of another key 
   const stray = attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" });
   api.put({ ...stray } as unknown as Stored);
   await expect(act(call, steps, api.cluster)).rejects.toThrow("is in the way");
+});
+
+it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {
+  const api = fakeCluster();
+  const steps = stepsFor(api);
+  const edited = {
+    metadata: { annotations: { [annotations.volumeName]: "other" }, labels: { [labels.volumeName]: "other" } },
+  };
+  api.put(merged(storedPod(), edited) as Stored);
+  await expect(act(call, steps, api.cluster)).rejects.toThrow("is in the way");
+  expect(api.told).toEqual([expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/)]);
 });
 
 it("reports a refused volume on the workload", async () => {

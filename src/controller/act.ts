@@ -1,7 +1,12 @@
 /** Performs the steps of a decision against the API server. */
 import { specPatch } from "../core/attachment.ts";
 import { DriverError } from "../core/errors.ts";
-import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "../core/mountpoint-pod.ts";
+import {
+  type MountpointPodConfig,
+  type MountpointPodPurpose,
+  mountpointPod,
+  mountpointPodWarnings,
+} from "../core/mountpoint-pod.ts";
 import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { annotations } from "../core/names.ts";
 import { ApiError } from "../kube/api-error.ts";
@@ -90,24 +95,22 @@ async function createMountpointPod(
   cluster: Cluster,
   { workload, purpose }: Step & { do: "createMountpointPod" },
 ): Promise<Result> {
-  const { client, mountpointPods } = cluster;
-  const pod = mountpointPod(mountpointPods, purpose);
-  const { name, namespace } = pod.metadata;
+  const { namespace } = cluster.mountpointPods;
+  const { name: volume, fallback } = purpose.volume;
   let result: Result;
   try {
-    result = await attempt(client.create(call, kinds.pods, pod), "isAlreadyExists");
+    result = await makePod(call, cluster, purpose);
   } catch (error) {
-    if (error instanceof ApiError) {
-      const message = `The Mountpoint Pod of PersistentVolume ${purpose.volume.name} cannot be created in namespace ${namespace}: ${error.message}`;
+    const refusal = refusalIn(error);
+    if (refusal !== undefined) {
+      const message = `The Mountpoint Pod of PersistentVolume ${volume} cannot be created in namespace ${namespace}: ${refusal}`;
       await warn(call, cluster, workload, { reason: "MountpointPodRefused", message });
     }
     throw error;
   }
-  await untilPod(call, cluster, name, (seen) => seen !== undefined);
-  for (const message of mountpointPodWarnings(mountpointPods, purpose)) {
+  for (const message of mountpointPodWarnings(cluster.mountpointPods, purpose)) {
     await warn(call, cluster, workload, { reason: "VolumeQuestionable", message });
   }
-  const { name: volume, fallback } = purpose.volume;
   if (fallback !== undefined) {
     const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
     await warn(call, cluster, workload, { reason: "DriverCredentialsUsed", message });
@@ -115,14 +118,33 @@ async function createMountpointPod(
   return result;
 }
 
+/** undefined: it was never heard, or its answer was not. */
+function refusalIn(error: unknown): string | undefined {
+  if (error instanceof ApiError) return error.message;
+  return error instanceof DriverError && error.kind === "exists" ? `${error.message}. ${error.hint}` : undefined;
+}
+
+async function makePod(call: Call, cluster: Cluster, purpose: MountpointPodPurpose): Promise<Result> {
+  const pod = mountpointPod(cluster.mountpointPods, purpose);
+  const { name, namespace } = pod.metadata;
+  const result = await attempt(cluster.client.create(call, kinds.pods, pod), "isAlreadyExists");
+  await untilPod(call, cluster, name, (seen) => seen !== undefined);
+  const seen = cluster.view.mountpointPods.get(keyOf({ namespace, name }));
+  if (seen === undefined || isFor(seen, purpose)) return result;
+  throw inTheWay(`Pod ${name}`, `kubectl delete pod -n ${namespace} ${name}`);
+}
+
+/** Otherwise nobody who decides about this place ever sees it. */
+function isFor({ node, persistentVolume }: MountpointPod, purpose: MountpointPodPurpose): boolean {
+  return node === purpose.node && persistentVolume === purpose.volume.name;
+}
+
 async function createAttachment(call: Call, cluster: Cluster, attachment: NewAttachment): Promise<Result> {
   const { name } = attachment.metadata;
   const creation = cluster.client.create(call, kinds.attachments, attachment);
   const result = await attempt(creation, "isAlreadyExists");
   if (result === "outdated" && cluster.view.attachments.get(name) !== undefined) {
-    throw new DriverError("exists", `attachment ${name} is in the way: its fields do not belong to its name`, {
-      hint: `kubectl delete s3pa ${name}`,
-    });
+    throw inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
   }
   await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
   return result;
@@ -147,6 +169,13 @@ async function deleteAttachment(call: Call, cluster: Cluster, attachment: Observ
   const result = await attempt(deletion, "isConflict");
   await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
   return result;
+}
+
+/** Someone made or edited it by hand. Trying again without a pause would not help. */
+function inTheWay(what: string, remedy: string): DriverError {
+  return new DriverError("exists", `${what} is in the way: what it is for does not belong to its name`, {
+    hint: remedy,
+  });
 }
 
 /** Only the answers named here are due to a late view. Creating in a namespace that is missing is "not found" as well. */

@@ -4,7 +4,8 @@ import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import type { PodUid } from "../core/names.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
-import { type Kind, PlaceModel } from "./place-model.fixture.ts";
+import type { Kind } from "./follower.fixture.ts";
+import { PlaceModel } from "./place-model.fixture.ts";
 
 /** Something that happens to one volume on one node. */
 type Happening = (world: World) => void;
@@ -195,7 +196,8 @@ function expectEveryoneServed({ model }: World): void {
     const holders = model.holdersOf(workload.uid);
     expect(holders).toHaveLength(1);
     const pod = model.truth.mountpointPods.get(holders[0] ?? "");
-    expect(pod && isAlive(pod) && !pod.needsUnmount).toBe(true);
+    const isMarked = pod?.needsUnmount && !(model.hasTakenOver && workload.phase === "running");
+    expect(pod && isAlive(pod) && !isMarked).toBe(true);
     // LC-2: one that is being deleted serves those alone that are, too.
     expect(pod?.terminating && !workload.terminating).not.toBe(true);
   }
@@ -230,4 +232,20 @@ it("serves every workload once and leaves nothing behind, whatever happens in wh
 
 it("does so, too, where someone else makes twins of its attachments", { timeout: 240_000 }, () => {
   fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: twins }), tell), { numRuns: 1000 });
+});
+
+it("does so, too, where one takes over that has been told other things than the one before", {
+  timeout: 240_000,
+}, () => {
+  const handOver = fc.constant<Happening>(({ model }) => model.takeOver());
+  const hearing = fc.tuple(kind, fc.constantFrom(1, 2, Infinity)).map(
+    ([of, count]): Happening =>
+      ({ model }) =>
+        model.tellStandby(of, count),
+  );
+  const replicas = [
+    { weight: 3, arbitrary: handOver },
+    { weight: 10, arbitrary: hearing },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...replicas), tell), { numRuns: 1000 });
 });

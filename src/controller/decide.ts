@@ -21,7 +21,7 @@ export function decide(observed: Observed): Decision {
   const draft = new Draft(observed);
   const needing = observed.workloads.filter(needsVolumes);
   draft.roster.mergeTwins("several attachments had the same key");
-  draft.roster.releaseAllBut(new Set(needing.map(({ uid }) => uid)), "a workload ended");
+  draft.releaseAllBut(needing);
   for (const workload of draft.creatorsFirst(needing)) {
     draft.place(workload);
     draft.warn(workload);
@@ -55,6 +55,20 @@ class Draft {
     const stuck = new Set(observed.attachments.flatMap((attachment) => attachment.stuck ?? []));
     const pods = observed.mountpointPods.map((pod) => (stuck.has(pod.name) ? { ...pod, trouble: stuckTrouble } : pod));
     this.#pods = new Map(pods.map((pod) => [pod.name, pod]));
+  }
+
+  /**
+   * DS-7. A workload that we have not heard of has not ended. A Mountpoint Pod that we have not heard of cannot be marked, so
+   * its list stays as it is.
+   */
+  releaseAllBut(needing: readonly Workload[]): void {
+    const { unheard, now } = this.#observed;
+    for (const until of unheard.values()) this.#comeBack(until.getTime() - now.getTime(), "a Pod is not known yet");
+    const lists = this.roster.entries().flatMap(({ after }) => Object.entries(after.spec.mountpointS3PodAttachments));
+    const untouchable = lists.flatMap(([name, served]) => (unheard.has(name) ? served : []));
+    const listed = untouchable.map(({ workloadPodUID }) => workloadPodUID);
+    const staying = new Set<string>([...needing.map(({ uid }) => uid), ...unheard.keys(), ...listed]);
+    this.roster.releaseAllBut(staying, "a workload ended");
   }
 
   /** A Mountpoint Pod without an attachment belongs first of all to the workload it was made for. */
@@ -123,12 +137,17 @@ class Draft {
 
   #isServed(entry: Entry, workload: Workload): boolean {
     const pod = this.#holderOf(workload);
-    if (pod === undefined || !isAlive(pod) || this.#isBeyondRepair(pod)) return false;
+    if (pod === undefined) return this.#isAwaited(holderOf(entry.after.spec, workload.uid));
+    if (!isAlive(pod) || this.#isBeyondRepair(pod)) return false;
     if (workload.phase === "running") return workload.terminating || !this.#isLeaving(pod);
     // One that is yet to be mounted needs one that stays; and waits for no place that another one has found.
     const open = this.#openIn(entry);
     const hasBetter = isUnschedulable(pod) && open !== undefined && this.#hasPlace(open);
     return !pod.terminating && !pod.needsUnmount && !hasBetter;
+  }
+
+  #isAwaited(mountpointPod: PodName | undefined): boolean {
+    return mountpointPod !== undefined && this.#observed.unheard.has(mountpointPod);
   }
 
   /**
@@ -147,7 +166,7 @@ class Draft {
   #isLeaving({ deletionAskedAt }: ReportedMountpointPod): boolean {
     if (deletionAskedAt === undefined) return false;
     const waitMs = deletionAskedAt.getTime() + drainMs - this.#observed.now.getTime();
-    if (waitMs > 0) this.#again = earlier(this.#again, { afterMs: waitMs, because: "workloads may be deleted, too" });
+    if (waitMs > 0) this.#comeBack(waitMs, "workloads may be deleted, too");
     return waitMs <= 0;
   }
 
@@ -214,10 +233,7 @@ class Draft {
     const isKnown = (name: PodName) => this.#pods.has(name) || this.roster.lists(name);
     const generation = nextGeneration(workload.uid, volume.name, isKnown);
     const waitMs = (entry ? attachedAt(entry, workload.uid) : 0) + successorDelayMs(generation) - now.getTime();
-    if (waitMs > 0) {
-      this.#again = earlier(this.#again, { afterMs: waitMs, because: "Mountpoint Pods end soon after their start" });
-      return;
-    }
+    if (waitMs > 0) return this.#comeBack(waitMs, "Mountpoint Pods end soon after their start");
     const name = mountpointPodName(workload.uid, volume.name, generation);
     const because = generation === 0 ? "no Mountpoint Pod is open to a workload" : "the Mountpoint Pod ended";
     const purpose = { volume, node, generation, workload: workload.uid, preempts: workload.hasHeadroom ?? false };
@@ -237,6 +253,10 @@ class Draft {
 
   #spawnsInto(entry: Entry): readonly Step[] {
     return listedIn(entry).flatMap((name) => this.#spawns.get(name) ?? []);
+  }
+
+  #comeBack(afterMs: number, because: string): void {
+    if (this.#again === undefined || afterMs < this.#again.afterMs) this.#again = { afterMs, because };
   }
 
   #tidying(mountpointPod: ReportedMountpointPod): readonly Step[] {
@@ -262,8 +282,4 @@ function attachedAt({ after }: Entry, workload: PodUid): number {
   const all = Object.values(after.spec.mountpointS3PodAttachments).flat();
   const found = all.find(({ workloadPodUID }) => workloadPodUID === workload);
   return found === undefined ? 0 : Date.parse(found.attachmentTime);
-}
-
-function earlier(a: Again | undefined, b: Again): Again {
-  return a !== undefined && a.afterMs <= b.afterMs ? a : b;
 }

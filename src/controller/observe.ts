@@ -1,7 +1,7 @@
 /** Everything that is known about one place, from the view alone: no request is made. */
 import type { PvName } from "../core/names.ts";
 import type { Workload } from "../core/workload.ts";
-import type { Observed } from "./decision/decision.ts";
+import type { Observed, ObservedAttachment } from "./decision/decision.ts";
 import { type Place, placeKey } from "./place.ts";
 import { type View, volumesWith, workloadsOf, workloadsWith } from "./view.ts";
 
@@ -10,19 +10,26 @@ export interface Policy {
   readonly staleAfterMs: number;
 }
 
-export function observe(view: View, place: Place, policy: Policy, now: Date): Observed {
+export function observe(view: View, place: Place, { driverVersion, staleAfterMs }: Policy, now: Date): Observed {
   const key = placeKey(place);
   const attachments = view.attachments.by("place", key);
+  const workloads = workloadsAt(view, place, attachments.flatMap(workloadsOf));
+  const mountpointPods = view.mountpointPods.by("place", key);
+  const known = new Set<string>([...workloads.map(({ uid }) => uid), ...mountpointPods.map(({ name }) => name)]);
+  const named = attachments.flatMap(namedIn).filter(({ id }) => !known.has(id));
+  // Contract 1.6: what was attached a moment ago is not judged by what is missing, unless we saw it go.
+  const unheard = named.filter(({ id, atMs }) => now.getTime() - atMs < staleAfterMs && view.news.mayCome(id, atMs));
   return {
     now,
     node: place.node,
     volume: view.volumes.get(place.persistentVolume),
     sameHandle: sameHandle(view, place.persistentVolume),
-    workloads: workloadsAt(view, place, attachments.flatMap(workloadsOf)),
+    workloads,
     attachments,
-    mountpointPods: view.mountpointPods.by("place", key),
-    driverVersion: policy.driverVersion,
-    staleAfterMs: policy.staleAfterMs,
+    mountpointPods,
+    unheard: new Map(unheard.map(({ id, atMs }) => [id, new Date(atMs + staleAfterMs)])),
+    driverVersion,
+    staleAfterMs,
   };
 }
 
@@ -36,4 +43,15 @@ function workloadsAt(view: View, { node, persistentVolume }: Place, listed: read
   const claiming = workloadsWith(view, persistentVolume).filter((workload) => workload.node === node);
   const attached = listed.flatMap((uid) => view.workloads.by("uid", uid));
   return [...new Map([...claiming, ...attached].map((workload) => [workload.uid, workload])).values()];
+}
+
+/** Mountpoint Pods and workloads, each with the time at which someone must have known it; the latest time comes last. */
+function namedIn({ spec }: ObservedAttachment): readonly { readonly id: string; readonly atMs: number }[] {
+  const lists = Object.entries(spec.mountpointS3PodAttachments);
+  const named = lists.flatMap(([mountpointPod, served]) =>
+    served.flatMap(({ workloadPodUID, attachmentTime }) =>
+      [mountpointPod, workloadPodUID].map((id) => ({ id, atMs: Date.parse(attachmentTime) })),
+    ),
+  );
+  return named.toSorted((a, b) => a.atMs - b.atMs);
 }

@@ -9,38 +9,31 @@ import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
 import { decide } from "./decide.ts";
 import type { NewStatus, ObservedAttachment, Step } from "./decision/decision.ts";
-import { attachment, node, pod, seen, volume, workload } from "./situation.fixture.ts";
-
-interface Objects {
-  readonly workloads: Map<string, Workload>;
-  readonly attachments: Map<string, ObservedAttachment>;
-  readonly mountpointPods: Map<string, ReportedMountpointPod>;
-}
-
-export type Kind = keyof Objects;
+import { Follower, type Kind, type Objects, type ValueOf } from "./follower.fixture.ts";
+import { attachment, node, pod, volume, workload } from "./situation.fixture.ts";
 
 export class PlaceModel {
   /** What the API server has. */
   readonly truth: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
-  /** What the reconciler has been told so far. */
-  #view: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
-  /** What it had been told when it decided last. */
-  #seen = this.#view;
-  /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
-  readonly #news: Record<Kind, (() => void)[]> = { workloads: [], attachments: [], mountpointPods: [] };
   #twins = 0;
   #version = 0;
   #time = Date.parse("2026-01-15T10:00:00Z");
+  /** Whether one leads that did not see all that its predecessor did: then a mark may be wrong, and is got over. */
+  hasTakenOver = false;
+  #leader = new Follower(this.truth, this.now);
+  #standby = new Follower(this.truth, this.now);
+  /** What the leader had been told when it decided last. */
+  #seen = this.#leader.observed(this.now);
 
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
     const told = this.truth[kind] as Map<string, ValueOf<Of>>;
     told.set(name, value);
-    this.#news[kind].push(() => (this.#view[kind] as Map<string, ValueOf<Of>>).set(name, value));
+    for (const follower of [this.#leader, this.#standby]) follower.put(kind, name, value, this.now);
   }
 
   remove(kind: Kind, name: string): void {
     this.truth[kind].delete(name);
-    this.#news[kind].push(() => this.#view[kind].delete(name));
+    for (const follower of [this.#leader, this.#standby]) follower.remove(kind, name, this.now);
   }
 
   come(uid: PodUid, fsGroup: string): void {
@@ -63,6 +56,7 @@ export class PlaceModel {
     put(`s3pa-${this.#twins % 2 === 0 ? "0" : "z"}${this.#twins}`, second); // the older one, or the younger
     put(of.metadata.name, first);
     this.tellAll();
+    this.#standby.tellAll();
   }
 
   change(name: PodName, but: Partial<ReportedMountpointPod>): void {
@@ -71,11 +65,22 @@ export class PlaceModel {
   }
 
   tell(kind: Kind, count = Infinity): void {
-    for (const news of this.#news[kind].splice(0, count)) news();
+    this.#leader.tell(kind, count);
   }
 
   tellAll(): void {
-    for (const kind of ["workloads", "attachments", "mountpointPods"] as const) this.tell(kind);
+    this.#leader.tellAll();
+  }
+
+  tellStandby(kind: Kind, count: number): void {
+    this.#standby.tell(kind, count);
+  }
+
+  /** The one that waited leads from now on, with what it has been told; another one comes and lists everything. */
+  takeOver(): void {
+    this.hasTakenOver = true;
+    this.#leader = this.#standby;
+    this.#standby = new Follower(this.truth, this.now);
   }
 
   get now(): Date {
@@ -84,19 +89,13 @@ export class PlaceModel {
 
   wait(ms: number): void {
     this.#time += ms;
+    for (const follower of [this.#leader, this.#standby]) follower.tellOld(this.now);
   }
 
   /** One reconcile that gets as far as the step of this number. True if there was nothing to do. */
   reconcile(stopsBefore = Infinity): boolean {
-    this.#seen = { ...this.#view, mountpointPods: new Map(this.#view.mountpointPods) };
-    const decision = decide(
-      seen({
-        now: this.now,
-        workloads: [...this.#view.workloads.values()],
-        attachments: [...this.#view.attachments.values()],
-        mountpointPods: [...this.#view.mountpointPods.values()],
-      }),
-    );
+    this.#seen = this.#leader.observed(this.now);
+    const decision = decide(this.#seen);
     for (const [number, step] of decision.steps.entries()) {
       if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
@@ -166,7 +165,8 @@ export class PlaceModel {
     if (now?.uid !== uid) return false;
     // Listed on another one by a twin as well, it has that.
     const users = this.listedOn(name).filter((user) => this.holdersOf(user.uid).every((holder) => holder === name));
-    if (isAlive(now) && !now.terminating && users.length > 0) throw new Error(`${name} is needed by ${users[0]?.uid}`);
+    const isInUse = isAlive(now) && !now.terminating && users.length > 0;
+    if (isInUse && !this.hasTakenOver) throw new Error(`${name} is needed by ${users[0]?.uid}`);
     this.change(name, { needsUnmount: true });
     return true;
   }
@@ -175,7 +175,8 @@ export class PlaceModel {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
-    if (chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount)) throw new Error("a marked one");
+    const isMarked = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
+    if (isMarked && !this.hasTakenOver) throw new Error("a marked one");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
@@ -189,8 +190,9 @@ export class PlaceModel {
 
   /** LC-2, as far as the reconciler could know. A running workload gets back what it had, whatever became of that (LC-9). */
   #checkChoice(holder: string, uid: PodUid): void {
-    const chosen = this.#seen.mountpointPods.get(holder);
-    if (chosen === undefined || this.#seen.workloads.get(uid)?.phase === "running") return;
+    const chosen = this.#seen.mountpointPods.find(({ name }) => name === holder);
+    const user = this.#seen.workloads.find((each) => each.uid === uid);
+    if (chosen === undefined || user?.phase === "running") return;
     const isItsOwn = chosen.createdFor === uid;
     if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
     if (chosen.trouble !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.trouble.cause}`);
@@ -237,8 +239,6 @@ export class PlaceModel {
     return String(this.#version);
   }
 }
-
-type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Value> ? Value : never;
 
 function keyFieldsOf(spec: AttachmentSpec) {
   const { persistentVolumeName, volumeID, mountOptions, workloadFSGroup } = spec;

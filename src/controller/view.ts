@@ -9,8 +9,13 @@ import { keyOf, Store } from "../kube/store.ts";
 import type { Call } from "../runtime/call.ts";
 import type { ObservedAttachment, Refusal } from "./decision/decision.ts";
 import { type PlaceKey, placeKey } from "./place.ts";
+import { PodNews } from "./pod-news.ts";
 
-export interface View {
+export interface View extends Stores {
+  readonly news: PodNews;
+}
+
+interface Stores {
   /** Those that need their volumes. One that is not here needs none any more. */
   readonly workloads: Store<Workload, "uid" | "claim">;
   readonly mountpointPods: Store<ReportedMountpointPod, "place">;
@@ -31,9 +36,15 @@ export interface Claim {
 }
 
 export function emptyView(): View {
+  const news = new PodNews();
+  const workloads = new Store<Workload, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf });
+  const mountpointPods = new Store<ReportedMountpointPod, "place">({ place: (pod) => [placeKey(pod)] });
+  noteLeaving(workloads, news, ({ uid }) => uid);
+  noteLeaving(mountpointPods, news, ({ name }) => name);
   return {
-    workloads: new Store<Workload, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
-    mountpointPods: new Store({ place: (pod) => [placeKey(pod)] }),
+    news,
+    workloads,
+    mountpointPods,
     reservations: new Store<Reservation, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
     headroomPods: new Store({ workload: ({ workload }) => [workload] }),
     claims: new Store({ volume: ({ volume }) => [volume] }),
@@ -46,14 +57,26 @@ export function emptyView(): View {
   };
 }
 
+/** One of a name may follow another without a gap, so it is the id that leaves. */
+function noteLeaving<Kept>(store: Store<Kept>, news: PodNews, idOf: (kept: Kept) => string): void {
+  store.subscribe(({ before, after }) => {
+    if (before === undefined || (after !== undefined && idOf(after) === idOf(before))) return;
+    news.left(idOf(before), Date.now());
+  });
+}
+
 /** Until the first picture of every kind is complete: before that, "not there" means nothing. */
 export async function synced(call: Call, view: View): Promise<void> {
-  await Promise.all(Object.values(view).map((store) => store.synced(call)));
+  await Promise.all(storesOf(view).map(([, store]) => store.synced(call)));
 }
 
 /** How much is kept: it follows the Pods that use claims, not the size of the cluster (SC-2). */
 export function sizesOf(view: View): Readonly<Record<string, number>> {
-  return Object.fromEntries(Object.entries(view).map(([name, store]) => [name, store.size]));
+  return Object.fromEntries(storesOf(view).map(([name, store]) => [name, store.size]));
+}
+
+function storesOf(view: View): readonly (readonly [string, Pick<Store<unknown>, "synced" | "size">])[] {
+  return Object.entries(view).filter((entry): entry is [string, Store<never>] => entry[1] instanceof Store);
 }
 
 export function placeOf({ spec }: ObservedAttachment): PlaceKey {

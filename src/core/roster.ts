@@ -76,7 +76,7 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
     }
   }
 
-  releaseAllBut(needing: ReadonlySet<PodUid>, reason: string): void {
+  releaseAllBut(needing: ReadonlySet<string>, reason: string): void {
     for (const entry of this.entries()) {
       const listed = Object.values(entry.after.spec.mountpointS3PodAttachments).flat();
       const ended = listed.map(({ workloadPodUID }) => workloadPodUID).filter((uid) => !needing.has(uid));

@@ -5,7 +5,7 @@ import { CrowdedStage } from "../support/crowded-stage.ts";
 import { type Fate, type Faults, FaultyWay } from "../support/faulty-way.ts";
 import { below, oneOf } from "../support/random.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
-import { installAttachmentKind, long, mountpointPodOf, Stage } from "../support/stage.ts";
+import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
 const roundsWanted = process.env["TEST_SCALE"] === "full" ? 400 : 25;
@@ -42,6 +42,43 @@ it(`DS-7 failed writes and late watches over ${roundsWanted} rounds: no Mountpoi
   await expect.poll(() => crowd.leftovers(), long).toEqual([]);
   expect(crowd.violations).toEqual([]);
 });
+
+it("LC-8 workloads deleted right after they were created leave nothing that the next one of their kind would wait for", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  for (let round = 0; round < 5; round++) {
+    await stage.deletePod(await stage.workload("app", { claims: [claim] }));
+  }
+  const { metadata } = await stage.workload("app", { claims: [claim] });
+  await expect.poll(() => servedForGood(stage), long).toEqual([[metadata.uid]]);
+});
+
+it.for<{ write: string; path: RegExp; fate: Fate; happens: string }>([
+  { write: "Mountpoint Pod", path: /\/pods$/, fate: "held", happens: "was never made" },
+  { write: "Mountpoint Pod", path: /\/pods$/, fate: "lost", happens: "was made without an answer" },
+  { write: "attachment", path: /\/mountpoints3podattachments$/, fate: "held", happens: "was never made" },
+  { write: "attachment", path: /\/mountpoints3podattachments$/, fate: "lost", happens: "was made without an answer" },
+])("LC-8 a workload deleted while its $write $happens holds up no other one of its kind", async ({ path, fate }) => {
+  await using stage = await Stage.open(cluster);
+  const fateOf = (method: string, url: string) => (method === "POST" && path.test(url) ? fate : "passed");
+  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, { ...fair, fateOf });
+  await using _ = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig });
+  const claim = await stage.volume();
+  const first = await stage.workload("app", { claims: [claim] });
+  await expect.poll(() => way.faults, long).not.toEqual([]);
+  await stage.deletePod(first);
+  way.become(fair);
+  const { metadata } = await stage.workload("app", { claims: [claim] });
+  await expect.poll(() => servedForGood(stage), long).toEqual([[metadata.uid]]);
+});
+
+/** Mountpoint Pods that stay, each with whom it serves. */
+async function servedForGood(stage: Stage): Promise<readonly (readonly string[])[]> {
+  const marked = new Set((await stage.mountpointPods()).filter(isMarked).map(({ metadata }) => metadata.name));
+  const lists = Object.entries(await stage.served());
+  return lists.flatMap(([name, uids]) => (marked.has(name) ? [] : [uids]));
+}
 
 it("OP-2 a reconcile loop that stands still makes /livez fail, and says which; it is alive again when it moves", async () => {
   await using stage = await Stage.open(cluster);

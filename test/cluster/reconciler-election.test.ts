@@ -3,6 +3,8 @@ import { beforeAll, expect, it } from "vitest";
 import { reconcilerLease } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../support/cluster.ts";
+import { type Faults, FaultyWay } from "../support/faulty-way.ts";
+import { Journal } from "../support/journal.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
 import { restrictedAccount } from "../support/restricted-account.ts";
 import { installAttachmentKind, isMarked, long, Stage } from "../support/stage.ts";
@@ -14,8 +16,9 @@ beforeAll(() => installAttachmentKind(cluster));
 const leads = "leading: the lease is ours";
 const works = "reconcile step";
 
-function replica(stage: Stage, name: string): Promise<ReconcilerProcess> {
-  return ReconcilerProcess.start(stage, { flags: [`--pod-namespace=${stage.name}`, `--pod-name=${name}`] });
+function replica(stage: Stage, name: string, kubeconfig?: string): Promise<ReconcilerProcess> {
+  const flags = [`--pod-namespace=${stage.name}`, `--pod-name=${name}`];
+  return ReconcilerProcess.start(stage, { flags, ...(kubeconfig !== undefined && { kubeconfig }) });
 }
 
 it("LC-6 when the leader is killed amid its work, the other replica takes over, and no object is there twice", async () => {
@@ -70,6 +73,30 @@ it("LC-6 a leader that ends in order hands over: the other need not wait for the
   });
   const both = { [served.mountpointPod.metadata.name]: [served.workload.metadata.uid, metadata.uid] };
   await expect.poll(() => stage.served(), long).toEqual(both);
+});
+
+it("DS-7 one that takes over and has not heard of the latest workload yet takes nothing away from it", async () => {
+  await using stage = await Stage.open(cluster);
+  await using journal = await Journal.open(stage);
+  await using leader = await replica(stage, "a");
+  await leader.said(leads);
+  const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
+  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, fair);
+  await using standby = await replica(stage, "b", way.kubeconfig);
+  const claim = await stage.volume();
+  way.become({ ...fair, standsStill: (path) => path.startsWith("/api/v1/pods") });
+  const { workload, mountpointPod } = await stage.running("app", claim);
+
+  await leader.stop();
+  await standby.said(leads);
+
+  // It has looked at the place, where it knows neither the workload nor the Mountpoint Pod.
+  await expect.poll(() => standby.log, long).toContain(`"key":"${stage.node}/${claim}"`);
+  way.become(fair);
+  const newcomer = await stage.workload("newcomer", { claims: [claim] });
+  const uids = [workload.metadata.uid, newcomer.metadata.uid];
+  await expect.poll(() => stage.served(), long).toEqual({ [mountpointPod.metadata.name]: uids });
+  expect(journal.story).toEqual(["Mountpoint Pod made", "attachment lists 1", "attachment lists 2"]);
 });
 
 it("a leader that was frozen and goes on writes nothing more, and waits for its next turn", async () => {

@@ -109,7 +109,7 @@ it("what ended while no reconciler ran is cleaned up when one starts", async () 
   const claims = [await stage.volume(), await stage.volume()];
   const reconciler = await ReconcilerProcess.start(stage);
   await using _first = reconciler;
-  const [kept, gone] = [await stage.running("kept", claims[0] ?? ""), await stage.running("gone", claims[1] ?? "")];
+  const [gone, kept] = [await stage.running("gone", claims[1] ?? ""), await stage.running("kept", claims[0] ?? "")];
   expect(await reconciler.stop()).toBe(0);
   await stage.deletePod(gone.workload);
 
@@ -120,6 +120,33 @@ it("what ended while no reconciler ran is cleaned up when one starts", async () 
     .toEqual({ [kept.mountpointPod.metadata.name]: [kept.workload.metadata.uid] });
   expect(isMarked((await stage.mountpointPod(gone.mountpointPod.metadata.name)) as Pod)).toBe(true);
   expect(isMarked((await stage.mountpointPod(kept.mountpointPod.metadata.name)) as Pod)).toBe(false);
+});
+
+it("what was on a node whose object is gone ends, a successor that never found its place included", {
+  timeout: 600_000,
+}, async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  await stage.running("app", await stage.volume());
+  const claim = await stage.volume();
+  const { workload, mountpointPod } = await stage.running("bereft", claim);
+  const elsewhere = await stage.running("elsewhere", claim, { node: stage.otherNode });
+
+  await cluster.kubectl("delete", "node", stage.node);
+  // Of the Pods of a lost node, kube-controller-manager takes one after the other; here the Mountpoint Pod comes first.
+  await stage.deletePod(mountpointPod);
+  await expect
+    .poll(async () => (await stage.events(workload)).map(({ message }) => message), long)
+    .toEqual([expect.stringContaining("has no place on the node: there is no such node")]);
+
+  // It looks for them three times a minute, and gives each of them forty seconds.
+  const left = async () => [...(await stage.attachments()), ...(await stage.mountpointPods())];
+  const names = async () => (await left()).map(({ metadata }) => metadata.name);
+  const kept = (await stage.attachments()).find(({ spec }) => spec.nodeName === stage.otherNode);
+  await expect
+    .poll(names, { timeout: 400_000, interval: 500 })
+    .toEqual([kept?.metadata.name, elsewhere.mountpointPod.metadata.name]);
+  expect(await stage.served()).toEqual({ [elsewhere.mountpointPod.metadata.name]: [elsewhere.workload.metadata.uid] });
 });
 
 it("a Mountpoint Pod that nothing refers to is found by the cleanup, once it is old enough", async () => {

@@ -101,20 +101,6 @@ it("LC-2 a Mountpoint Pod whose container was killed for its memory gets no newc
     });
 });
 
-it("LC-8 a workload deleted right after it was created leaves nothing that the next one of its kind would wait for", async () => {
-  await using stage = await Stage.open(cluster);
-  await using _ = await ReconcilerProcess.start(stage);
-  const claim = await stage.volume();
-  for (let round = 0; round < 5; round++) {
-    const { metadata } = await stage.workload("app", { claims: [claim] });
-    await stage.deletePod({ metadata });
-  }
-  const app = await stage.workload("app", { claims: [claim] });
-  await expect.poll(async () => Object.values(await stage.served()), long).toEqual([[app.metadata.uid]]);
-  const [name = ""] = Object.keys(await stage.served());
-  expect(isMarked((await stage.mountpointPod(name)) as Pod)).toBe(false);
-});
-
 it("LC-9 an attachment deleted by hand comes back with all its workloads, and a workload of v1 is left alone", async () => {
   await using stage = await Stage.open(cluster);
   const [claim, claimOfV1] = [await stage.volume(), await stage.volume()];

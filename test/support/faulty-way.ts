@@ -16,6 +16,8 @@ export interface Faults {
   readonly fateOf: (method: string, path: string) => Fate;
   /** How much later than the server says it a piece of a watch arrives. */
   readonly latenessMs: () => number;
+  /** Of which watches nothing arrives at all, for as long as this lasts. */
+  readonly standsStill?: (path: string) => boolean;
 }
 
 export class FaultyWay implements AsyncDisposable {
@@ -23,11 +25,14 @@ export class FaultyWay implements AsyncDisposable {
   readonly kubeconfig: string;
   /** Writes that met another fate than to pass, each with it. */
   readonly faults: string[] = [];
+  /** Everything that was asked for on this way. */
+  readonly requests: Pick<IncomingMessage, "method" | "url">[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), "faulty-way-"));
   readonly #server: Server;
   readonly #target: ReturnType<typeof kubeconfigCredentials>;
   readonly #held: ServerResponse[] = [];
   #wish: Faults;
+  #changed = Promise.withResolvers<void>();
 
   private constructor(kubeconfig: string, faults: Faults) {
     this.#wish = faults;
@@ -51,6 +56,8 @@ export class FaultyWay implements AsyncDisposable {
   become(faults: Faults): void {
     this.#wish = faults;
     for (const answer of this.#held.splice(0)) answer.destroy();
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -62,6 +69,7 @@ export class FaultyWay implements AsyncDisposable {
 
   async #serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const { method = "", url = "" } = asked;
+    this.requests.push({ method, url });
     const body = Buffer.concat(await asked.toArray());
     const fate = method === "GET" ? "passed" : this.#wish.fateOf(method, url);
     if (fate !== "passed") this.faults.push(`${method} ${url}: ${fate}`);
@@ -76,18 +84,26 @@ export class FaultyWay implements AsyncDisposable {
       return;
     }
     const from = await this.#forward(asked, body);
-    if (fate === "passed") return await this.#pass(from, answer, url.includes("watch=true"));
+    if (fate === "passed") return await this.#pass(from, answer, url);
     await from.toArray();
     answer.destroy();
   }
 
-  async #pass(from: IncomingMessage, answer: ServerResponse, isWatch: boolean): Promise<void> {
+  async #pass(from: IncomingMessage, answer: ServerResponse, path: string): Promise<void> {
     answer.writeHead(from.statusCode ?? 500, from.headers).flushHeaders();
+    const isWatch = path.includes("watch=true");
     for await (const piece of from) {
-      if (isWatch) await delay(this.#wish.latenessMs());
+      if (isWatch) await this.#hesitate(path);
       answer.write(piece);
     }
     answer.end();
+  }
+
+  async #hesitate(path: string): Promise<void> {
+    await delay(this.#wish.latenessMs());
+    if (!this.#wish.standsStill?.(path)) return;
+    await this.#changed.promise;
+    await this.#hesitate(path);
   }
 
   async #forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<IncomingMessage> {

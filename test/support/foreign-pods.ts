@@ -1,8 +1,8 @@
 /** Pods that are no business of the driver's, many at a time, in a real API server. */
-
 import type { KubeClient } from "../../src/kube/client.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Call } from "../../src/runtime/call.ts";
+import { inParallel } from "./in-parallel.ts";
 
 export interface ForeignPods {
   readonly namespace: string;
@@ -39,12 +39,4 @@ export async function createForeignPods(call: Call, client: KubeClient, wish: Fo
 export async function deletePodsIn(call: Call, client: KubeClient, namespace: string): Promise<void> {
   const pods = (await client.list(call, kinds.pods, { namespace })).map(({ metadata }) => metadata);
   await inParallel(pods, (metadata) => client.delete(call, kinds.pods, metadata, { uid: metadata.uid }));
-}
-
-async function inParallel<One>(all: readonly One[], perform: (one: One) => Promise<unknown>): Promise<void> {
-  const left = all.values();
-  const work = async () => {
-    for (const one of left) await perform(one);
-  };
-  await Promise.all(Array.from({ length: 16 }, work));
 }

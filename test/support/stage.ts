@@ -231,8 +231,9 @@ export class Stage implements AsyncDisposable {
 
   async #delete(path: string): Promise<void> {
     const body = { gracePeriodSeconds: 0 };
+    const deletion = async () => void (await this.#transport.json(this.call, { method: "DELETE", path, body }));
     // A started API server is busy for a while after it has called itself ready.
-    await vi.waitFor(() => this.#transport.json(this.call, { method: "DELETE", path, body }), long);
+    await vi.waitFor(() => ifItIsThere(deletion()), long);
   }
 }
 

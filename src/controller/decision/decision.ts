@@ -19,6 +19,11 @@ export interface Observed {
   readonly workloads: readonly Workload[];
   readonly attachments: readonly ObservedAttachment[];
   readonly mountpointPods: readonly ReportedMountpointPod[];
+  /**
+   * What the attachments name and nobody has told us of yet, workloads by UID and Mountpoint Pods by name; each with the
+   * time from which on it is taken for gone.
+   */
+  readonly unheard: ReadonlyMap<string, Date>;
   readonly driverVersion: string;
   /** From which age on a Mountpoint Pod that no attachment lists is a leftover. */
   readonly staleAfterMs: number;

@@ -3,16 +3,20 @@ import { controllerStatus, type ReportedMountpointPod } from "../../core/control
 import type { PodName } from "../../core/names.ts";
 import type { NewStatus, Observed } from "./decision.ts";
 
-/** Of what is listed now, where it is another status than before: a change of the list brings us back. */
+/**
+ * Of what is listed now, where it is another status than before: a change of the list brings us back. Of a Mountpoint Pod
+ * that we have not heard of there is nothing to say yet.
+ */
 export function newStatuses(
-  { now, attachments, volume }: Observed,
+  { now, attachments, volume, unheard }: Observed,
   mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>,
 ): readonly NewStatus[] {
   const irreplaceable = irreplaceableBecause(volume);
   return attachments.flatMap((attachment) => {
     const { spec, status: before } = attachment;
     const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
-    const isNew = status !== undefined && !isSameStatus(status, controllerPart(before));
+    const isKnown = Object.keys(spec.mountpointS3PodAttachments).every((name) => !unheard.has(name));
+    const isNew = isKnown && status !== undefined && !isSameStatus(status, controllerPart(before));
     return isNew ? [{ attachment, status }] : [];
   });
 }

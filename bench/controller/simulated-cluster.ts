@@ -1,0 +1,146 @@
+/** Nodes that kwok simulates, and workloads on them, each with a volume of its own, in a real API server. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KubeClient } from "../../src/kube/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { type Kind, type KubeObject, kinds } from "../../src/kube/kinds.ts";
+import { Transport } from "../../src/kube/transport.ts";
+import { silentLogger } from "../../src/runtime/log.ts";
+import { type Cluster, claimManifest, persistentVolumeManifest } from "../../test/support/cluster.ts";
+import { inParallel } from "../../test/support/in-parallel.ts";
+
+const simulatedLabel = "bench.example.com/simulated";
+const atOnce = 32;
+
+export class SimulatedCluster implements AsyncDisposable {
+  /** Of the namespace of workloads; everything else has names that begin like it. */
+  readonly name = `bench-${process.pid}`;
+  readonly mountpointNamespace = `${this.name}-mp`;
+  readonly call = { signal: new AbortController().signal, log: silentLogger };
+  readonly client: KubeClient;
+  readonly #cluster: Cluster;
+  readonly #transport: Transport;
+  readonly #nodes: readonly string[];
+  readonly #kwok: Disposable;
+
+  private constructor(cluster: Cluster, nodes: number) {
+    const { kubeconfig } = cluster.lab.layout;
+    this.#cluster = cluster;
+    this.client = new KubeClient(kubeconfigCredentials(kubeconfig), { userAgent: "bench" });
+    this.#transport = new Transport(kubeconfigCredentials(kubeconfig), { userAgent: "bench" });
+    this.#nodes = Array.from({ length: nodes }, (_, index) => `${this.name}-node-${index}`);
+    this.#kwok = kwok(kubeconfig, this.mountpointNamespace);
+  }
+
+  static async open(cluster: Cluster, nodes: number): Promise<SimulatedCluster> {
+    const simulated = new SimulatedCluster(cluster, nodes);
+    for (const namespace of [simulated.name, simulated.mountpointNamespace]) {
+      await cluster.kubectl("create", "namespace", namespace);
+      // No Pod is accepted before its account is there.
+      await cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", namespace, "--timeout=240s");
+    }
+    // It would bind claims and put a DaemonSet's Pods on the nodes, at its own slow rate, while we measure.
+    await cluster.lab.component("kube-controller-manager").stop(simulated.call.signal);
+    await simulated.#addNodes();
+    return simulated;
+  }
+
+  /** Volumes with their claims, bound to each other; gives their common names. */
+  async volumes(prefix: string, count: number): Promise<readonly string[]> {
+    const names = Array.from({ length: count }, (_, index) => `${this.name}-${prefix}-${index}`);
+    const { call, client, name: namespace } = this;
+    await inParallel(
+      names,
+      async (name) => {
+        await client.create(call, kinds.persistentVolumes, persistentVolumeManifest({ namespace, name }, name, {}));
+        await client.create(call, kinds.persistentVolumeClaims, claimManifest({ namespace, name }));
+        const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}/status`;
+        const contentType = "application/merge-patch+json";
+        await this.#transport.json(call, { method: "PATCH", path, body: { status: { phase: "Bound" } }, contentType });
+      },
+      atOnce,
+    );
+    return names;
+  }
+
+  /** One for each claim, on the nodes in turns, scheduled already. */
+  async workloads(claims: readonly string[]): Promise<void> {
+    const nodeOf = new Map(claims.map((claim, index) => [claim, this.#nodes[index % this.#nodes.length]]));
+    const { call, client, name: namespace } = this;
+    await inParallel(
+      claims,
+      (claim) =>
+        client.create(call, kinds.pods, {
+          metadata: { name: `app-${claim}`, namespace },
+          spec: {
+            nodeName: nodeOf.get(claim),
+            terminationGracePeriodSeconds: 0,
+            tolerations: [{ operator: "Exists" }],
+            containers: [{ name: "app", image: "app" }],
+            volumes: [{ name: "data", persistentVolumeClaim: { claimName: claim } }],
+          },
+        } as { metadata: { name: string } }),
+      atOnce,
+    );
+  }
+
+  /** Those of these claims; they have not started, so they are gone when this returns. */
+  async endWorkloads(claims: readonly string[]): Promise<void> {
+    const names = new Set(claims.map((claim) => `app-${claim}`));
+    await this.#delete(kinds.pods, ({ name, namespace }) => namespace === this.name && names.has(name));
+  }
+
+  /** What is left in the namespaces goes with them, in the time of kube-controller-manager. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const isOurs = ({ name }: { readonly name: string }) => name.startsWith(this.name);
+    const attachments = await this.client.list(this.call, kinds.attachments);
+    const ours = attachments.filter(({ spec }) => spec.nodeName.startsWith(this.name));
+    await inParallel(ours, ({ metadata }) =>
+      this.client.delete(this.call, kinds.attachments, metadata, { uid: metadata.uid }),
+    );
+    await this.#cluster.kubectl("delete", "namespace", this.name, this.mountpointNamespace, "--wait=false");
+    await this.#delete(kinds.nodes, isOurs);
+    await this.#delete(kinds.persistentVolumes, isOurs);
+    await this.#cluster.lab.component("kube-controller-manager").start(this.call.signal);
+    this.#kwok[Symbol.dispose]();
+    this.#transport[Symbol.dispose]();
+    this.client[Symbol.dispose]();
+  }
+
+  async #addNodes(): Promise<void> {
+    await inParallel(this.#nodes, (name) => {
+      const labels = { [simulatedLabel]: "true", "kubernetes.io/os": "linux", "kubernetes.io/hostname": name };
+      return this.client.create(this.call, kinds.nodes, { metadata: { name, labels } } as {
+        metadata: { name: string };
+      });
+    });
+  }
+
+  async #delete(kind: Kind<KubeObject>, isMeant: (metadata: KubeObject["metadata"]) => boolean): Promise<void> {
+    const all = (await this.client.list(this.call, kind)).map(({ metadata }) => metadata).filter(isMeant);
+    await inParallel(all, ({ name, namespace, uid }) =>
+      this.client.delete(this.call, kind, { name, namespace }, { uid }),
+    );
+  }
+}
+
+/** For as long as this is held. */
+function kwok(kubeconfig: string, mountpointNamespace: string): Disposable {
+  const program = process.env["KWOK"];
+  if (program === undefined) throw new Error("KWOK names no program: run this with ./dev bench controller");
+  const directory = mkdtempSync(join(tmpdir(), "bench-kwok-"));
+  const config = join(directory, "kwok.yaml");
+  const stages = readFileSync(join(import.meta.dirname, "kwok.yaml"), "utf8");
+  writeFileSync(config, stages.replaceAll("NAMESPACE", mountpointNamespace));
+  const managed = ["--manage-all-nodes=false", `--manage-nodes-with-label-selector=${simulatedLabel}=true`];
+  const flags = [`--kubeconfig=${kubeconfig}`, `--config=${config}`, "--node-lease-duration-seconds=40"];
+  const child = spawn(program, [...flags, ...managed], { stdio: ["ignore", "ignore", "inherit"] });
+  return {
+    [Symbol.dispose]: () => {
+      child.kill("SIGKILL");
+      rmSync(directory, { recursive: true });
+    },
+  };
+}

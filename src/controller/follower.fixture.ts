@@ -1,0 +1,70 @@
+/** A reconciler's picture of the model's place: each kind of object is late by itself, by a minute at most. */
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { Workload } from "../core/workload.ts";
+import type { Observed, ObservedAttachment } from "./decision/decision.ts";
+import { observe } from "./observe.ts";
+import { node, volume } from "./situation.fixture.ts";
+import { emptyView } from "./view.ts";
+
+export interface Objects {
+  readonly workloads: Map<string, Workload>;
+  readonly attachments: Map<string, ObservedAttachment>;
+  readonly mountpointPods: Map<string, ReportedMountpointPod>;
+}
+
+export type Kind = keyof Objects;
+export type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Value> ? Value : never;
+
+const kinds = ["workloads", "attachments", "mountpointPods"] as const;
+const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
+/** Half of the time after which what is missing is taken for gone. */
+const latestMs = 60_000;
+
+export class Follower {
+  readonly #view = emptyView();
+  /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
+  readonly #news: Record<Kind, { readonly atMs: number; readonly tell: () => void }[]> = {
+    workloads: [],
+    attachments: [],
+    mountpointPods: [],
+  };
+  #version = 0;
+
+  /** One that lists everything now. */
+  constructor(truth: Objects, now: Date) {
+    this.#view.claims.put("shop/data", "1", { namespace: "shop", name: "data", volume: volume.name });
+    this.#view.volumes.put(volume.name, "1", volume);
+    this.#view.news.begin(now.getTime());
+    for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value, now);
+    this.tellAll();
+    this.#view.news.complete();
+  }
+
+  put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>, at: Date): void {
+    this.#version += 1;
+    const version = String(this.#version);
+    this.#news[kind].push({ atMs: at.getTime(), tell: () => this.#view[kind].put(name, version, value as never) });
+  }
+
+  remove(kind: Kind, name: string, at: Date): void {
+    this.#news[kind].push({ atMs: at.getTime(), tell: () => this.#view[kind].remove(name) });
+  }
+
+  tell(kind: Kind, count = Infinity): void {
+    for (const news of this.#news[kind].splice(0, count)) news.tell();
+  }
+
+  tellAll(): void {
+    for (const kind of kinds) this.tell(kind);
+  }
+
+  tellOld(now: Date): void {
+    for (const kind of kinds) {
+      this.tell(kind, this.#news[kind].filter(({ atMs }) => atMs <= now.getTime() - latestMs).length);
+    }
+  }
+
+  observed(now: Date): Observed {
+    return observe(this.#view, { node, persistentVolume: volume.name }, policy, now);
+  }
+}
