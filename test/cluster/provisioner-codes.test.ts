@@ -9,6 +9,7 @@ import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { createRequest } from "../support/create-request.ts";
 import { type Fault, FaultyS3 } from "../support/faulty-s3.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 
@@ -38,22 +39,9 @@ const rootSecrets = { access_key_id: rootAccount.accessKeyId, secret_access_key:
 
 /** A request of a name of its own; its bucket goes with the test. */
 function request(wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
-  const name = wish.name ?? `pvc-${randomBytes(8).toString("hex")}`;
-  made.push(bucketOf(name));
-  return {
-    name,
-    capacityRange: { requiredBytes: 10n, limitBytes: 0n },
-    volumeCapabilities: [
-      {
-        accessType: { $case: "mount", value: { fsType: "", mountFlags: [], volumeMountGroup: "" } },
-        accessMode: { mode: 5 },
-      },
-    ],
-    parameters: {},
-    secrets: {},
-    mutableParameters: {},
-    ...wish,
-  };
+  const wanted = createRequest({ capacityRange: { requiredBytes: 10n, limitBytes: 0n }, ...wish });
+  made.push(bucketOf(wanted.name));
+  return wanted;
 }
 
 function bucketOf(name: string): string {
