@@ -240,6 +240,17 @@ describe("DeleteVolume", () => {
     expect(left).toContain(bucketOf(plain.name));
   });
 
+  it("DS-3 a bucket that is kept is a metric with its name", async () => {
+    await using counting = await ProvisionerProcess.start(cluster, { s3: faulty.url, flags: ["--health-port=0"] });
+    const wanted = request();
+    await counting.controller.createVolume(wanted);
+    await s3.send(new PutObjectCommand({ Bucket: bucketOf(wanted.name), Key: "a", Body: "a" }));
+    await counting.controller.deleteVolume({ volumeId: bucketOf(wanted.name), secrets: {} });
+    const [, port] = /"serving health","port":(\d+)/.exec(counting.log) ?? [];
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(metrics).toContain(`s3_csi_kept_buckets_total{bucket="${bucketOf(wanted.name)}",because="notEmpty"} 1`);
+  });
+
   it("DS-3 purging goes on where it was stopped", async () => {
     const wanted = request({ parameters: { deletePolicy: "purge" } });
     const volumeId = bucketOf(wanted.name);
