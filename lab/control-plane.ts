@@ -50,7 +50,8 @@ export function objectStore(layout: Layout, { kubernetes }: Programs): readonly 
       argv: [
         ...["env", `ROOT_ACCESS_KEY=${rootAccount.accessKeyId}`, `ROOT_SECRET_KEY=${rootAccount.secretAccessKey}`],
         ...[join(kubernetes, "versitygw"), "--port", `:${network.s3Port}`, "--iam-dir", join(data, "iam")],
-        ...["posix", join(data, "buckets")],
+        // Buckets keep versions only if they are told to.
+        ...["posix", "--versioning-dir", join(data, "versions"), join(data, "buckets")],
       ],
     },
   ];

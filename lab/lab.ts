@@ -161,7 +161,8 @@ export class Lab {
 
   async #startHub(signal: AbortSignal): Promise<void> {
     const { state, cgroups, pki, kubeconfig } = this.layout;
-    for (const name of ["s3/iam", "s3/buckets", "logs"]) await mkdir(join(state, name), { recursive: true });
+    for (const name of ["s3/iam", "s3/buckets", "s3/versions", "logs"])
+      await mkdir(join(state, name), { recursive: true });
     await writeFile(join(state, "lab.json"), JSON.stringify({ ...this.spec, programs: this.programs }));
     await writeFile(auditPolicyFile(this.layout), JSON.stringify(auditPolicy));
     const script = await readFile(keeperScript, "utf8");

@@ -8,10 +8,13 @@ import { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { accessFor } from "../provisioner/access.ts";
+import { clusterIdFrom } from "../provisioner/cluster-id.ts";
 import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
 import { OneSidedClasses } from "../provisioner/fallback.ts";
-import { KnownVolumes } from "../provisioner/known-volumes.ts";
+import { claimUids, KnownVolumes } from "../provisioner/known-volumes.ts";
 import { ProvisionerMetrics } from "../provisioner/metrics.ts";
+import { besideLeader, orphanReports } from "../provisioner/orphan-reports.ts";
+import { lookForOrphans } from "../provisioner/orphans.ts";
 import { reports } from "../provisioner/reports.ts";
 import { controllerService } from "../provisioner/service.ts";
 import type { Call } from "../runtime/call.ts";
@@ -34,6 +37,13 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const fallback = { client, events, allowed: config.fallbackToDriverKeys };
   const progress = new Progress();
   const metrics = new ProvisionerMetrics();
+  const shared = { access: accessFor(client, config), store, volumes, clusterId: clusterIdFrom(client) };
+  const looking = {
+    ...shared,
+    claims: (each: Call) => claimUids(each, client),
+    isOurTurn: besideLeader(client, config.pod),
+    report: orphanReports(events, config.pod),
+  };
 
   await using parts = new AsyncDisposableStack();
   // Calls that are being finished still need it: it ends last.
@@ -42,15 +52,14 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const following = Promise.all([
     volumes.follow(until, client, progress.pulse("watch over volumes")),
     classes.follow(until, client, progress.pulse("watch over classes")),
+    lookForOrphans(until, looking, config.orphans),
   ]);
   parts.defer(async () => {
     beside.abort(call.signal.reason);
     await following;
   });
   const service = controllerService({
-    access: accessFor(client, config),
-    store,
-    volumes,
+    ...shared,
     inFlight: new InFlight(),
     reports: reports(events, metrics),
     checkFallback: (each, claim) => classes.check(each, fallback, claim),

@@ -1,11 +1,21 @@
-import { expect, it } from "vitest";
-import { belongsToAnother, capacityOf, deletePolicyIn, judge, tagsFor, type Wanted } from "./bucket-tags.ts";
+import { describe, expect, it } from "vitest";
+import {
+  belongsToAnother,
+  capacityOf,
+  deletePolicyIn,
+  judge,
+  type Tags,
+  tagsFor,
+  tagsWhenKept,
+  traceOn,
+  type Wanted,
+} from "./bucket-tags.ts";
 import { placeOf } from "./dynamic-volume.ts";
 import { parseClassParameters } from "./storage-class.ts";
 
 function wanted(raw: Readonly<Record<string, string>> = {}, required = 10n, limit = 0n, name = "pvc-1"): Wanted {
   const parameters = parseClassParameters(raw, name);
-  return { name, parameters, place: placeOf(name, parameters.bucket), capacity: { required, limit } };
+  return { name, parameters, place: placeOf(name, parameters.bucket), capacity: { required, limit }, cluster: "c-1" };
 }
 
 it.for([
@@ -37,6 +47,7 @@ it("the tags tell whose the bucket is, what was asked for and what becomes of it
     "s3.csi.scality.com/volume-id": request.place.id,
     "s3.csi.scality.com/pv-name": "pvc-1",
     "s3.csi.scality.com/claim": "team-a/data",
+    "s3.csi.scality.com/cluster": "c-1",
     "s3.csi.scality.com/capacity": "10",
     "s3.csi.scality.com/parameters": expect.stringMatching(/^[0-9a-f]{64}$/),
     "s3.csi.scality.com/delete-policy": "retain",
@@ -59,4 +70,33 @@ it.for([
   [0n, 1n << 40n, 1n << 30n],
 ] as const)("%d bytes required, %d at most: %d", ([required, limit, capacity]) => {
   expect(capacityOf({ required, limit })).toBe(capacity);
+});
+
+describe("the trace on a bucket without a volume", () => {
+  const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
+  const own = wanted(claim);
+  const named = wanted({ ...claim, bucketNamePrefix: "team" });
+  const ownId = own.place.id;
+
+  it.for<readonly [string, string, Tags, ReturnType<typeof traceOn>]>([
+    ["of a volume", own.place.bucket, tagsFor(own), { kind: "of", ownId, claim: "team-a/data" }],
+    ["with a readable name", named.place.bucket, tagsFor(named), { kind: "of", ownId, claim: "team-a/data" }],
+    ["of another cluster", own.place.bucket, tagsFor({ ...own, cluster: "c-2" }), { kind: "accountedFor" }],
+    [
+      "of nobody knows which cluster",
+      own.place.bucket,
+      tagsFor({ ...own, cluster: undefined }),
+      { kind: "accountedFor" },
+    ],
+    ["that was kept", own.place.bucket, tagsWhenKept(tagsFor(own), "policy") ?? {}, { kind: "accountedFor" }],
+    ["that somebody keeps", own.place.bucket, { "s3.csi.scality.com/kept": "" }, { kind: "accountedFor" }],
+    ["made, but not marked", own.place.bucket, {}, { kind: "unmarked", ownId }],
+    ["of somebody else", named.place.bucket, { team: "a" }, { kind: "foreign" }],
+  ])("%s", ([, bucket, tags, trace]) => {
+    expect(traceOn(bucket, tags, "c-1")).toEqual(trace);
+  });
+
+  it("is not made on a bucket that was never marked", () => {
+    expect(tagsWhenKept({ team: "a" }, "policy")).toBeUndefined();
+  });
 });

@@ -1,15 +1,19 @@
 /** What the driver writes on a bucket: whose it is, and what was asked for. */
 import { createHash } from "node:crypto";
-import type { Place } from "./dynamic-volume.ts";
+import { ownIdOf, type Place } from "./dynamic-volume.ts";
 import { driverName } from "./names.ts";
 import { type ClassParameters, type DeletePolicy, deletePolicyFrom } from "./storage-class.ts";
 
 export type Tags = Readonly<Record<string, string>>;
 
+/** Whoever keeps a bucket although its volume is gone says so with it. */
+export const keptTag = `${driverName}/kept`;
+
 const keys = {
   volumeId: `${driverName}/volume-id`,
   volumeName: `${driverName}/pv-name`,
   claim: `${driverName}/claim`,
+  cluster: `${driverName}/cluster`,
   capacity: `${driverName}/capacity`,
   parameters: `${driverName}/parameters`,
   deletePolicy: `${driverName}/delete-policy`,
@@ -21,6 +25,8 @@ export interface Wanted {
   readonly place: Place;
   readonly parameters: ClassParameters;
   readonly capacity: CapacityRange;
+  /** Tells clusters that use the same account apart; undefined: nobody tells us which one this is. */
+  readonly cluster: string | undefined;
 }
 
 /** In bytes; a limit of 0 is none. */
@@ -36,7 +42,7 @@ export function capacityOf({ required, limit }: CapacityRange): bigint {
   return limit > 0n && limit < gibibyte ? limit : gibibyte;
 }
 
-export function tagsFor({ name, place, parameters, capacity }: Wanted): Tags {
+export function tagsFor({ name, place, parameters, capacity, cluster }: Wanted): Tags {
   const { claim } = parameters;
   return {
     ...parameters.tags,
@@ -44,6 +50,7 @@ export function tagsFor({ name, place, parameters, capacity }: Wanted): Tags {
     // A request may have any name; most are that of a PersistentVolume, which people look for.
     ...(/^[-.\w]{1,256}$/.test(name) && { [keys.volumeName]: name }),
     ...(claim && { [keys.claim]: `${claim.namespace}/${claim.name}`.slice(0, 256) }),
+    ...(cluster && { [keys.cluster]: cluster }),
     [keys.capacity]: `${capacityOf(capacity)}`,
     [keys.parameters]: digestOf(parameters),
     [keys.deletePolicy]: parameters.deletePolicy,
@@ -79,6 +86,35 @@ export function deletePolicyIn(tags: Tags): DeletePolicy | undefined {
 /** Whether the bucket is marked as that of another volume. */
 export function belongsToAnother(tags: Tags, { id }: Place): boolean {
   return (tags[keys.volumeId] ?? id) !== id;
+}
+
+/** The tags of a bucket that stays although its volume goes; undefined: it has none of ours. */
+export function tagsWhenKept(tags: Tags, because: string): Tags | undefined {
+  return tags[keys.volumeId] === undefined ? undefined : { ...tags, [keptTag]: because };
+}
+
+/** What a bucket that no volume has tells about itself. */
+export type Trace =
+  /** Made for the volume with this id, as it would be without wishes. */
+  | { readonly kind: "of"; readonly ownId: string; readonly claim: string | undefined }
+  /** It looks like a volume's, but nothing is written on it (yet). */
+  | { readonly kind: "unmarked"; readonly ownId: string }
+  /** Of another cluster, or kept on purpose; that never changes. */
+  | { readonly kind: "accountedFor" }
+  /** Nothing to do with volumes. */
+  | { readonly kind: "foreign" };
+
+export function traceOn(bucket: string, tags: Tags, cluster: string): Trace {
+  if (tags[keptTag] !== undefined) return { kind: "accountedFor" };
+  const id = tags[keys.volumeId];
+  if (id === undefined) {
+    const ownId = ownIdOf(bucket);
+    return ownId === undefined ? { kind: "foreign" } : { kind: "unmarked", ownId };
+  }
+  const ownId = ownIdOf(id);
+  if (ownId === undefined) return { kind: "foreign" };
+  if (tags[keys.cluster] !== cluster) return { kind: "accountedFor" };
+  return { kind: "of", ownId, claim: tags[keys.claim] };
 }
 
 function fits(bytes: bigint, { required, limit }: CapacityRange): boolean {

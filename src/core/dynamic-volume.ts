@@ -59,6 +59,19 @@ export function placeFrom(id: string): Place | undefined {
   return { id: volumeId, bucket, prefix: separator === separators.shared ? `${plain}/` : undefined };
 }
 
+/** The id that the volume would have if its class wished for nothing: the same for every wish. */
+export function ownIdOf(id: string): string | undefined {
+  return idForm.exec(id)?.[1];
+}
+
+/** Those of 2.x have UUIDs of version 4, and nothing else to tell them by. */
+const nameForm = /^csi-s3-[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$|-[0-9a-f]{16}$/;
+
+/** Whether this version of the driver may have made the bucket, going by its name. */
+export function mayBeOfVolume(bucket: string): boolean {
+  return nameForm.test(bucket);
+}
+
 /** Names made from a class get this behind them, so that no two claims of any cluster ever meet in one bucket. */
 const suffixDigits = 16;
 const longestBucketName = 63;

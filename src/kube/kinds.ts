@@ -25,6 +25,7 @@ export const kinds = {
     scope: "cluster",
   } as Kind<StorageClass>,
   nodes: core<Node>("Node", "nodes", "cluster"),
+  namespaces: core<KubeObject>("Namespace", "namespaces", "cluster"),
   secrets: core<SecretObject>("Secret", "secrets", "namespaced"),
   events: core<CoreEvent>("Event", "events", "namespaced"),
   leases: {

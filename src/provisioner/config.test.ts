@@ -18,6 +18,8 @@ it("has the defaults of 2.x", () => {
     proxy: {},
     driverKeys: { from: "environment", keys: undefined },
     fallbackToDriverKeys: true,
+    orphans: { everyMs: 3_600_000, settleMs: 60_000 },
+    pod: undefined,
     api: { host: "10.0.0.1", port: "443" },
   });
 });

@@ -5,6 +5,8 @@ import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
 import { Problems } from "../runtime/problems.ts";
 import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
+import type { OwnPod } from "./orphan-reports.ts";
+import type { OrphanTimes } from "./orphans.ts";
 
 export interface ProvisionerConfig {
   /** Where the CSI service listens. */
@@ -21,6 +23,9 @@ export interface ProvisionerConfig {
   readonly driverKeys: DriverKeysConfig;
   /** Whether a class that names a Secret for one half of the work may use the driver's keys for the other. */
   readonly fallbackToDriverKeys: boolean;
+  readonly orphans: OrphanTimes;
+  /** undefined: nobody told us, as under manifests of 2.x. */
+  readonly pod: OwnPod | undefined;
   readonly api: ApiLocation;
 }
 
@@ -44,6 +49,11 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
     proxy: proxyFrom(env),
     driverKeys: driverKeysFrom(flags, env, problems),
     fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
+    orphans: {
+      everyMs: 1000 * problems.number("--orphan-look-seconds", flags["orphan-look-seconds"], 1_000_000),
+      settleMs: 1000 * problems.number("--orphan-settle-seconds", flags["orphan-settle-seconds"], 3_600),
+    },
+    pod: podIn(env),
     api: apiLocationFrom(flags.kubeconfig, env, problems),
   };
   problems.throwIfAny();
@@ -65,6 +75,9 @@ function flagsIn(args: readonly string[]) {
       "s3-connect-seconds": { type: "string", default: "5" },
       "s3-answer-seconds": { type: "string", default: "10" },
       "s3-attempts": { type: "string", default: "4" },
+      // How often buckets without a volume are looked for (0: never), and how long one has to be seen before it is reported.
+      "orphan-look-seconds": { type: "string", default: "3600" },
+      "orphan-settle-seconds": { type: "string", default: "60" },
       kubeconfig: { type: "string", default: "" },
       ...driverKeyFlags,
     },
@@ -79,6 +92,11 @@ function limitsIn(flags: Flags, problems: Problems): StoreLimits {
     answerMs: 1000 * problems.number("--s3-answer-seconds", flags["s3-answer-seconds"], 3_600),
     attempts: problems.number("--s3-attempts", flags["s3-attempts"], 100),
   };
+}
+
+function podIn(env: Environment): OwnPod | undefined {
+  const { POD_NAMESPACE: namespace, POD_NAME: name, POD_UID: uid } = env;
+  return namespace && name && uid ? { namespace, name, uid } : undefined;
 }
 
 /** undefined: nothing is said. */

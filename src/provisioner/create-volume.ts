@@ -10,7 +10,7 @@ import { checkCapabilities } from "./capabilities.ts";
 import type { BucketActions, ProvisionerParts } from "./provisioner-parts.ts";
 
 export async function createVolume(call: Call, parts: ProvisionerParts, request: CreateVolumeRequest): Promise<Volume> {
-  const wanted = wantedFrom(request);
+  const wanted = { ...wantedFrom(request), cluster: await parts.clusterId(call) };
   const { place, parameters } = wanted;
   using _ = parts.inFlight.enter(place.id);
   if (!bringsKeys(request.secrets)) await parts.checkFallback(call, parameters.claim);
@@ -28,7 +28,7 @@ export async function createVolume(call: Call, parts: ProvisionerParts, request:
   };
 }
 
-function wantedFrom(request: CreateVolumeRequest): Wanted {
+function wantedFrom(request: CreateVolumeRequest): Omit<Wanted, "cluster"> {
   const { name } = request;
   if (name === "") throw new DriverError("invalid", "name is required");
   checkCapabilities(request.volumeCapabilities);

@@ -1,5 +1,5 @@
 /** DeleteVolume: says yes only when the data is gone, never was, or stays on purpose. */
-import { belongsToAnother, deletePolicyIn } from "../core/bucket-tags.ts";
+import { belongsToAnother, deletePolicyIn, tagsWhenKept } from "../core/bucket-tags.ts";
 import { type Place, placeFrom } from "../core/dynamic-volume.ts";
 import { DriverError } from "../core/errors.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom } from "../core/storage-class.ts";
@@ -7,6 +7,7 @@ import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
 import type { KnownVolume } from "./known-volumes.ts";
 import type { BucketActions, Kept, ProvisionerParts } from "./provisioner-parts.ts";
+import { unlessMissing } from "./unless-missing.ts";
 
 export async function deleteVolume(call: Call, parts: ProvisionerParts, request: DeleteVolumeRequest): Promise<void> {
   const { volumeId, secrets } = request;
@@ -21,8 +22,18 @@ export async function deleteVolume(call: Call, parts: ProvisionerParts, request:
   const buckets = parts.store.as(await parts.access(call, secrets, volume?.region));
   const telling = withFields(call, { volume: place.id, bucket: place.bucket });
   const kept = await unlessMissing(remove(telling, buckets, place, volume));
-  if (kept === undefined) telling.log.info("volume deleted");
-  else await parts.reports.kept(telling, { ...place, because: kept, volume });
+  if (kept === undefined) {
+    telling.log.info("volume deleted");
+    return;
+  }
+  if (place.prefix === undefined) await unlessMissing(markKept(telling, buckets, place, kept));
+  await parts.reports.kept(telling, { ...place, because: kept, volume });
+}
+
+/** Else it would be taken for one that was forgotten. */
+async function markKept(call: Call, buckets: BucketActions, { bucket }: Place, because: Kept["because"]) {
+  const tags = tagsWhenKept((await buckets.tags(call, bucket)) ?? {}, because);
+  if (tags !== undefined) await buckets.setTags(call, bucket, tags);
 }
 
 /** undefined: nothing is left. */
@@ -80,14 +91,4 @@ async function policyOnBucket(
     throw new DriverError("denied", `bucket ${place.bucket} is marked as that of another volume and stays as it is`);
   }
   return said ?? deletePolicyIn(tags) ?? defaultDeletePolicy;
-}
-
-/** A bucket that is gone already is what was wanted. */
-async function unlessMissing<Found>(work: Promise<Found | undefined>): Promise<Found | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof DriverError && error.kind === "missing") return undefined;
-    throw error;
-  }
 }

@@ -10,12 +10,16 @@ export interface KnownVolume {
   readonly name: string;
   readonly uid: string;
   readonly handle: string;
+  readonly bucket: string;
   readonly deletePolicy: string | undefined;
   readonly region: string | undefined;
 }
 
 export class KnownVolumes {
-  readonly #store = new Store<KnownVolume, "handle">({ handle: (volume) => [volume.handle] });
+  readonly #store = new Store<KnownVolume, "handle" | "bucket">({
+    handle: (volume) => [volume.handle],
+    bucket: (volume) => [volume.bucket],
+  });
 
   /** Keeps the picture up to date until the call ends. */
   async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, turned: () => void): Promise<void> {
@@ -31,6 +35,18 @@ export class KnownVolumes {
     await this.#store.synced(call);
     return this.#store.by("handle", handle)[0];
   }
+
+  async haveBucket(call: Call, bucket: string): Promise<boolean> {
+    await this.#store.synced(call);
+    return this.#store.by("bucket", bucket).length > 0;
+  }
+}
+
+/** Of every claim there is; asked for anew, because hardly anybody needs it. */
+export async function* claimUids(call: Call, client: Pick<KubeClient, "pages">): AsyncGenerator<string> {
+  for await (const { objects } of client.pages(call, kinds.persistentVolumeClaims, {})) {
+    for (const { metadata } of objects) yield metadata.uid;
+  }
 }
 
 function isOurs({ spec }: PersistentVolume): boolean {
@@ -43,6 +59,7 @@ function trim({ metadata, spec }: PersistentVolume): KnownVolume {
     name: metadata.name,
     uid: metadata.uid,
     handle: volumeHandle,
+    bucket: volumeAttributes["bucketName"] ?? "",
     deletePolicy: volumeAttributes["deletePolicy"],
     region: volumeAttributes["region"],
   };

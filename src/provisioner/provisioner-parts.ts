@@ -13,6 +13,7 @@ export interface ProvisionerParts {
   readonly volumes: Volumes;
   readonly inFlight: InFlight;
   readonly reports: Reports;
+  readonly clusterId: ClusterId;
   /** Refuses, or reports, that the driver's keys stand in for those of a class that names others. */
   readonly checkFallback: (call: Call, claim: Claim | undefined) => Promise<void>;
 }
@@ -26,6 +27,8 @@ export interface BucketActions {
   /** Afterwards there is a bucket of this name that belongs to our account. */
   create(call: Call, bucket: string): Promise<void>;
   exists(call: Call, bucket: string): Promise<boolean>;
+  /** Of every bucket of the account. */
+  names(call: Call): AsyncIterable<string>;
   /** undefined: the store keeps none, or not for us. */
   tags(call: Call, bucket: string): Promise<Tags | undefined>;
   /** Whether the store keeps them. */
@@ -34,6 +37,9 @@ export interface BucketActions {
   hasObjects(call: Call, bucket: string, prefix: string): Promise<boolean>;
   empty(call: Call, bucket: string, prefix?: string): Promise<void>;
 }
+
+/** undefined: nobody lets us know. */
+export type ClusterId = (call: Call) => Promise<string | undefined>;
 
 export interface Volumes {
   byHandle(call: Call, handle: string): Promise<KnownVolume | undefined>;

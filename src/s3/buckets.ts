@@ -4,6 +4,8 @@ import {
   DeleteBucketCommand,
   GetBucketTaggingCommand,
   HeadBucketCommand,
+  ListBucketsCommand,
+  type ListBucketsCommandOutput,
   PutBucketTaggingCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
@@ -45,6 +47,16 @@ export class Buckets {
       if (["NoSuchBucket", "NotFound", "HTTP 404"].includes(storeCode(error))) return false;
       throw storeError(call.signal, `look for bucket ${bucket}`, error);
     }
+  }
+
+  /** Of our account. Stores that know no pages give all at once. */
+  async *names(call: Call): AsyncGenerator<string> {
+    let token: string | undefined;
+    do {
+      const page = await this.#page(call, token);
+      for (const { Name = "" } of page.Buckets ?? []) yield Name;
+      token = page.ContinuationToken || undefined;
+    } while (token !== undefined);
   }
 
   /** undefined: the store keeps none, or not for us. */
@@ -96,6 +108,14 @@ export class Buckets {
   /** Removes every object below the prefix with all its versions, and every unfinished upload. Can be stopped and begun anew. */
   async empty(call: Call, bucket: string, prefix = ""): Promise<void> {
     await empty(call, this.#client, { bucket, prefix });
+  }
+
+  async #page(call: Call, ContinuationToken: string | undefined): Promise<ListBucketsCommandOutput> {
+    try {
+      return await this.#client.send(new ListBucketsCommand({ ContinuationToken }), { abortSignal: call.signal });
+    } catch (error) {
+      throw storeError(call.signal, "list the buckets of the account", error);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** Emptying a bucket, or what lies below a prefix of it: in pages, so that whoever is stopped goes on where it was. */
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import {
   AbortMultipartUploadCommand,
   DeleteObjectsCommand,
@@ -26,16 +27,47 @@ export async function hasObjects(call: Call, client: S3Client, area: Area): Prom
 
 export async function empty(call: Call, client: S3Client, area: Area): Promise<void> {
   let removed = 0;
-  for await (const page of objectPages(call, client, area)) {
-    await removeObjects(call, client, area, page);
-    removed += page.length;
-    if (page.length > 0) call.log.info("removing objects", { bucket: area.bucket, prefix: area.prefix, removed });
-  }
-  for await (const page of uploadPages(call, client, area)) {
-    const aborts = page.map((Upload) =>
-      sent(call, area, client.send(new AbortMultipartUploadCommand(Upload), stop(call))),
-    );
-    await Promise.all(aborts.map((abort) => abort.catch(ignoreMissing)));
+  await untilNothingIsListed(
+    area,
+    () => objectPages(call, client, area),
+    async (page) => {
+      await removeObjects(call, client, area, page);
+      removed += page.length;
+      call.log.info("removing objects", { bucket: area.bucket, prefix: area.prefix, removed });
+    },
+  );
+  await untilNothingIsListed(
+    area,
+    () => uploadPages(call, client, area),
+    async (page) => {
+      const aborts = page.map(({ Key, UploadId }) => {
+        const command = new AbortMultipartUploadCommand({ Bucket: area.bucket, Key, UploadId });
+        return sent(call, area, client.send(command, stop(call)));
+      });
+      await Promise.all(aborts.map((abort) => abort.catch(ignoreMissing)));
+    },
+  );
+}
+
+/** Once is not enough: stores lose their place in a listing whose entries vanish, and call it complete. */
+async function untilNothingIsListed<Entry extends { readonly Key?: string | undefined }>(
+  { bucket }: Area,
+  list: () => AsyncIterable<readonly Entry[]>,
+  remove: (page: readonly Entry[]) => Promise<void>,
+): Promise<void> {
+  let before: Entry | undefined;
+  while (true) {
+    let first: Entry | undefined;
+    for await (const page of list()) {
+      if (page.length === 0) continue;
+      first ??= page[0];
+      if (isDeepStrictEqual(first, before)) {
+        throw new DriverError("notReady", `${first?.Key} of bucket ${bucket} was removed and is still listed`);
+      }
+      await remove(page);
+    }
+    if (first === undefined) return;
+    before = first;
   }
 }
 
@@ -100,7 +132,6 @@ function withMd5<Args extends { readonly request: unknown }>(args: Args): Args {
 }
 
 interface Upload {
-  readonly Bucket: string;
   readonly Key: string | undefined;
   readonly UploadId: string | undefined;
 }
@@ -110,7 +141,7 @@ async function* uploadPages(call: Call, client: S3Client, area: Area): AsyncGene
   while (from !== undefined) {
     const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({ ...where(area), ...from });
     const page = await sent(call, area, client.send(command, stop(call)));
-    yield (page.Uploads ?? []).map(({ Key, UploadId }) => ({ Bucket: area.bucket, Key, UploadId }));
+    yield (page.Uploads ?? []).map(({ Key, UploadId }) => ({ Key, UploadId }));
     from = page.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : undefined;
   }
 }

@@ -36,6 +36,7 @@ describe("rights", () => {
       { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["get", "list", "watch"] },
       { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
       { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["update"] },
+      { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
       { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
     ]);
     expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([

@@ -9,6 +9,7 @@ import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { createRequest } from "../support/create-request.ts";
 import { type Fault, FaultyS3 } from "../support/faulty-s3.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 
@@ -38,22 +39,9 @@ const rootSecrets = { access_key_id: rootAccount.accessKeyId, secret_access_key:
 
 /** A request of a name of its own; its bucket goes with the test. */
 function request(wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
-  const name = wish.name ?? `pvc-${randomBytes(8).toString("hex")}`;
-  made.push(bucketOf(name));
-  return {
-    name,
-    capacityRange: { requiredBytes: 10n, limitBytes: 0n },
-    volumeCapabilities: [
-      {
-        accessType: { $case: "mount", value: { fsType: "", mountFlags: [], volumeMountGroup: "" } },
-        accessMode: { mode: 5 },
-      },
-    ],
-    parameters: {},
-    secrets: {},
-    mutableParameters: {},
-    ...wish,
-  };
+  const wanted = createRequest({ capacityRange: { requiredBytes: 10n, limitBytes: 0n }, ...wish });
+  made.push(bucketOf(wanted.name));
+  return wanted;
 }
 
 function bucketOf(name: string): string {
@@ -250,6 +238,17 @@ describe("DeleteVolume", () => {
     const left = await bucketNames(s3);
     expect(left).not.toContain(bucketOf(purge.name));
     expect(left).toContain(bucketOf(plain.name));
+  });
+
+  it("DS-3 a bucket that is kept is a metric with its name", async () => {
+    await using counting = await ProvisionerProcess.start(cluster, { s3: faulty.url, flags: ["--health-port=0"] });
+    const wanted = request();
+    await counting.controller.createVolume(wanted);
+    await s3.send(new PutObjectCommand({ Bucket: bucketOf(wanted.name), Key: "a", Body: "a" }));
+    await counting.controller.deleteVolume({ volumeId: bucketOf(wanted.name), secrets: {} });
+    const [, port] = /"serving health","port":(\d+)/.exec(counting.log) ?? [];
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(metrics).toContain(`s3_csi_kept_buckets_total{bucket="${bucketOf(wanted.name)}",because="notEmpty"} 1`);
   });
 
   it("DS-3 purging goes on where it was stopped", async () => {

@@ -7,30 +7,14 @@ import { GetBucketLocationCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
-import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { createRequest } from "../support/create-request.ts";
 import { FaultyS3 } from "../support/faulty-s3.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { Authority, S3Server } from "../support/s3-server.ts";
 
 const cluster = openCluster();
-
-function request(wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
-  return {
-    name: `pvc-${randomBytes(8).toString("hex")}`,
-    volumeCapabilities: [
-      {
-        accessType: { $case: "mount", value: { fsType: "", mountFlags: [], volumeMountGroup: "" } },
-        accessMode: { mode: 5 },
-      },
-    ],
-    parameters: {},
-    secrets: {},
-    mutableParameters: {},
-    ...wish,
-  };
-}
 
 it.for([
   ["the driver", { region: "eu-west-1" }, {}],
@@ -50,7 +34,7 @@ it.for([
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
   await using way = await FaultyS3.before(server.url);
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, ...wish });
-  const { volume } = await provisioner.controller.createVolume(request(call));
+  const { volume } = await provisioner.controller.createVolume(createRequest(call));
   // Not every server insists on it as AWS does.
   expect(way.bodyOf(`PUT /${volume?.volumeId}/`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
   const location = new GetBucketLocationCommand({ Bucket: volume?.volumeId });
@@ -60,11 +44,11 @@ it.for([
 it("a region that the server does not have is refused with its name", async () => {
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url });
-  const call = provisioner.controller.createVolume(request({ parameters: { region: "mars-1" } }));
+  const call = provisioner.controller.createVolume(createRequest({ parameters: { region: "mars-1" } }));
   await expect(call).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
 });
 
-it("the controller trusts a CA of the installation, in addition to those of the system, and no other", async () => {
+it("PR-8 the controller trusts a CA of the installation, in addition to those of the system, and no other", async () => {
   await using ours = await Authority.make("ours");
   await using systems = await Authority.make("system");
   await using strangers = await Authority.make("stranger");
@@ -72,11 +56,11 @@ it("the controller trusts a CA of the installation, in addition to those of the 
   for (const authority of [ours, systems]) {
     await using server = await S3Server.start(cluster, { authority });
     await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, env });
-    await expect(provisioner.controller.createVolume(request())).resolves.toMatchObject({ volume: {} });
+    await expect(provisioner.controller.createVolume(createRequest())).resolves.toMatchObject({ volume: {} });
   }
   await using server = await S3Server.start(cluster, { authority: strangers });
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, env });
-  await expect(provisioner.controller.createVolume(request())).rejects.toMatchObject({
+  await expect(provisioner.controller.createVolume(createRequest())).rejects.toMatchObject({
     code: status.UNAVAILABLE,
     details: expect.stringContaining("tls.caCertConfigMap"),
   });
@@ -86,19 +70,19 @@ it("the store is reached through a proxy, if there is one", async () => {
   await using proxy = await countingProxy();
   const env = { MOUNTPOINT_HTTP_PROXY: proxy.url };
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, env });
-  const { volume } = await provisioner.controller.createVolume(request());
+  const { volume } = await provisioner.controller.createVolume(createRequest());
   expect(proxy.count()).toBeGreaterThan(0);
   await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets: {} });
 });
 
 it("PR-7 without keys of its own the service is ready, and provisions with those that a class brings", async () => {
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, account: undefined });
-  await expect(provisioner.controller.createVolume(request())).rejects.toMatchObject({
+  await expect(provisioner.controller.createVolume(createRequest())).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining("provisioner-secret-name"),
   });
   const secrets = { access_key_id: tenantAccount.accessKeyId, secret_access_key: `${tenantAccount.secretAccessKey}\n` };
-  const { volume } = await provisioner.controller.createVolume(request({ secrets }));
+  const { volume } = await provisioner.controller.createVolume(createRequest({ secrets }));
   expect(volume?.volumeContext).toMatchObject({ authenticationSource: "secret" });
   expect(await bucketNames(cluster.s3)).toContain(volume?.volumeId);
   await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets });
@@ -115,7 +99,7 @@ it("PR-7 a session token is passed on", async () => {
   );
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url });
   const secrets = { access_key_id: "a", secret_access_key: "b", session_token: "token-1" };
-  await expect(provisioner.controller.createVolume(request({ secrets }))).rejects.toMatchObject({
+  await expect(provisioner.controller.createVolume(createRequest({ secrets }))).rejects.toMatchObject({
     code: status.PERMISSION_DENIED,
   });
   expect(new Set(tokens)).toEqual(new Set(["token-1"]));
@@ -155,7 +139,7 @@ it("PR-10 where the driver's keys may not stand in, a class with a Secret for mo
   const flags = ["--no-driver-credentials-fallback"];
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags });
   const parameters = { "csi.storage.k8s.io/pvc/name": name, "csi.storage.k8s.io/pvc/namespace": "default" };
-  await expect(provisioner.controller.createVolume(request({ parameters }))).rejects.toMatchObject({
+  await expect(provisioner.controller.createVolume(createRequest({ parameters }))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining(`StorageClass ${name} names a node-publish Secret, but no provisioner Secret`),
   });

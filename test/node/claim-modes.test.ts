@@ -1,12 +1,13 @@
 /** Claims in every shape: access modes, binding modes, parameters of the class, Secrets by template, volumes that live with a Pod. */
-import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from "@aws-sdk/client-s3";
+import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { s3Client } from "../../lab/s3-client.ts";
 import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
-import { bucketNames, Claims, eventsAbout, patient, secretFor, tagsOf } from "../support/claims.ts";
-import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
+import { bucketNames, Claims, eventsAbout, keepVersions, patient, secretFor, tagsOf } from "../support/claims.ts";
+import { openCluster, type PodRef, podManifest, type Sandbox, versionsIn } from "../support/cluster.ts";
+import { secretManifest } from "../support/s3-accounts.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -111,6 +112,7 @@ it("PR-5 name, tags and policy as the class says; a class of 2.x with keys that 
 
 it("PR-5 claims that share a bucket see what is theirs, and only that goes with them", async () => {
   const shared = sandbox.bucket;
+  await keepVersions(s3, shared);
   const parameters = { sharedBucket: shared, deletePolicy: "purge" };
   await using claims = await Claims.ofClass(sandbox, { parameters, mountOptions: ["prefix=inner/", "allow-delete"] });
   const [one, other] = await Promise.all(["one", "other"].map((name) => claims.volume(name)));
@@ -130,8 +132,8 @@ it("PR-5 claims that share a bucket see what is theirs, and only that goes with 
 
   if (one !== undefined) await claims.deleteVolume("one", one);
 
-  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: shared }));
-  expect(Contents.map(({ Key = "" }) => Key).toSorted()).toEqual([key, "of-nobody.txt"].toSorted());
+  const left = await versionsIn(s3, shared);
+  expect(new Set(left.map((version) => version.key))).toEqual(new Set([key, "of-nobody.txt"]));
 });
 
 it("PR-9 an ephemeral volume of our class is made for the Pod, written, and goes with it", async () => {
@@ -165,13 +167,7 @@ it("Secrets by every template: each tenant's bucket belongs to its own account, 
   await using claims = await Claims.ofClass(sandbox, { parameters });
   const accounts = { first: rootAccount, second: tenantAccount } as const;
   for (const [name, account] of Object.entries(accounts)) {
-    const stringData = { access_key_id: account.accessKeyId, secret_access_key: account.secretAccessKey };
-    await cluster.apply({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: `${name}-keys`, namespace: sandbox.name },
-      stringData,
-    });
+    await cluster.apply(secretManifest({ name: `${name}-keys`, namespace: sandbox.name }, account));
   }
   const volumes = await Promise.all(
     Object.keys(accounts).map((name) => claims.volume(name, { annotations: { keys: `${name}-keys` } })),
@@ -198,6 +194,32 @@ it("Secrets by every template: each tenant's bucket belongs to its own account, 
   }
   const left = await bucketNames(s3);
   for (const volume of volumes) expect(left).not.toContain(volume.spec.csi.volumeHandle);
+});
+
+it("Secrets by the name of the volume, and of the claim's namespace: also in a namespace that is called like the volume", async () => {
+  const parameters = {
+    ...secretFor("provisioner", "${pvc.namespace}-${pvc.annotations['keys']}-${pv.name}", "${pv.name}"),
+    ...secretFor("node-publish", "${pvc.name}.${pv.name}", "${pvc.namespace}"),
+  };
+  await using claims = await Claims.ofClass(sandbox, { parameters });
+  const name = `pvc-${await claims.claim("by-volume", { annotations: { keys: "tenant" } })}`;
+  await cluster.kubectl("create", "namespace", name);
+  await using undo = new AsyncDisposableStack();
+  undo.defer(async () => void (await cluster.kubectl("delete", "namespace", name)));
+  await cluster.apply(
+    secretManifest({ namespace: name, name: `${sandbox.name}-tenant-${name}` }, tenantAccount),
+    secretManifest({ namespace: sandbox.name, name: `by-volume.${name}` }, tenantAccount),
+  );
+  const volume = await claims.bound("by-volume");
+  expect(volume.metadata.name).toBe(name);
+  const pod = await sandbox.pod("by-volume", { claim: "by-volume" });
+  await cluster.untilReady(pod);
+  await cluster.exec(pod, "echo x > /data/x");
+  const tenant = s3Client(cluster.lab.layout.s3Socket, tenantAccount);
+  await cluster.emptyBucket(volume.spec.csi.volumeHandle, tenant);
+  await cluster.deletePod(pod);
+  await claims.deleteVolume("by-volume", volume);
+  expect(await bucketNames(s3)).not.toContain(volume.spec.csi.volumeHandle);
 });
 
 async function conditionsOf(pod: PodRef): Promise<readonly (string | undefined)[]> {

@@ -1,13 +1,14 @@
 /** What a user with a StorageClass sees: a claim becomes a bucket, and what becomes of it when the claim goes. */
 import {
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
   GetObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { bucketNames, Claims, eventsAbout, patient } from "../support/claims.ts";
+import { bucketNames, Claims, eventsAbout, keepVersions, patient } from "../support/claims.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 
 const cluster = openCluster();
@@ -81,15 +82,17 @@ it("DS-3 refuse-until-empty keeps volume and bucket while there is data, and del
   expect(await bucketNames(s3)).not.toContain(bucket);
 });
 
-it("DS-3 purge removes objects, unfinished uploads and the bucket", async () => {
+it("DS-3 purge removes objects with all their versions, unfinished uploads and the bucket", async () => {
   await using claims = await Claims.ofClass(sandbox, { parameters: { deletePolicy: "purge" } });
   const volume = await claims.volume("purged");
   const bucket = volume.spec.csi.volumeHandle;
+  await keepVersions(s3, bucket);
   await Promise.all(
-    ["a.txt", "dir/b.txt", "dir/deep/c d+e.txt"].map((Key) =>
+    ["a.txt", "a.txt", "b.txt", "dir/b.txt", "dir/deep/c d+e.txt"].map((Key) =>
       s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body: "x" })),
     ),
   );
+  await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: "b.txt" }));
   await s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: "unfinished" }));
   expect((await s3.send(new ListMultipartUploadsCommand({ Bucket: bucket }))).Uploads).toHaveLength(1);
 

@@ -2,10 +2,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { placeOf } from "../../src/core/dynamic-volume.ts";
-import type { Pod } from "../../src/kube/kinds.ts";
+import type { CoreEvent, Pod } from "../../src/kube/kinds.ts";
 import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
-import { openCluster, type Sandbox } from "../support/cluster.ts";
+import { openCluster, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";
+import { controllerAway } from "../support/controller-away.ts";
+import { installedWith } from "../support/installed-with.ts";
 import { onNode } from "../support/mount-s3-process.ts";
+import { secretManifest } from "../support/s3-accounts.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -51,12 +54,7 @@ it("DS-2 a Secret that is missing, then right, then revoked: the claim waits, bi
   await claims.claim("kept-out");
   await expect.poll(() => messagesAbout("kept-out", sandbox.name), patient).toMatch(/secret.*keys.*not found/i);
   const give = (secretAccessKey: string) =>
-    cluster.apply({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: secretName, namespace: sandbox.name },
-      stringData: { access_key_id: tenantAccount.accessKeyId, secret_access_key: secretAccessKey },
-    });
+    cluster.apply(secretManifest({ name: secretName, namespace: sandbox.name }, { ...tenantAccount, secretAccessKey }));
   await give(tenantAccount.secretAccessKey);
   const volume = await claims.bound("kept-out");
   await give(rootAccount.secretAccessKey);
@@ -84,14 +82,32 @@ it("DS-4 controller and provisioner are killed while claims come: in the end eac
   expect(made.toSorted()).toEqual(uids.map((uid) => placeOf(`pvc-${uid}`, { kind: "own" }).bucket).toSorted());
 });
 
+it("DS-4 a claim that is deleted while the provisioner is dead, before it had a volume: its bucket is reported, and stays", async () => {
+  await using claims = await Claims.ofClass(sandbox);
+  let bucket = "";
+  {
+    await using _refused = await volumesRefused(sandbox.name);
+    bucket = placeOf(`pvc-${await claims.claim("forgotten")}`, { kind: "own" }).bucket;
+    await expect.poll(() => bucketNames(s3), patient).toContain(bucket);
+    await Promise.all([killContainer("/opt/s3-csi/controller.mjs"), killContainer("csi-provisioner")]);
+    await using _away = await controllerAway(cluster);
+    await claims.deleteClaim("forgotten");
+  }
+  const reports = async () =>
+    await cluster.list<CoreEvent>(...["events", "-n", "kube-system", "--field-selector", "reason=BucketWithoutVolume"]);
+  await expect.poll(reports, patient).toContainEqual(
+    expect.objectContaining({
+      type: "Warning",
+      message: expect.stringContaining(`Bucket ${bucket} was made for claim ${sandbox.name}/forgotten`),
+    }),
+  );
+  expect(await bucketNames(s3)).toContain(bucket);
+  await cluster.removeBucket(bucket);
+});
+
 it("PR-10 a class with one Secret only: an event on the claim or on the Pod says that the driver's keys are used", async () => {
   const use = (kind: SecretUse) => secretFor(kind, "half", sandbox.name);
-  await cluster.apply({
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "half", namespace: sandbox.name },
-    stringData: { access_key_id: rootAccount.accessKeyId, secret_access_key: rootAccount.secretAccessKey },
-  });
+  await cluster.apply(secretManifest({ name: "half", namespace: sandbox.name }, rootAccount));
   await using forMaking = await Claims.ofClass(sandbox, { parameters: use("provisioner") });
   await using forMounting = await Claims.ofClass(sandbox, { parameters: use("node-publish") });
   await Promise.all([forMaking.volume("making"), forMounting.volume("mounting")]);
@@ -103,6 +119,47 @@ it("PR-10 a class with one Secret only: an event on the claim or on the Pod says
     .toMatch(/is mounted with the keys of the driver.*nodePublishSecretRef/);
   await cluster.deletePod(pod);
 });
+
+it("PR-10 where the driver's keys may not stand in, such a bucket is neither made nor mounted", async () => {
+  const use = (kind: SecretUse) => secretFor(kind, "half-only", sandbox.name);
+  await cluster.apply(secretManifest({ name: "half-only", namespace: sandbox.name }, rootAccount));
+  await using _installed = await installedWith(cluster, ["s3CredentialSecret.fallback=false"]);
+  await using forMaking = await Claims.ofClass(sandbox, { parameters: use("provisioner") });
+  await using forMounting = await Claims.ofClass(sandbox, { parameters: use("node-publish") });
+  await forMounting.claim("not-made");
+  await forMaking.volume("not-mounted");
+  const pod = await sandbox.pod("kept-waiting", { claim: "not-mounted" });
+  await expect
+    .poll(() => messagesAbout("not-made", sandbox.name), patient)
+    .toMatch(/InvalidArgument.*may not stand in/);
+  await expect
+    .poll(() => messagesAbout("kept-waiting", sandbox.name), patient)
+    .toMatch(/InvalidArgument.*s3CredentialSecret\.fallback/);
+  await cluster.deletePod(pod);
+});
+
+/** Until the end of the scope the API server takes no volume for claims of the namespace: whoever makes one gets stuck halfway. */
+async function volumesRefused(namespace: string): Promise<AsyncDisposable> {
+  const name = `no-volumes-${namespace}`;
+  const group = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name } };
+  const volumes = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["persistentvolumes"] };
+  const expression = `object.spec.?claimRef.?namespace.orValue("") != "${namespace}"`;
+  const spec = { failurePolicy: "Fail", matchConstraints: { resourceRules: [volumes] }, validations: [{ expression }] };
+  await cluster.apply(
+    { ...group, kind: "ValidatingAdmissionPolicy", spec },
+    { ...group, kind: "ValidatingAdmissionPolicyBinding", spec: { policyName: name, validationActions: ["Deny"] } },
+  );
+  const manifest = persistentVolumeManifest({ namespace, name }, "none", {});
+  const attempt = { signal: AbortSignal.timeout(300_000), input: JSON.stringify(manifest) };
+  const create = () => cluster.lab.tryKubectl(["create", "--dry-run=server", "-f", "-"], attempt);
+  await expect.poll(async () => (await create()).code, patient).not.toBe(0);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const both = ["validatingadmissionpolicybinding", "validatingadmissionpolicy"];
+      for (const kind of both) await cluster.kubectl("delete", kind, name);
+    },
+  };
+}
 
 async function messagesAbout(name: string, namespace?: string): Promise<string> {
   return (await eventsAbout(cluster, name, namespace)).map(({ message }) => message).join("\n");

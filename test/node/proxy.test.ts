@@ -1,21 +1,19 @@
 /** The object store is reached through a proxy only: its name means something to the proxy, and to nobody else. */
 import { GetObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
-import { installDriver } from "../../lab/install-driver.ts";
-import type { Progress } from "../../lab/progress.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
+import { installedWith } from "../support/installed-with.ts";
 import { connectProxy, tlsEndpoint } from "../support/tls-endpoint.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
 const host = "s3.only-the-proxy-knows.test";
-const quiet: Progress = { task: (_title, work) => work({ at: () => undefined }), say: () => undefined };
 
 it("MP-14 mount-s3 reaches the object store through the proxy of the volume, else through that of the driver", async () => {
   await using endpoint = await tlsEndpoint(host);
   await using ofDriver = await connectProxy(endpoint.port);
   await using ofVolume = await connectProxy(endpoint.port);
-  await using _installed = await installedWith([
+  await using _installed = await installedWith(cluster, [
     `s3.endpointUrl=https://${host}`,
     "tls.caCertConfigMap=test-ca",
     `tls.caCertData=${endpoint.authority}`,
@@ -44,14 +42,4 @@ async function expectFiles(sandbox: Sandbox, claim: string): Promise<void> {
   await cluster.exec(pod, "echo hello > /data/file");
   const { Body } = await cluster.s3.send(new GetObjectCommand({ Bucket: sandbox.bucket, Key: "file" }));
   expect(await Body?.transformToString()).toBe("hello\n");
-}
-
-/** With these values until the end of the scope; then as it was, which is how the lab installs it. */
-async function installedWith(sets: readonly string[]): Promise<AsyncDisposable> {
-  await installDriver(patience(), cluster.lab, quiet, sets);
-  return { [Symbol.asyncDispose]: () => installDriver(patience(), cluster.lab, quiet) };
-}
-
-function patience(): AbortSignal {
-  return AbortSignal.timeout(300_000);
 }

@@ -1,5 +1,10 @@
 /** Claims of classes that a test makes for itself: what they become in the cluster and in the object store. */
-import { GetBucketTaggingCommand, ListBucketsCommand, type S3Client } from "@aws-sdk/client-s3";
+import {
+  GetBucketTaggingCommand,
+  ListBucketsCommand,
+  PutBucketVersioningCommand,
+  type S3Client,
+} from "@aws-sdk/client-s3";
 import type { CoreEvent, KubeObject } from "../../src/kube/kinds.ts";
 import type { Cluster, Sandbox } from "./cluster.ts";
 
@@ -150,4 +155,10 @@ export async function bucketNames(s3: S3Client): Promise<readonly string[]> {
 export async function tagsOf(s3: S3Client, bucket: string): Promise<Readonly<Record<string, string>>> {
   const { TagSet = [] } = await s3.send(new GetBucketTaggingCommand({ Bucket: bucket }));
   return Object.fromEntries(TagSet.map(({ Key = "", Value = "" }) => [Key, Value]));
+}
+
+/** From now on the bucket forgets nothing. */
+export async function keepVersions(s3: S3Client, bucket: string): Promise<void> {
+  const VersioningConfiguration = { Status: "Enabled" } as const;
+  await s3.send(new PutBucketVersioningCommand({ Bucket: bucket, VersioningConfiguration }));
 }

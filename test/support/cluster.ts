@@ -4,7 +4,8 @@ import {
   CreateBucketCommand,
   DeleteBucketCommand,
   DeleteObjectCommand,
-  ListObjectsV2Command,
+  ListObjectVersionsCommand,
+  type ListObjectVersionsCommandOutput,
   PutBucketTaggingCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
@@ -78,8 +79,9 @@ export class Cluster {
   }
 
   async emptyBucket(bucket: string, as = this.s3): Promise<void> {
-    const { Contents = [] } = await as.send(new ListObjectsV2Command({ Bucket: bucket }));
-    for (const { Key } of Contents) await as.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
+    for (const { key, versionId } of await versionsIn(as, bucket)) {
+      await as.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, VersionId: versionId }));
+    }
   }
 
   async removeBucket(bucket: string, as = this.s3): Promise<void> {
@@ -94,6 +96,28 @@ export class Cluster {
     await this.s3.send(new CreateBucketCommand({ Bucket: name }));
     return new Sandbox(this, name);
   }
+}
+
+export interface Version {
+  readonly key: string | undefined;
+  readonly versionId: string | undefined;
+  /** Of a deletion: no object. */
+  readonly isMark: boolean;
+}
+
+/** Everything in the bucket; one that keeps no versions has one of each object. */
+export async function versionsIn(s3: S3Client, bucket: string): Promise<readonly Version[]> {
+  const found: Version[] = [];
+  let page: ListObjectVersionsCommandOutput | undefined;
+  do {
+    const from = { KeyMarker: page?.NextKeyMarker, VersionIdMarker: page?.NextVersionIdMarker };
+    page = await s3.send(new ListObjectVersionsCommand({ Bucket: bucket, ...from }));
+    for (const { Key, VersionId } of page.Versions ?? []) found.push({ key: Key, versionId: VersionId, isMark: false });
+    for (const { Key, VersionId } of page.DeleteMarkers ?? []) {
+      found.push({ key: Key, versionId: VersionId, isMark: true });
+    }
+  } while (page.IsTruncated);
+  return found;
 }
 
 export interface VolumeWish {

@@ -24,6 +24,8 @@ export interface ProvisionerWish {
 
 /** Quick to give up, so that no test waits for what production waits for. */
 const impatient = ["--s3-connect-seconds=1", "--s3-answer-seconds=1", "--s3-attempts=2"];
+/** Requests that no test has asked for would be in its way. */
+const minding = "--orphan-look-seconds=0";
 
 export class ProvisionerProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
@@ -51,7 +53,8 @@ export class ProvisionerProcess implements AsyncDisposable {
       ...(account && { AWS_ACCESS_KEY_ID: account.accessKeyId, AWS_SECRET_ACCESS_KEY: account.secretAccessKey }),
       ...wish.env,
     };
-    const args = [`--kubeconfig=${cluster.lab.layout.kubeconfig}`, "--v=4", ...impatient, ...(wish.flags ?? [])];
+    const kubeconfig = `--kubeconfig=${cluster.lab.layout.kubeconfig}`;
+    const args = [kubeconfig, "--v=4", minding, ...impatient, ...(wish.flags ?? [])];
     const directory = await mkdtemp(join(tmpdir(), "s3-csi-provisioner-"));
     const provisioner = new ProvisionerProcess(directory, args, env);
     await vi.waitFor(() => provisioner.#isReady(), { timeout: 60_000, interval: 100 });

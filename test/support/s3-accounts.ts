@@ -41,3 +41,7 @@ async function admin({ lab }: Cluster, ...command: readonly string[]): Promise<v
 export function secretFields({ accessKeyId, secretAccessKey }: Account) {
   return { access_key_id: accessKeyId, secret_access_key: secretAccessKey };
 }
+
+export function secretManifest(metadata: { readonly namespace: string; readonly name: string }, account: Account) {
+  return { apiVersion: "v1", kind: "Secret", metadata, stringData: secretFields(account) };
+}

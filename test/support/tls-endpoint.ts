@@ -12,11 +12,15 @@ export interface TlsEndpoint extends AsyncDisposable {
   readonly port: number;
   /** Certificate of the authority to trust, PEM. */
   readonly authority: string;
+  /** What clients did: asked for something, or went away when they had seen the certificate. */
+  readonly seen: { requests: number; refusals: number };
 }
 
 export async function tlsEndpoint(host: string): Promise<TlsEndpoint> {
   const { authority, ...pair } = await certificateFor(host);
+  const seen = { requests: 0, refusals: 0 };
   const server = createTlsServer(pair, (incoming, answer) => {
+    seen.requests += 1;
     const { method, url: path, headers } = incoming;
     const forwarded = request({ host: "127.0.0.1", port: network.s3Port, method, path, headers, agent: false });
     forwarded.once("error", () => answer.destroy());
@@ -26,8 +30,11 @@ export async function tlsEndpoint(host: string): Promise<TlsEndpoint> {
     });
     incoming.pipe(forwarded);
   });
+  server.on("tlsClientError", () => {
+    seen.refusals += 1;
+  });
   const port = await listening(server);
-  return { port, authority, [Symbol.asyncDispose]: () => closed(server, () => server.closeAllConnections()) };
+  return { port, authority, seen, [Symbol.asyncDispose]: () => closed(server, () => server.closeAllConnections()) };
 }
 
 export interface ConnectProxy extends AsyncDisposable {

@@ -21,6 +21,19 @@
   env:
     - name: CSI_CONTROLLER_ONLY
       value: "true"
+    # Where it reports buckets that no volume leads to.
+    - name: POD_NAME
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.name
+    - name: POD_NAMESPACE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.namespace
+    - name: POD_UID
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.uid
     - name: CSI_ENDPOINT
       value: unix:/csi/csi.sock
     - name: AWS_ENDPOINT_URL
