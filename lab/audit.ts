@@ -1,4 +1,4 @@
-/** What the API server writes down: each request of the node plugins, so that tests can say what those asked for. */
+/** What the API server writes down: each request of the driver's programs, so that tests can say what those asked for. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Layout } from "./layout.ts";
@@ -8,8 +8,17 @@ export const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
   omitStages: ["RequestReceived"],
-  rules: [{ level: "Metadata", users: ["system:serviceaccount:kube-system:s3-csi-driver-sa"] }],
+  rules: [
+    { level: "Metadata", users: [userOf("s3-csi-driver-sa"), userOf("s3-csi-driver-controller-sa")] },
+    // Where the cluster ring puts accounts of the chart.
+    { level: "Metadata", userGroups: ["system:serviceaccounts:storage"] },
+  ],
 };
+
+/** How the API server calls a service account. */
+export function userOf(account: string, namespace = "kube-system"): string {
+  return `system:serviceaccount:${namespace}:${account}`;
+}
 
 export function auditPolicyFile({ state }: Layout): string {
   return join(state, "audit-policy.json");
@@ -26,8 +35,15 @@ export interface AuditedRequest {
   readonly verb: string;
   readonly requestURI: string;
   readonly sourceIPs: readonly string[];
-  readonly objectRef?: { readonly resource: string; readonly namespace?: string; readonly name?: string };
-  readonly user: { readonly extra?: Readonly<Record<string, readonly string[]>> };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
+  readonly responseStatus?: { readonly code?: number };
 }
 
 /** Everything so far; the last line may still be on its way. */

@@ -8,6 +8,7 @@ import type { Call } from "../runtime/call.ts";
 import { Problems } from "../runtime/problems.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { type Definition, installKind } from "../setup/install-kind.ts";
+import { recreateController } from "../setup/recreate-controller.ts";
 import { removeMounts } from "../setup/remove-mounts.ts";
 import { version } from "./version.ts";
 
@@ -15,6 +16,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     definition: { type: "string", default: "/etc/s3-csi/definition.json" },
+    namespace: { type: "string", default: "" },
     "mountpoint-namespace": { type: "string", default: defaultMountpointNamespace },
     "limit-seconds": { type: "string", default: "300" },
     kubeconfig: { type: "string", default: "" },
@@ -24,6 +26,7 @@ const { values, positionals } = parseArgs({
 const tasks: Readonly<Record<string, (call: Call, client: KubeClient) => Promise<void>>> = {
   "install-kind": (call, client) =>
     installKind(call, client, JSON.parse(readFileSync(values.definition, "utf8")) as Definition),
+  "recreate-controller": (call, client) => recreateController(call, client, values.namespace),
   "remove-mounts": (call, client) =>
     removeMounts(call, client, {
       mountpointNamespace: values["mountpoint-namespace"],

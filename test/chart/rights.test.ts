@@ -9,7 +9,7 @@ describe("rights", () => {
   const pods = { apiGroups: [""], resources: ["pods"] };
 
   it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing but their status, nodes and events", () => {
-    const verbs = ["get", "list", "watch"];
+    const verbs = ["list", "watch"];
     expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([
       { ...attachments, verbs },
       { ...attachments, resources: [`${attachmentApi.plural}/status`], verbs: ["patch"] },
@@ -24,19 +24,16 @@ describe("rights", () => {
 
   it("let the controller write Pods in the namespace of Mountpoint Pods only", () => {
     expect(rules("ClusterRole", "s3-csi-driver-controller-cluster-role")).toEqual([
-      {
-        apiGroups: [""],
-        resources: ["pods", "persistentvolumes", "persistentvolumeclaims"],
-        verbs: ["get", "list", "watch"],
-      },
-      { ...attachments, verbs: ["get", "list", "watch", "create", "update", "patch", "delete"] },
+      { ...pods, resources: ["pods", "persistentvolumes", "persistentvolumeclaims"], verbs: ["list", "watch"] },
+      { ...attachments, verbs: ["list", "watch", "create", "patch", "delete"] },
       { ...attachments, resources: [`${attachmentApi.plural}/status`], verbs: ["patch"] },
-      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch", "list", "watch"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
       { apiGroups: [""], resources: ["persistentvolumes"], verbs: ["create", "patch", "delete"] },
-      { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["get", "list", "watch"] },
+      { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list", "watch"] },
       { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
       { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["update"] },
       { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
+      { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get"] },
       { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
     ]);
     expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([
@@ -49,7 +46,7 @@ describe("rights", () => {
     expect(rules("Role", "s3-csi-driver-controller-election-role")).toEqual([
       { ...leases, verbs: ["create"] },
       { ...leases, resourceNames: [reconcilerLease], verbs: ["get", "patch"] },
-      { ...leases, resourceNames: ["s3-csi-scality-com"], verbs: ["get", "update", "patch"] },
+      { ...leases, resourceNames: ["s3-csi-scality-com"], verbs: ["get", "update"] },
     ]);
   });
 

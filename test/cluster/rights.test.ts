@@ -146,7 +146,7 @@ it.for<Row>([
   ["patch", "mountpoints3podattachments.s3.csi.scality.com/status", "everywhere"],
   ["list", "pods", "mountpoint"],
   ["watch", "pods", "mountpoint"],
-  ["get", "secrets/s3-secret", "release"],
+  ["list", "secrets/s3-secret", "release"],
   ["watch", "secrets/s3-secret", "release"],
   ["watch", "nodes", "everywhere"],
   ["patch", "nodes", "everywhere"],

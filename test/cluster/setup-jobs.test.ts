@@ -9,6 +9,7 @@ import type { KubeObject } from "../../src/kube/kinds.ts";
 import { chartDirectory, type Manifest, only, releaseNamespace, render, repository } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { described, requestsOf, rightsIn, unusedRights } from "../support/rights.ts";
 import { installAttachmentKind, isMarked, long, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
@@ -42,7 +43,7 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-it("CH-6 brings the definition of 2.2.0 up to date; objects stay, and the definition is that of kubectl apply -k", async () => {
+it("CH-6, SE-2 brings the definition of 2.2.0 up to date; objects stay, and the definition is that of kubectl apply -k", async () => {
   await using _reconciler = await ReconcilerProcess.start(stage);
   const claim = await stage.volume();
   const { workload } = await stage.running("kept", claim);
@@ -61,9 +62,11 @@ it("CH-6 brings the definition of 2.2.0 up to date; objects stay, and the defini
   await stage.deletePod(workload);
   await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([true]);
   await expect.poll(gone, long).toBe(true);
+  // Where no definition is found, as after 1.x, it is created.
+  expect(unused("s3-csi-install-kind")).toEqual(["create customresourcedefinitions.apiextensions.k8s.io"]);
 });
 
-it("CH-1 refuses while a workload uses a volume, then marks, waits and removes, and leaves others alone", async () => {
+it("CH-1, SE-2 refuses while a workload uses a volume, then marks, waits and removes, and leaves others alone", async () => {
   const mounted = await (async () => {
     await using _reconciler = await ReconcilerProcess.start(stage);
     return await stage.running("app", await stage.volume());
@@ -89,6 +92,7 @@ it("CH-1 refuses while a workload uses a volume, then marks, waits and removes, 
   expect(await stage.attachments()).toEqual([]);
   expect((await stage.mountpointPods()).map(({ metadata }) => metadata.name)).toEqual(["foreign"]);
   expect(await cluster.get("crd", definitionName)).toBeDefined();
+  expect(unused("s3-csi-remove-mounts")).toEqual([]);
 });
 
 it("CH-1 gives up with the names of those that do not unmount", async () => {
@@ -104,6 +108,12 @@ it("CH-1 gives up with the names of those that do not unmount", async () => {
   expect(log).toContain(mountpointPod.metadata.name);
   expect(await stage.mountpointPod(mountpointPod.metadata.name)).toBeDefined();
 });
+
+/** Rights of a hook's account that it has not used yet. */
+function unused(account: string): readonly string[] {
+  const subject = { namespace: releaseNamespace, name: account };
+  return unusedRights(rightsIn(access, subject), requestsOf(cluster, subject)).map(described);
+}
 
 interface Definition extends KubeObject {
   readonly spec: { readonly versions: readonly object[] };

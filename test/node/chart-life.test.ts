@@ -3,81 +3,53 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { parse } from "yaml";
-import { chart, driverNamespace, helm, installDriver, release } from "../../lab/install-driver.ts";
-import type { Progress } from "../../lab/progress.ts";
+import { chart, driverNamespace } from "../../lab/install-driver.ts";
 import { version } from "../../src/bin/version.ts";
 import type { KubeObject, Pod } from "../../src/kube/kinds.ts";
-import { openCluster, type PodRef } from "../support/cluster.ts";
+import { openCluster } from "../support/cluster.ts";
+import { HelmRelease } from "../support/helm-release.ts";
+import { goesOn, live, putBlocks } from "../support/live-pod.ts";
 import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
-const quiet: Progress = { task: (_title, work) => work({ at: () => undefined }), say: () => undefined };
-const patience = () => AbortSignal.timeout(300_000);
 const long = { timeout: 240_000, interval: 500 };
 const definitionName = "mountpoints3podattachments.s3.csi.scality.com";
-const inRelease = ["--namespace", driverNamespace];
-
-const run = (...args: readonly string[]) => helm(cluster.lab, args, { signal: patience() });
-const upgrade = (...flags: readonly string[]) =>
-  run("upgrade", release, chart, ...inRelease, "--reuse-values", ...flags);
+const helm = new HelmRelease(cluster);
 
 /** Whatever a test did, the others find the driver as usual. */
-afterAll(async () => {
-  await installDriver(patience(), cluster.lab, quiet);
-});
-
-/** Appends nothing, opens a new file every time: what breaks while the driver changes is in the log. */
-const writer = [
-  "sh",
-  "-c",
-  "i=0; while true; do i=$((i+1)); echo $i > /data/w-$i && cat /data/w-$i > /dev/null || echo FAILED $i; sleep 0.2; done",
-];
-
-async function progressOf(pod: PodRef): Promise<number> {
-  const files = await cluster.exec(pod, "ls /data | wc -l");
-  return Number(files.trim());
-}
-
-async function failuresOf(pod: PodRef): Promise<string> {
-  return cluster.kubectl("logs", "-n", pod.namespace, pod.name);
-}
-
-async function goesOn(pod: PodRef): Promise<void> {
-  const before = await progressOf(pod);
-  await expect.poll(() => progressOf(pod), long).toBeGreaterThan(before);
-  expect(await failuresOf(pod)).toBe("");
-}
+afterAll(() => helm.asUsual());
 
 it("CH-6, CH-4 an upgrade takes over the definition of 2.2.0 and keeps namespace and classes, while a Pod writes", async () => {
   await using sandbox = await cluster.sandbox();
+  await putBlocks(sandbox);
   const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
-  const pod = await sandbox.pod("app", { node, claim, command: writer });
+  const pod = await sandbox.pod("app", { node, claim, command: live });
   await cluster.untilReady(pod);
   const [attachment] = await attachmentsOf(cluster, claim);
-  const revision = await currentRevision();
+  const revision = await helm.revision();
   await cluster.kubectl("replace", "-f", join(import.meta.dirname, "../fixtures/definition-2.2.0.yaml"));
 
-  await upgrade();
+  await helm.upgrade();
   const wanted = parse(readFileSync(join(chart, "crds/mountpoints3podattachments.yaml"), "utf8")) as Definition;
   expect((await definition())?.spec.versions).toEqual(wanted.spec.versions);
   expect((await attachmentsOf(cluster, claim))[0]?.metadata.uid).toBe(attachment?.metadata.uid);
   expect(await cluster.get("clusterrole", "s3-csi-install-kind")).toBeUndefined();
   // With the definition in place there is nothing to run.
-  await upgrade();
-  expect(await run("get", "hooks", release, ...inRelease)).not.toContain("install-kind");
+  await helm.upgrade();
+  expect(await helm.hooks()).not.toContain("install-kind");
 
   const without = ["mountpointPod.createNamespace=false", "mountpointPod.createPriorityClasses=false"];
-  await upgrade(...without.flatMap((value) => ["--set", value]));
+  await helm.upgrade(...without.flatMap((value) => ["--set", value]));
   expect((await cluster.get("namespace", "mount-s3"))?.metadata.annotations).toMatchObject(keep);
   expect((await cluster.get("priorityclass", "mount-s3-critical"))?.metadata.annotations).toMatchObject(keep);
-  await expect(upgrade("--set", "mountpointPod.namespace=elsewhere")).rejects.toThrow(
+  await expect(helm.upgrade("--set", "mountpointPod.namespace=elsewhere")).rejects.toThrow(
     "mountpointPod.namespace cannot change from mount-s3 to elsewhere while Mountpoint Pods run there",
   );
 
-  await run("rollback", release, revision, ...inRelease, "--wait");
+  await helm.rollback(revision);
   expect((await cluster.get("namespace", "mount-s3"))?.metadata.annotations).not.toMatchObject(keep);
-  await goesOn(pod);
+  await goesOn(cluster, pod);
 });
 
 it("CH-4 a second release fits beside the first, with a namespace that exists", async ({ onTestFinished }) => {
@@ -94,9 +66,9 @@ it("CH-4 a second release fits beside the first, with a namespace that exists", 
     "admissionPolicies.volumes=false",
   ];
   onTestFinished(async () => void (await cluster.kubectl("delete", "namespace", sandbox.name, "--ignore-not-found")));
-  await run("install", "second", chart, ...second, ...values.flatMap((value) => ["--set", value]));
+  await helm.run("install", "second", chart, ...second, ...values.flatMap((value) => ["--set", value]));
   expect(await cluster.get("clusterrole", "second-s3-csi-driver-cluster-role")).toBeDefined();
-  await run("uninstall", "second", ...second);
+  await helm.run("uninstall", "second", ...second);
   expect(await cluster.get("clusterrole", "second-s3-csi-driver-cluster-role")).toBeUndefined();
   expect(await cluster.get("clusterrole", "s3-csi-driver-cluster-role")).toBeDefined();
   expect(await cluster.get("priorityclass", "mount-s3-critical")).toBeDefined();
@@ -155,19 +127,20 @@ it("OP-1 one version: package, chart, image, labels, program", async () => {
 
 it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves only the definition", async () => {
   await using sandbox = await cluster.sandbox();
+  await putBlocks(sandbox);
   const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
-  const pod = await sandbox.pod("app", { node, claim, command: writer });
+  const pod = await sandbox.pod("app", { node, claim, command: live });
   await cluster.untilReady(pod);
-  await upgrade("--set", "cleanupCRDOnUninstall=true");
+  await helm.upgrade("--set", "cleanupCRDOnUninstall=true");
 
-  await expect(run("uninstall", release, ...inRelease)).rejects.toThrow("s3-csi-remove-mounts");
+  await expect(helm.uninstall()).rejects.toThrow("s3-csi-remove-mounts");
   const log = await cluster.kubectl("logs", "-n", driverNamespace, "job/s3-csi-remove-mounts");
   expect(log).toContain(`S3 volumes are in use by ${sandbox.name}/app`);
   expect(log).toContain("Delete these Pods first");
-  await goesOn(pod);
+  await goesOn(cluster, pod);
 
   await cluster.deletePod(pod);
-  await run("uninstall", release, ...inRelease);
+  await helm.uninstall();
   expect(await onNode(cluster, node, "grep", "-c", "mountpoint-s3", "/proc/1/mountinfo").catch(() => "0")).toContain(
     "0",
   );
@@ -179,14 +152,9 @@ it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a vol
   const left = await cluster.list(kinds, "-A", "-l", "app.kubernetes.io/name=scality-mountpoint-s3-csi-driver");
   expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
 
-  await installDriver(patience(), cluster.lab, quiet);
+  await helm.asUsual();
   await cluster.untilReady(await sandbox.pod("again", { node, claim }));
 });
-
-async function currentRevision(): Promise<string> {
-  const history = JSON.parse(await run("history", release, ...inRelease, "-o", "json")) as { revision: number }[];
-  return String(history.at(-1)?.revision);
-}
 
 const keep = { "helm.sh/resource-policy": "keep" };
 

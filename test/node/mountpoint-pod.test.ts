@@ -273,9 +273,7 @@ async function greedyPod({ name: namespace }: Sandbox): Promise<PodRef> {
 /** A volume on the node's disk that claims of this class bind to; here is no provisioner for such. */
 async function diskOfClass(name: string): Promise<AsyncDisposable> {
   const path = `/var/lib/kubelet/${name}`;
-  const onNode = (...argv: readonly string[]) =>
-    cluster.lab.node(node).exec(argv, { signal: AbortSignal.timeout(60_000) });
-  await onNode("mkdir", "-m", "0777", path);
+  await onNode(cluster, node, "mkdir", "-m", "0777", path);
   await cluster.apply({
     apiVersion: "v1",
     kind: "PersistentVolume",
@@ -291,7 +289,7 @@ async function diskOfClass(name: string): Promise<AsyncDisposable> {
   return {
     [Symbol.asyncDispose]: async () => {
       await cluster.kubectl("delete", "pv", `${name}-disk`);
-      await onNode("rm", "-rf", path);
+      await onNode(cluster, node, "rm", "-rf", path);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** What a node plugin asks of the API server and of S3, by their own records. */
 import { expect, it } from "vitest";
-import { type AuditedRequest, auditedRequests } from "../../lab/audit.ts";
+import { type AuditedRequest, auditedRequests, userOf } from "../../lab/audit.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
@@ -71,7 +71,8 @@ function s3RequestsFor({ bucket }: Sandbox): number {
 /** Of the node plugin of a node. */
 function requestsOf(name: string): readonly AuditedRequest[] {
   const isFrom = ({ user }: AuditedRequest) =>
-    user.extra?.["authentication.kubernetes.io/node-name"]?.includes(name) ?? false;
+    user.username === userOf("s3-csi-driver-sa") &&
+    (user.extra?.["authentication.kubernetes.io/node-name"]?.includes(name) ?? false);
   return auditedRequests(cluster.lab.layout).filter(isFrom);
 }
 

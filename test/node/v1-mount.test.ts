@@ -4,12 +4,13 @@ import { expect, it } from "vitest";
 import { rootAccount } from "../../lab/s3.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
-import { startMountS3 } from "../support/bare-mount-s3.ts";
 import { openCluster, type PodRef } from "../support/cluster.ts";
 import { controllerAway } from "../support/controller-away.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { attachmentsOf, csiSocketOf, onNode } from "../support/mount-s3-process.ts";
+import { withoutPlugins } from "../support/node-plugin.ts";
 import { publishRequestFor } from "../support/publish-request.ts";
+import { credentialsOf, mountAs1x, type ProfileFiles, writeOnNode } from "../support/v1-mount.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -26,20 +27,17 @@ it("LC-12 a live mount of 1.x stays, its keys are renewed and removed with it; o
   let target: string;
   let mounted: string;
   let workload: string;
-  let files: Readonly<Record<"config" | "credentials", string>>;
+  let files: ProfileFiles;
   {
     await using _controller = await controllerAway(cluster);
     await using plugins = new AsyncDisposableStack();
-    plugins.use(await nodePluginsAway());
+    // kubelet cannot publish anything, and tries again soon.
+    plugins.use(await withoutPlugins(cluster));
     await sandbox.pod(pod.name, { node, claim });
     workload = await uidOf(pod);
-    const profile = `${workload}-${claim}-s3-csi`;
-    files = { config: `${pluginDir}/${profile}-config`, credentials: `${pluginDir}/${profile}-credentials` };
     ({ targetPath: target } = publishRequestFor({ claim, bucket: sandbox.bucket, workload }));
-    await write(`${pluginDir}/${leftover}`, credentialsOf("photos"));
-    await write(files.config, `[profile ${profile}]\n`);
-    await write(files.credentials, credentialsOf(profile));
-    await mountAs1x(sandbox.bucket, target, { profile, ...files });
+    await writeOnNode(cluster, node, `${pluginDir}/${leftover}`, credentialsOf("photos"));
+    files = await mountAs1x(cluster, { node, bucket: sandbox.bucket, workload, volumeId: claim, target });
     mounted = await mountsOf(target);
     await plugins.disposeAsync();
     await cluster.untilReady(pod);
@@ -55,7 +53,7 @@ it("LC-12 a live mount of 1.x stays, its keys are renewed and removed with it; o
 
   const expected = await read(files.credentials);
   expect(expected).toBe(credentialsOf(`${workload}-${claim}-s3-csi`));
-  await write(files.credentials, "of yesterday");
+  await writeOnNode(cluster, node, files.credentials, "of yesterday");
   using kubelet = csiClient(NodeService, csiSocketOf(cluster, node));
   const { bucket } = sandbox;
   await kubelet.nodePublishVolume(publishRequestFor({ claim, bucket, workload }), atOnce);
@@ -70,54 +68,6 @@ it("LC-12 a live mount of 1.x stays, its keys are renewed and removed with it; o
   await expect.poll(() => mountsOf(target), long).toBe("");
   await expect.poll(() => onNode(cluster, node, "ls", pluginDir), long).not.toContain("s3-csi-c");
 });
-
-/** kubelet cannot publish anything, and tries again soon. */
-async function nodePluginsAway(): Promise<AsyncDisposable> {
-  await restrictNodePlugins("true");
-  await untilGone("s3-csi-node");
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await restrictNodePlugins(null);
-      await untilBack("daemonset/s3-csi-node");
-    },
-  };
-}
-
-/** To nodes with a label that none has; null takes the restriction away. */
-async function restrictNodePlugins(value: string | null): Promise<void> {
-  const patch = { spec: { template: { spec: { nodeSelector: { "test/nowhere": value } } } } };
-  await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", "kube-system", "-p", JSON.stringify(patch));
-}
-
-async function untilGone(app: string): Promise<void> {
-  const pods = ["pod", "-n", "kube-system", "-l", `app=${app}`];
-  await cluster.kubectl("wait", "--for=delete", ...pods, "--timeout=240s");
-}
-
-async function untilBack(object: string): Promise<void> {
-  await cluster.kubectl("rollout", "status", "-n", "kube-system", object, "--timeout=240s");
-}
-
-interface ProfileFiles {
-  readonly profile: string;
-  readonly config: string;
-  readonly credentials: string;
-}
-
-/** As systemd on the host did it: mount-s3 itself mounts, straight on the target. */
-function mountAs1x(bucket: string, target: string, { profile, config, credentials }: ProfileFiles): Promise<void> {
-  const env = [`AWS_PROFILE=${profile}`, `AWS_CONFIG_FILE=${config}`, `AWS_SHARED_CREDENTIALS_FILE=${credentials}`];
-  return startMountS3(cluster, { node, bucket, directory: target, env });
-}
-
-function credentialsOf(profile: string): string {
-  const { accessKeyId, secretAccessKey } = rootAccount;
-  return `[${profile}]\naws_access_key_id=${accessKeyId}\naws_secret_access_key=${secretAccessKey}\n`;
-}
-
-function write(file: string, content: string): Promise<string> {
-  return onNode(cluster, node, "sh", "-c", 'printf %s "$2" > "$1"', "write", file, content);
-}
 
 function read(file: string): Promise<string> {
   return onNode(cluster, node, "cat", file);

@@ -43,7 +43,7 @@ it("a mounter of 2.x gets its keys in files of its own naming, and new ones whil
         bucketName: "photos",
         args: ["--allow-root"],
         env: [
-          "AWS_REGION=us-east-1",
+          "FIXTURE=serve",
           `AWS_PROFILE=${profile}`,
           `AWS_CONFIG_FILE=/comm/credentials/${profile}-config`,
           `AWS_SHARED_CREDENTIALS_FILE=/comm/credentials/${profile}-credentials`,

@@ -11,29 +11,41 @@ annotations:
   helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}
 
-{{/* The account of a hook and its rights in the whole cluster, which exist as long as it runs: (list $ HOOKS NAME RULES). */}}
-{{- define "s3-csi.hookAccess" -}}
+{{/* The account of a hook, which exists as long as it runs: (list $ HOOKS NAME). */}}
+{{- define "s3-csi.hookAccount" -}}
 {{- $ := index . 0 -}}
-{{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: {{ $name }}
+  name: {{ include "s3-csi.scopedName" (list $ (index . 2)) }}
   namespace: {{ $.Release.Namespace }}
   {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-2") | nindent 2 }}
----
+{{- end }}
+
+{{/* Its rights in a namespace, or with "" in the whole cluster: (list $ HOOKS NAME RULES NAMESPACE). */}}
+{{- define "s3-csi.hookRights" -}}
+{{- $ := index . 0 -}}
+{{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}
+{{- $namespace := index . 4 -}}
+{{- $role := ternary "Role" "ClusterRole" (ne $namespace "") -}}
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
+kind: {{ $role }}
 metadata:
   name: {{ $name }}
+  {{- with $namespace }}
+  namespace: {{ . }}
+  {{- end }}
   {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-2") | nindent 2 }}
 rules:
   {{- index . 3 | nindent 2 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
+kind: {{ $role }}Binding
 metadata:
   name: {{ $name }}
+  {{- with $namespace }}
+  namespace: {{ . }}
+  {{- end }}
   {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-1") | nindent 2 }}
 subjects:
   - kind: ServiceAccount
@@ -41,7 +53,7 @@ subjects:
     namespace: {{ $.Release.Namespace }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
+  kind: {{ $role }}
   name: {{ $name }}
 {{- end }}
 
