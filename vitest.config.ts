@@ -1,8 +1,17 @@
 import { defineConfig } from "vitest/config";
+import { RetriedTests } from "./lab/retried-tests.ts";
+
+/** A machine that others use, too, and nobody beside it who could look: whatever needs its second try is named at the end. */
+const retry = process.env["CI"] === undefined ? 0 : 1;
+
+/** Where `./dev test` counts. */
+const report = process.env["TEST_REPORT"];
+const counted: [string, { outputFile: string }][] = report === undefined ? [] : [["json", { outputFile: report }]];
 
 /** The four rings of test/README.md; each proves what the inner one cannot. */
 export default defineConfig({
   test: {
+    reporters: ["default", ...counted, new RetriedTests()],
     projects: [
       {
         test: {
@@ -26,6 +35,7 @@ export default defineConfig({
           include: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
+          retry,
           fileParallelism: false,
         },
       },
@@ -35,6 +45,7 @@ export default defineConfig({
           include: ["test/node/**/*.test.ts"],
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          retry,
           fileParallelism: false,
         },
       },

@@ -22,11 +22,11 @@ export async function runRing(signal: AbortSignal, ring: Ring): Promise<Counts> 
   const directory = await mkdtemp(join(tmpdir(), "s3-csi-test-"));
   try {
     const report = join(directory, "report.json");
-    const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-    const vitest = ["vitest", "run", "--project", ring.project, ...reporters, ...(ring.args ?? [])];
+    const vitest = ["vitest", "run", "--project", ring.project, ...(ring.args ?? [])];
     const code = await live(signal, ring.lab?.inNetwork(vitest) ?? vitest, {
       ...process.env,
       ...ring.env,
+      TEST_REPORT: report,
       ...(ring.lab === undefined ? {} : { LAB_NAME: ring.lab.spec.name, KUBECONFIG: ring.lab.layout.kubeconfig }),
     });
     return await countsIn(report, code);
