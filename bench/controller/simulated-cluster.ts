@@ -136,7 +136,7 @@ function kwok(kubeconfig: string, mountpointNamespace: string): Disposable {
   writeFileSync(config, stages.replaceAll("NAMESPACE", mountpointNamespace));
   const managed = ["--manage-all-nodes=false", `--manage-nodes-with-label-selector=${simulatedLabel}=true`];
   const flags = [`--kubeconfig=${kubeconfig}`, `--config=${config}`, "--node-lease-duration-seconds=40"];
-  const child = spawn(program, [...flags, ...managed], { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(program, [...flags, ...managed], { stdio: "ignore" });
   return {
     [Symbol.dispose]: () => {
       child.kill("SIGKILL");

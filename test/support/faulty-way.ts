@@ -84,6 +84,8 @@ export class FaultyWay implements AsyncDisposable {
       return;
     }
     const from = await this.#forward(asked, body);
+    // Nobody is left to hear the rest of it, which may be a watch.
+    answer.once("close", () => from.destroy());
     if (fate === "passed") return await this.#pass(from, answer, url);
     await from.toArray();
     answer.destroy();
