@@ -18,6 +18,8 @@ const verdict = (status: string, reason: string, message = "") => ({
 
 const waiting = (reason: string, message: string) => reportFrom(pod(container({ waiting: { reason, message } }), "n"));
 
+const lookup = (port: number) => `lookup r on 10.0.0.53:53: read udp 10.0.0.1:${port}->10.0.0.53:53: i/o timeout`;
+
 describe("a Mountpoint Pod", () => {
   it("that runs has no trouble", () => {
     expect(reportFrom(pod(container({}), "n"))).toEqual({
@@ -93,6 +95,11 @@ describe("a Mountpoint Pod", () => {
     expect(waiting("ImagePullBackOff", 'Back-off pulling image "a:b": ErrImagePull: not found')).toEqual(
       waiting("ErrImagePull", "not found"),
     );
+  });
+
+  it("tells the same of an image after each attempt, from whichever port that was", () => {
+    expect(waiting("ErrImagePull", lookup(34143))).toEqual(waiting("ErrImagePull", lookup(46108)));
+    expect(waiting("ErrImagePull", lookup(1)).trouble?.cause).toContain("read udp 10.0.0.53:53: i/o timeout");
   });
 
   it("was asked to go a grace period before its time is over", () => {

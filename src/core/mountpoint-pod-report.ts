@@ -123,7 +123,9 @@ function notStarting({ status = {} }: ReportedPod, describe: string): Trouble | 
   const fix = [lasting[waiting.reason], describe].filter(Boolean).join(" ");
   const isPull = ["ErrImagePull", "ImagePullBackOff"].includes(waiting.reason);
   // kubelet alternates between the two, with one text in two dresses: a status must not change with each of them.
-  const detail = (waiting.message ?? "").replace(/^Back-off pulling image "[^"]*"(: ErrImagePull: )?/, "");
+  const said = (waiting.message ?? "").replace(/^Back-off pulling image "[^"]*"(: ErrImagePull: )?/, "");
+  // "read udp 10.0.0.1:34143->10.0.0.53:53": with every attempt from another port.
+  const detail = said.replaceAll(/ \S+:\d+->/g, " ");
   const cause = [isPull ? "its image cannot be pulled" : waiting.reason, detail.slice(0, 300)]
     .filter(Boolean)
     .join(": ");
