@@ -1,4 +1,5 @@
 /** One holder at a time across processes; a lock whose holder died is taken over. */
+import { randomUUID } from "node:crypto";
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { isErrno } from "../src/runtime/errno.ts";
@@ -17,7 +18,8 @@ export async function lockFile(signal: AbortSignal, path: string): Promise<Async
 
 /** link(2) refuses an existing name and shows the content at once, so a lock is never seen half written. */
 async function createOnce(path: string, content: string): Promise<boolean> {
-  const draft = `${path}.${process.pid}.draft`;
+  // Of this attempt alone: another one of the same process would take it away.
+  const draft = `${path}.${randomUUID()}.draft`;
   await writeFile(draft, content);
   try {
     await link(draft, path);
