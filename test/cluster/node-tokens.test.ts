@@ -26,7 +26,7 @@ beforeAll(async () => {
       (/^(Cluster)?Role(Binding)?$|ServiceAccount/.test(kind) && !metadata.name.includes("controller")) ||
       (kind.startsWith("ValidatingAdmissionPolicy") && metadata.name.startsWith("s3-csi-node")),
   );
-  objects = [...objects, ...statusRight()];
+  objects = [...objects, ...otherRights()];
   await cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: releaseNamespace } }, ...objects);
   // As kubelet gets it for a Pod on that node.
   const bound = ["--bound-object-kind=Node", `--bound-object-name=${stage.node}`];
@@ -120,12 +120,16 @@ function attachment(node: string): object {
   };
 }
 
-/** So that the policy alone decides, whatever the role of the chart says. */
-function statusRight(): readonly Manifest[] {
+/** So that the policy alone decides, whatever the role of the chart says. kubectl reads before it writes; the plugin does not. */
+function otherRights(): readonly Manifest[] {
   const rbac = "rbac.authorization.k8s.io";
-  const resources = ["mountpoints3podattachments/status"];
-  const metadata = { name: `${stage.name}-status` };
-  const rules = [{ apiGroups: ["s3.csi.scality.com"], resources, verbs: ["get", "patch"] }];
+  const kind = "mountpoints3podattachments";
+  const metadata = { name: `${stage.name}-rights` };
+  const rules = [
+    { apiGroups: ["s3.csi.scality.com"], resources: [`${kind}/status`], verbs: ["get", "patch"] },
+    { apiGroups: ["s3.csi.scality.com"], resources: [kind], verbs: ["get"] },
+    { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
+  ];
   const subjects = [{ kind: "ServiceAccount", name: "s3-csi-driver-sa", namespace: releaseNamespace }];
   const roleRef = { apiGroup: rbac, kind: "ClusterRole", name: metadata.name };
   return [
