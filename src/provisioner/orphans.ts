@@ -49,7 +49,8 @@ export async function lookForOrphans(call: Call, parts: OrphanParts, times: Orph
       troubles.over("orphans");
     } catch (error) {
       if (call.signal.aborted) return;
-      troubles.met(call.log, "orphans", "cannot look for buckets without a volume", { error });
+      const hint = error instanceof DriverError ? error.hint : undefined;
+      troubles.met(call.log, "orphans", "cannot look for buckets without a volume", { error, hint });
     }
     await sleep(times[again], undefined, { signal: call.signal }).catch(() => undefined); // the call has ended
   }
@@ -83,7 +84,11 @@ export class OrphanSearch {
   async #withoutVolume(call: Call): Promise<readonly Orphan[]> {
     const { store, access, volumes, clusterId } = this.#parts;
     const cluster = await clusterId(call);
-    if (cluster === undefined) throw new DriverError("denied", "there is no right to read the namespace kube-system");
+    if (cluster === undefined) {
+      throw new DriverError("denied", "there is no right to read the namespace kube-system", {
+        hint: "Install with the chart of this version, which grants it.",
+      });
+    }
     const buckets = store.as(await access(call, {}, undefined));
     const found: Orphan[] = [];
     for await (const bucket of buckets.names(call)) {

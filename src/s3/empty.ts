@@ -62,7 +62,9 @@ async function untilNothingIsListed<Entry extends { readonly Key?: string | unde
       if (page.length === 0) continue;
       first ??= page[0];
       if (isDeepStrictEqual(first, before)) {
-        throw new DriverError("notReady", `${first?.Key} of bucket ${bucket} was removed and is still listed`);
+        throw new DriverError("notReady", `${first?.Key} of bucket ${bucket} was removed and is still listed`, {
+          hint: "Look whether a retention or a legal hold protects it, or somebody writes it again; the deletion is repeated.",
+        });
       }
       await remove(page);
     }
