@@ -1,17 +1,17 @@
 import { defineConfig } from "vitest/config";
-import { RetriedTests } from "./lab/retried-tests.ts";
+import { TestReport } from "./lab/test-report.ts";
 
 /** A machine that others use, too, and nobody beside it who could look: whatever needs its second try is named at the end. */
 const retry = process.env["CI"] === undefined ? 0 : 1;
 
 /** Where `./dev test` counts. */
 const report = process.env["TEST_REPORT"];
-const counted: [string, { outputFile: string }][] = report === undefined ? [] : [["json", { outputFile: report }]];
+const counted = report === undefined ? [] : [new TestReport(report)];
 
 /** The four rings of test/README.md; each proves what the inner one cannot. */
 export default defineConfig({
   test: {
-    reporters: ["default", ...counted, new RetriedTests()],
+    reporters: ["default", ...counted],
     projects: [
       {
         test: {

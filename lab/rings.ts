@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { isErrno } from "../src/runtime/errno.ts";
 import { checkout } from "./images.ts";
 import type { Lab } from "./lab.ts";
-import type { Counts } from "./test-counts.ts";
+import { type Counts, sum } from "./test-counts.ts";
 
 export interface Ring {
   readonly project: string;
@@ -47,20 +47,19 @@ function live(
   });
 }
 
-interface Report {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
+/** A runner that ends badly without naming a failed test broke outside of any, before its report or after it. */
+async function countsIn(report: string, code: number): Promise<Counts> {
+  const counts = await written(report);
+  if (counts !== undefined && (counts.failed > 0 || code === 0)) return counts;
+  const broke = `failed: the test runner ended with code ${code} outside of any test`;
+  return sum([counts ?? { passed: 0, failed: 0, findings: [] }, { passed: 0, failed: 1, findings: [broke] }]);
 }
 
-/** A skipped test counts as failed, and so does a run that broke outside of any test. */
-async function countsIn(report: string, code: number): Promise<Counts> {
+async function written(report: string): Promise<Counts | undefined> {
   try {
-    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(await readFile(report, "utf8")) as Report;
-    const failed = numFailedTests + numPendingTests;
-    return { passed: numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+    return JSON.parse(await readFile(report, "utf8")) as Counts;
   } catch (error) {
-    if (isErrno(error, "ENOENT") || error instanceof SyntaxError) return { passed: 0, failed: 1 };
+    if (isErrno(error, "ENOENT") || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

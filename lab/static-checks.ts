@@ -22,7 +22,7 @@ export async function staticChecks(signal: AbortSignal, progress: Progress): Pro
     }),
   );
   const failures = results.filter(({ finished }) => finished.code !== 0);
-  for (const { name, fix, finished } of failures)
-    process.stdout.write(`${finished.stdout}${finished.stderr}\n${name} failed → ${fix}\n`);
-  return { passed: checks.length - failures.length, failed: failures.length };
+  for (const { finished } of failures) process.stdout.write(`${finished.stdout}${finished.stderr}\n`);
+  const findings = failures.map(({ name, fix }) => `failed: ${name} → ${fix}`);
+  return { passed: checks.length - failures.length, failed: failures.length, findings };
 }
