@@ -8,6 +8,9 @@ const retry = process.env["CI"] === undefined ? 0 : 1;
 const report = process.env["TEST_REPORT"];
 const counted = report === undefined ? [] : [new TestReport(report)];
 
+/** What a test waits for comes when the machine has time for it: the limits find what never comes. */
+const patience = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
+
 /** The four rings of test/README.md; each proves what the inner one cannot. */
 export default defineConfig({
   test: {
@@ -15,6 +18,7 @@ export default defineConfig({
     projects: [
       {
         test: {
+          ...patience,
           name: "unit",
           include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts"],
           // These tests share nothing but pure modules; a process of its own for each file would cost half of the ring's time.
@@ -24,13 +28,15 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           name: "wire",
           include: ["test/wire/**/*.test.ts"],
-          testTimeout: 60_000,
+          retry,
         },
       },
       {
         test: {
+          ...patience,
           name: "cluster",
           include: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
           testTimeout: 300_000,
@@ -41,6 +47,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           name: "node",
           include: ["test/node/**/*.test.ts"],
           testTimeout: 600_000,
@@ -51,6 +58,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           // Looks at what all files of the node ring left: ./dev test runs it after the last of them.
           name: "node-end",
           include: ["test/node-end/**/*.test.ts"],

@@ -1,27 +1,43 @@
-/** One place, brought from what it is to what it should be. */
+/** One place, brought from what it is to what it should be, and what there is to say about it. */
 import type { Outcome } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import { act, type Cluster } from "./act.ts";
 import { decide } from "./decide.ts";
+import type { Decision } from "./decision/decision.ts";
 import { observe } from "./observe.ts";
 import { type PlaceKey, placeFrom } from "./place.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;
-  readonly statuses: Pick<StatusWriter, "write">;
+  /** Places about which there is something to say. */
+  readonly untold: { add(key: PlaceKey): void };
 }
 
 export async function reconcile(call: Call, context: ReconcileContext, key: PlaceKey): Promise<Outcome> {
-  const { view, staleAfterMs, mountpointPods } = context;
-  const policy = { staleAfterMs, driverVersion: mountpointPods.driverVersion };
-  const { steps, statuses, again } = decide(observe(view, placeFrom(key), policy, new Date()));
+  const { steps, statuses, again } = decisionOn(context, key);
   let outcome: Outcome;
   try {
     outcome = await act(call, steps, context);
   } finally {
     // Also after a failure: then, above all, somebody will look.
-    await context.statuses.write(call, statuses);
+    if (statuses.length > 0) context.untold.add(key);
   }
   return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again } : outcome;
+}
+
+/** From the picture as it is by now: what came and went meanwhile need not be told. */
+export async function tell(
+  call: Call,
+  context: ReconcileContext,
+  writer: Pick<StatusWriter, "write">,
+  key: PlaceKey,
+): Promise<Outcome> {
+  await writer.write(call, decisionOn(context, key).statuses);
+  return { kind: "done" };
+}
+
+function decisionOn({ view, staleAfterMs, mountpointPods }: ReconcileContext, key: PlaceKey): Decision {
+  const policy = { staleAfterMs, driverVersion: mountpointPods.driverVersion };
+  return decide(observe(view, placeFrom(key), policy, new Date()));
 }

@@ -11,7 +11,7 @@ import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import type { PlaceKey } from "./place.ts";
-import { reconcile } from "./reconcile.ts";
+import { reconcile, tell } from "./reconcile.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { everyPlace, sweep } from "./sweep.ts";
 import { notePlaces } from "./triggers.ts";
@@ -34,6 +34,8 @@ export interface ReconcilerOptions {
 
 /** A place takes a few requests one after the other; other places need not wait for them. */
 const workers = 16;
+/** Nobody waits for a status: in a rush of workloads it must not take the requests that attach them. */
+const tellers = 4;
 
 /** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
@@ -52,18 +54,24 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
 
 /** From the picture as it is now: what others did before this term is in it, or will be. */
 async function reconcileAll(term: Term, client: KubeClient, view: View, options: ReconcilerOptions): Promise<void> {
-  const { mountpointPods, cleanupIntervalMs, staleAfterMs } = options;
+  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress } = options;
   using queue = new WorkQueue<PlaceKey>();
+  using untold = new WorkQueue<PlaceKey>();
   using _noting = notePlaces(view, queue);
-  using _progress = options.progress.follow("reconciling", () => queue.stalledMs, options.stallLimitMs);
+  using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
+  using _telling = progress.follow("writing the status of attachments", () => untold.stalledMs, stallLimitMs);
   for (const place of everyPlace(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
-  const { headroom, progress } = options;
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
-  const context = { client: writer, events, view, mountpointPods, staleAfterMs, statuses };
+  const context = { client: writer, events, view, mountpointPods, staleAfterMs, untold };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
+    runController(term, {
+      queue: untold,
+      workers: tellers,
+      reconcile: (each, key) => tell(each, context, statuses, key),
+    }),
     sweep(term, view, queue, cleanupIntervalMs),
     reserveHeadroom(term, { ...context, headroom, progress }),
   ]);

@@ -44,7 +44,7 @@ beforeEach(() => {
 });
 
 /** Sockets close in the next turn of the event loop, so this is a poll. */
-afterEach(() => vi.waitFor(() => assert.deepEqual(openDescriptors(), descriptorsBefore)));
+afterEach(() => vi.waitFor(() => assert.deepEqual(openDescriptors(), descriptorsBefore), { timeout: 30_000 }));
 
 afterAll(() => rmSync(root, { recursive: true }));
 
