@@ -28,6 +28,17 @@ export function targetPath(kubeletDir: string, { workload, persistentVolume }: T
   return normalize(`${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/${persistentVolume}/mount`);
 }
 
+/** The target of which kubelet gave a sub-path to a container; undefined for any other path. */
+export function targetOfPart(kubeletDir: string, path: string): string | undefined {
+  const root = `${withoutEndSlash(normalize(kubeletDir))}/pods/`;
+  const [, workload, persistentVolume] = /^([^/]+)\/volume-subpaths\/([^/]+)\/./.exec(path.slice(root.length)) ?? [];
+  if (!path.startsWith(root) || workload === undefined || persistentVolume === undefined) return undefined;
+  return targetPath(kubeletDir, {
+    workload: workload as PodUid,
+    persistentVolume: persistentVolume as PvName,
+  });
+}
+
 /** Home of the CSI socket and of everything else the driver keeps on the host. */
 export function pluginDir(kubeletDir: string): string {
   return normalize(`${kubeletDir}/plugins/${driverName}`);

@@ -1,7 +1,7 @@
 /** Makes mount-s3 serve again for those who use a dead mount, with what is remembered of it. */
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
-import { parseTargetPath, sourcePath, type Target } from "../../core/target-path.ts";
+import { parseTargetPath, sourcePath, type Target, targetOfPart } from "../../core/target-path.ts";
 import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { usesDriverKeys } from "../credentials/credentials.ts";
@@ -12,16 +12,24 @@ import type { NodeParts } from "../node-parts.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import type { MountRecord } from "./mount-memory.ts";
 
-/** Where workloads have the dead mount. */
+/** Whose volumes are the dead mount, or have a part of it: by their targets. */
 export function deadTargets({ config, kernel }: NodeParts, { minor }: DeadMount): readonly string[] {
   const prefix = `${config.kubeletDir}/pods/`;
   const paths = mountsOfMinor(kernel.mounts(), minor)
     .filter((mount) => isOurs(mount) && mount.mountPoint.startsWith(prefix))
-    .map(({ mountPoint }) => mountPoint);
+    .map(({ mountPoint }) => targetOfPart(config.kubeletDir, mountPoint) ?? mountPoint);
   return [...new Set(paths)].filter((path) => targetAt(config.kubeletDir, path) !== undefined);
 }
 
-/** undefined for a bind of a sub-path, which belongs to a target that is in the table, too. */
+/** Of those for whom something is still to be done: they may have left meanwhile. */
+export function stillPublished({ kernel }: NodeParts, targets: readonly string[]): readonly string[] {
+  const mounts = kernel.mounts();
+  return targets.filter((target) => {
+    const mount = mountAt(mounts, target);
+    return mount !== undefined && isOurs(mount);
+  });
+}
+
 function targetAt(kubeletDir: string, path: string): Target | undefined {
   try {
     return parseTargetPath(kubeletDir, path);
@@ -36,12 +44,12 @@ function targetAt(kubeletDir: string, path: string): Target | undefined {
  * served them before will be started again by kubelet.
  */
 export function successorOf(node: NodeParts, dead: DeadMount, targets: readonly string[]): PodName | undefined {
-  for (const path of targets) {
+  const assigned = targets.flatMap((path) => {
     const target = targetAt(node.config.kubeletDir, path);
-    const holder = (target && node.attachments.holderNow(target)) ?? node.memory.holderOf(path);
-    if (holder !== undefined) return holder;
-  }
-  return dead.mountpointPod;
+    return (target && node.attachments.holderNow(target)) ?? [];
+  });
+  // A workload that is on its way out is in no attachment any more: what is remembered of it counts for no other.
+  return assigned[0] ?? targets.flatMap((path) => node.memory.holderOf(path) ?? [])[0] ?? dead.mountpointPod;
 }
 
 /** Ends when the source of the Mountpoint Pod serves. Joins a publish that does the same, and the other way round. */

@@ -7,6 +7,7 @@ import {
   keysOf,
   kubeletDir,
   mountpointPod,
+  otherWorkload,
   podOf,
   source,
   target,
@@ -70,6 +71,19 @@ function fakeSwapper(): Swapper {
       const places = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
       kernel.table = kernel.table.map((mount) => (places.includes(mount) ? onDevice(mount, now) : mount));
       return { places: places.length, failures: [] };
+    },
+  };
+}
+
+/** In our own namespace it works, in a container it does not, for so many times. */
+function failingInside(times: number): Swapper {
+  const whole = fakeSwapper();
+  let left = times;
+  return {
+    swap: async (...args) => {
+      const { places } = await whole.swap(...args);
+      left -= 1;
+      return { places, failures: left < 0 ? [] : ["/data: it hangs"] };
     },
   };
 }
@@ -173,6 +187,58 @@ it("tries again after mount-s3 failed to start, and tells why it did", async () 
   node.behaviour = (of, device) => of.kernel.server(device, "serving");
   node.startsListening();
   await expect.poll(() => healed, soon).toMatchObject([{ mountpointPod }]);
+});
+
+it("tries again for a container that failed, although kubelet's own mount is whole", async () => {
+  parts = { ...parts, swapper: failingInside(2) };
+  start();
+  await publish(call, parts, intentOf());
+  node.listens = true;
+  death();
+  await expect.poll(() => healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
+  expect(reasons()).toEqual([expect.stringContaining("/data: it hangs"), expect.stringContaining("/data: it hangs")]);
+  expect((await parts.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
+});
+
+it("lets go of a container that cannot be healed when its Pod is gone", async () => {
+  parts = { ...parts, swapper: failingInside(Infinity) };
+  start();
+  await publish(call, parts, intentOf());
+  const minor = node.kernel.at(target)?.minor ?? -1;
+  node.listens = true;
+  death();
+  await expect.poll(() => delayed.length, soon).toBeGreaterThan(0);
+  expect(parts.deadMounts.isKnown(minor)).toBe(true);
+  unpublish(call, parts, { volumeId: "photos", targetPath: target });
+  await expect.poll(() => parts.deadMounts.isKnown(minor), soon).toBe(false);
+  expect(healed).toEqual([]);
+});
+
+it("heals a part that kubelet gave to a container, where the volume itself is whole", async () => {
+  await publish(call, parts, intentOf());
+  const part = `${kubeletDir}/pods/${workload}/volume-subpaths/${podOf().persistentVolume}/app/0`;
+  const mount = node.kernel.at(target);
+  if (mount === undefined) throw new Error("nothing is mounted");
+  const minor = 4000;
+  node.kernel.table = [...node.kernel.table, { ...mount, mountPoint: part, minor }];
+  parts.deadMounts.notice({ minor, mountPoint: part }, undefined);
+  start();
+  await expect.poll(() => healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
+  expect(node.kernel.at(part)?.minor).toBe(node.kernel.at(source)?.minor);
+});
+
+it("follows the attachment of one workload where another one, which is on its way out, has none any more", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  await publish(call, parts, intentOf());
+  await publish(call, parts, intentOf(otherWorkload));
+  start();
+  node.knows(podOf({ phase: "failed", explanation: "Evicted" }), otherWorkload);
+  node.put(podOf({ name: successor, uid: "new" as PodUid }));
+  assignTo(successor);
+  node.listens = true;
+  death();
+  await expect.poll(() => healed, soon).toMatchObject([{ mountpointPod: successor }]);
+  expect(node.kernel.at(target)?.minor).toBe(node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
 });
 
 it("lets go of a dead mount that was unpublished", async () => {

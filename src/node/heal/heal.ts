@@ -4,11 +4,11 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import { sourcePath } from "../../core/target-path.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
-import { mountsOfMinor } from "../../linux/mountinfo.ts";
+import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";
-import { bringBack, deadTargets, successorOf } from "./bring-back.ts";
+import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
 import { isStuck } from "./stuck.ts";
@@ -57,40 +57,51 @@ async function heal(call: Call, node: NodeParts, dead: DeadMount, reports: HealR
   const told = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
   told.log.info("mount-s3 has ended and left a dead mount");
   node.metrics.deaths.inc();
+  let owed: readonly string[] = [];
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { news } = deadMounts;
-    const isOver = await attempt(told, node, dead, reports);
-    if (isOver || call.signal.aborted) break;
+    owed = await attempt(told, node, { dead, owed }, reports);
+    if (owed.length === 0) break;
     deadMounts.attemptEnded(dead.minor);
     await pause(call, news, failures);
   }
   deadMounts.over(dead.minor);
 }
 
-/** Answers whether nothing is left to do. */
-async function attempt(call: Call, node: NodeParts, dead: DeadMount, reports: HealReports): Promise<boolean> {
+interface Task {
+  readonly dead: DeadMount;
+  /** Targets of workloads that an earlier attempt failed, in a container perhaps: kubelet's own mount may be whole by now. */
+  readonly owed: readonly string[];
+}
+
+/** Answers with the targets for which something is left to do. */
+async function attempt(
+  call: Call,
+  node: NodeParts,
+  { dead, owed }: Task,
+  reports: HealReports,
+): Promise<readonly string[]> {
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
-  let targets: readonly string[] = [];
+  const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, owed)])];
+  if (targets.length === 0) {
+    call.log.info("nobody uses the dead mount any more");
+    return [];
+  }
   try {
-    targets = deadTargets(node, dead);
-    if (targets.length === 0) {
-      call.log.info("nobody uses the dead mount any more");
-      return true;
-    }
     const mountpointPod = await healOnce(limited, node, dead, targets);
     const awayMs = Date.now() - dead.since.getTime();
     call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
     node.metrics.healSeconds.observe(awayMs / 1000);
     reports.healed(call, { dead, mountpointPod, targets, awayMs });
-    return true;
+    return [];
   } catch (error) {
-    if (call.signal.aborted) return true;
+    if (call.signal.aborted) return [];
     const because = error instanceof Error ? error : new Error(String(error));
     call.log.info("not healed yet", { error });
     node.metrics.failedHeals.inc();
     tellIfStuck(call, node, dead);
     reports.delayed(call, { dead, targets, because });
-    return because instanceof DriverError && because.kind === "unsupported";
+    return targets;
   }
 }
 
@@ -109,7 +120,7 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
   // The old source is nobody's when its binds are gone.
   using _after = { [Symbol.dispose]: () => node.unmounts.add(dead.mountpointPod ?? name) };
   using _publishing = node.sources.publishing(name);
-  await whileSuccessor(call, node, { dead, name }, (until) => bringBack(until, node, name, targets));
+  await whileSuccessor(call, node, { dead, name, targets }, (until) => bringBack(until, node, name, targets));
   if (node.swapper === undefined) {
     throw new DriverError("unsupported", "running containers cannot be reached: the host's /proc is not mounted", {
       hint: "Install the node plugin with the chart of this version, which mounts it; until then restart the Pod.",
@@ -117,12 +128,13 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
   }
   const { places, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
   call.log.info("dead mounts replaced", { places, failures });
+  const mounts = node.kernel.mounts();
+  for (const target of targets) if (mountAt(mounts, target)?.minor !== dead.minor) node.memory.moveUser(target, name);
   if (failures.length > 0) {
     throw new DriverError("notReady", `the dead mount could not be replaced at ${failures.join("; ")}`, {
       hint: "Restart the Pod: a new container gets the mount that works.",
     });
   }
-  for (const target of targets) node.memory.moveUser(target, name);
   return name;
 }
 
@@ -136,18 +148,19 @@ function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
 interface Chosen {
   readonly dead: DeadMount;
   readonly name: PodName;
+  readonly targets: readonly string[];
 }
 
 /** The controller may give the workloads to another Mountpoint Pod while we wait for this one. */
 async function whileSuccessor(
   call: Call,
   node: NodeParts,
-  { dead, name }: Chosen,
+  { dead, name, targets }: Chosen,
   work: (call: Call) => Promise<void>,
 ): Promise<void> {
   const over = new AbortController();
   using _changes = node.attachments.store.subscribe(() => {
-    const now = successorOf(node, dead, deadTargets(node, dead));
+    const now = successorOf(node, dead, targets);
     if (now !== name) over.abort(new DriverError("notReady", `Mountpoint Pod ${name} was replaced by another one`));
   });
   await work({ log: call.log, signal: AbortSignal.any([call.signal, over.signal]) });
