@@ -57,11 +57,12 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const beside = new AbortController();
   const until = { signal: beside.signal, log: call.log };
   const registered = Promise.withResolvers<void>();
+  const progress = new Progress();
   const loops = Promise.all([
-    cluster.follow(until, client),
+    cluster.follow(until, client, progress),
     unmountUnneeded(until, node),
     watchSources(until, node),
-    healDeadMounts(until, node, healEvents(node, client, config.nodeName)),
+    healDeadMounts(until, node, healEvents(node, client, config.nodeName), progress),
     reportStatus(until, client, node),
     removeV1Leftovers(until, node),
     removeStartupTaint(until, client, config.nodeName, registered.promise),
@@ -73,7 +74,6 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   });
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
   parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
-  const progress = new Progress();
   // Until the Mountpoint Pods are known nobody takes anything out of it, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
   const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: node.metrics.text };

@@ -237,7 +237,9 @@ it("fails, and says so on the workload, when a Pod for another volume has the na
 
 it("reports a refused volume on the workload", async () => {
   const api = fakeCluster();
-  const { steps } = decide(seen({ volume: { refused: "name the bucket" }, workloads: [workload(w1)] }));
+  const { steps } = decide(
+    seen({ volume: { name: volume.name, refused: "name the bucket" }, workloads: [workload(w1)] }),
+  );
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
   expect(api.told).toEqual(["w1: VolumeRefused: name the bucket"]);
 });

@@ -18,7 +18,7 @@ import type { Outcome } from "../kube/work-queue.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "./decision/decision.ts";
 import type { View } from "./view.ts";
-import { warn } from "./warn.ts";
+import { warn, warnClaims } from "./warn.ts";
 
 export interface Cluster {
   readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
@@ -67,7 +67,9 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
 }
 
 async function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Promise<Result> {
-  await warn(call, cluster, step.workload, { reason: step.reason, message: step.because });
+  const warning = { reason: step.reason, message: step.because };
+  await warn(call, cluster, step.workload, warning);
+  if (step.volume !== undefined) await warnClaims(call, cluster, step.volume, warning);
   return "accepted";
 }
 
@@ -76,7 +78,7 @@ async function markForUnmount(call: Call, cluster: Cluster, { name, uid }: Mount
   const marks = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
   const patch = { metadata: { uid, annotations: marks } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
-  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmount);
+  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
   return result;
 }
 
@@ -109,11 +111,15 @@ async function createMountpointPod(
     throw error;
   }
   for (const message of mountpointPodWarnings(cluster.mountpointPods, purpose)) {
-    await warn(call, cluster, workload, { reason: "VolumeQuestionable", message });
+    const warning = { reason: "VolumeQuestionable", message };
+    await warn(call, cluster, workload, warning);
+    await warnClaims(call, cluster, volume, warning);
   }
   if (fallback !== undefined) {
     const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
-    await warn(call, cluster, workload, { reason: "DriverCredentialsUsed", message });
+    const warning = { reason: "DriverCredentialsUsed", message };
+    await warn(call, cluster, workload, warning);
+    await warnClaims(call, cluster, volume, warning);
   }
   return result;
 }

@@ -108,7 +108,10 @@ describe("a workload that ends", () => {
     ["leaves a Mountpoint Pod that is gone", { attachments: [attachment({ [mp(w1)]: [w1] })] }, ["detach"]],
     [
       "was marked by a reconciler that ended right after",
-      { attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1), { needsUnmount: true })] },
+      {
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })],
+      },
       ["detach"],
     ],
     [
@@ -245,7 +248,8 @@ describe("a Mountpoint Pod that no attachment lists", () => {
     ["is young: its attachment may be on the way", { createdAt: fresh }, []],
     ["is old: a leftover", { createdAt: old }, ["mark w1#0"]],
     ["is old and has ended", { createdAt: old, phase: "failed" }, ["mark w1#0"]],
-    ["is marked and runs: the node's turn", { needsUnmount: true }, []],
+    ["is marked and runs: the node's turn", { needsUnmount: true, needsUnmountSince: now }, []],
+    ["is marked by 2.x and runs: the time is noted", { needsUnmount: true }, ["mark w1#0"]],
     ["is marked and has ended well", { needsUnmount: true, phase: "succeeded" }, ["delete w1#0"]],
     ["is marked and has failed", { needsUnmount: true, phase: "failed" }, ["delete w1#0"]],
     ["is marked and never started", { needsUnmount: true, phase: "pending" }, ["delete w1#0"]],

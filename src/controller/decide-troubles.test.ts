@@ -178,7 +178,11 @@ describe("the status of an attachment", () => {
 
   it.for([
     ["is gone", undefined, /while its PersistentVolume does not exist/],
-    ["is refused", { refused: "PersistentVolume data: no bucket." }, /cannot be replaced\. PersistentVolume data: no/],
+    [
+      "is refused",
+      { name: volume.name, refused: "PersistentVolume data: no bucket." },
+      /cannot be replaced\. PersistentVolume data: no/,
+    ],
     ["can be served", volume, /get another one/],
   ] as const)("tells that a Mountpoint Pod is missing, where its volume %s", ([, of, message]) => {
     const { statuses } = decide(seen({ workloads: [running], attachments, volume: of }));

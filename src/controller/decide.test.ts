@@ -76,7 +76,7 @@ describe("a workload that is to be mounted", () => {
     ["waits for a PersistentVolume that does not exist", { volume: undefined, workloads: [workload(w1)] }, []],
     [
       "names a volume that is refused",
-      { volume: { refused: "why" }, workloads: [workload(w1)] },
+      { volume: { name: volume.name, refused: "why" }, workloads: [workload(w1)] },
       ["report VolumeRefused to w1"],
     ],
     ["ends before its first mount", { workloads: [workload(w1, { terminating: true })] }, []],
@@ -104,7 +104,7 @@ describe("a workload that is to be mounted", () => {
   });
 
   it("tells what the refusal was", () => {
-    const { steps } = decide(seen({ volume: { refused: "no bucket" }, workloads: [workload(w1)] }));
+    const { steps } = decide(seen({ volume: { name: volume.name, refused: "no bucket" }, workloads: [workload(w1)] }));
     expect(steps).toMatchObject([{ do: "report", because: "no bucket" }]);
   });
 });
@@ -174,10 +174,14 @@ describe("a running workload without an attachment", () => {
       { workloads: [running(w1), workload(w2)] },
       ["create w2#0", "attach w2#0: w2"],
     ],
-    ["is left alone if its volume is refused (v1)", { volume: { refused: "why" }, workloads: [running(w1)] }, []],
+    [
+      "is left alone if its volume is refused (v1)",
+      { volume: { name: volume.name, refused: "why" }, workloads: [running(w1)] },
+      [],
+    ],
     [
       "does not get one that is to be unmounted",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true })] },
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })] },
       [],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {

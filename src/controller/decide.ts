@@ -7,7 +7,7 @@ import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { leftoverTask } from "../core/leftover.ts";
 import { stuckTrouble } from "../core/mountpoint-pod-report.ts";
 import { isAlive, isOpen } from "../core/mountpoint-pod-state.ts";
-import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
+import { mountpointPodName, type PodName, type PodUid, type PvName } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
 import { Roster } from "../core/roster.ts";
 import { nextGeneration, successorDelayMs } from "../core/succession.ts";
@@ -84,7 +84,7 @@ class Draft {
     // Mounted, and not by anyone we know: perhaps before there were Mountpoint Pods. Then it is no business of ours.
     const unknown = holding === undefined && workload.phase === "running";
     if ("refused" in volume) {
-      if (!unknown) this.#report(workload, { reason: "VolumeRefused", message: volume.refused });
+      if (!unknown) this.#report(workload, { reason: "VolumeRefused", message: volume.refused }, volume.name);
       return;
     }
     const key = sharingKey({ node, fsGroup: workload.fsGroup }, volume);
@@ -97,7 +97,7 @@ class Draft {
   warn(workload: Workload): void {
     const { volume, sameHandle } = this.#observed;
     if (volume === undefined || "refused" in volume) return;
-    if (workload.phase === "pending") this.#report(workload, handleWarning(volume.name, sameHandle));
+    if (workload.phase === "pending") this.#report(workload, handleWarning(volume.name, sameHandle), volume.name);
     const holder = this.#holderOf(workload);
     if (holder !== undefined) this.#report(workload, holderWarning(volume.name, holder));
   }
@@ -119,9 +119,10 @@ class Draft {
     return { steps, statuses: newStatuses(this.#observed, this.#pods), again: this.#again };
   }
 
-  #report(workload: Workload, warning: WorkloadWarning | undefined): void {
+  #report(workload: Workload, warning: WorkloadWarning | undefined, volume?: PvName): void {
     if (warning === undefined) return;
-    this.#reports.push({ do: "report", workload, reason: warning.reason, because: warning.message });
+    const about = volume === undefined ? {} : { volume };
+    this.#reports.push({ do: "report", workload, reason: warning.reason, because: warning.message, ...about });
   }
 
   /** Mountpoint Pods that no attachment lists, neither now nor as decided so far. */

@@ -32,7 +32,12 @@ export class Follower {
 
   /** One that lists everything now. */
   constructor(truth: Objects, now: Date) {
-    this.#view.claims.put("shop/data", "1", { namespace: "shop", name: "data", volume: volume.name });
+    this.#view.claims.put("shop/data", "1", {
+      namespace: "shop",
+      name: "data",
+      uid: "uid-of-claim",
+      volume: volume.name,
+    });
     this.#view.volumes.put(volume.name, "1", volume);
     this.#view.news.begin(now.getTime());
     for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value, now);

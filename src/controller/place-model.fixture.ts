@@ -167,7 +167,7 @@ export class PlaceModel {
     const users = this.listedOn(name).filter((user) => this.holdersOf(user.uid).every((holder) => holder === name));
     const isInUse = isAlive(now) && !now.terminating && users.length > 0;
     if (isInUse && !this.hasTakenOver) throw new Error(`${name} is needed by ${users[0]?.uid}`);
-    this.change(name, { needsUnmount: true });
+    this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
     return true;
   }
 

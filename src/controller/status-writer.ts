@@ -3,19 +3,16 @@ import { statusManagers } from "../core/attachment-status.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds } from "../kube/kinds.ts";
+import { MissingRight } from "../kube/missing-right.ts";
 import type { Call } from "../runtime/call.ts";
 import { untilAttachment } from "./act.ts";
 import type { NewStatus } from "./decision/decision.ts";
 import type { View } from "./view.ts";
 
-/** Rights change seldom: until then no more requests are made in vain. */
-const pauseMs = 60_000;
-
 export class StatusWriter {
   readonly #client: Pick<KubeClient, "applyStatus">;
   readonly #view: View;
-  #isForbidden = false;
-  #pausedUntilMs = 0;
+  readonly #right = new MissingRight();
 
   constructor(client: Pick<KubeClient, "applyStatus">, view: View) {
     this.#client = client;
@@ -25,7 +22,7 @@ export class StatusWriter {
   /** Rejects where trying again may help. */
   async write(call: Call, statuses: readonly NewStatus[]): Promise<void> {
     for (const each of statuses) {
-      if (performance.now() < this.#pausedUntilMs) return;
+      if (this.#right.waitMs > 0) return;
       await this.#writeOne(call, each);
     }
   }
@@ -37,12 +34,12 @@ export class StatusWriter {
     const said = { manager: statusManagers.controller, status };
     try {
       const written = await this.#client.applyStatus(call, kinds.attachments, { name, uid }, said);
-      this.#isForbidden = false;
+      this.#right.granted();
       // A kind of 2.x drops what it does not know: then nothing has changed, and there is nothing to wait for.
       if (written.metadata.resourceVersion === resourceVersion) return;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.isForbidden) this.#pause(call, error);
+      if (error.isForbidden) this.#right.refused(call.log, "the status of attachments cannot be written", error);
       else if (!error.isNotFound && !error.isConflict) throw error;
       return;
     }
@@ -52,11 +49,5 @@ export class StatusWriter {
       name,
       (seen) => seen?.metadata.resourceVersion !== resourceVersion,
     );
-  }
-
-  #pause(call: Call, error: ApiError): void {
-    this.#pausedUntilMs = performance.now() + pauseMs;
-    if (!this.#isForbidden) call.log.info("the status of attachments cannot be written", { error });
-    this.#isForbidden = true;
   }
 }

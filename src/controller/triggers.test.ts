@@ -9,7 +9,7 @@ import { notePlaces } from "./triggers.ts";
 import { emptyView, type View } from "./view.ts";
 
 const here = "worker-1/data" as PlaceKey;
-const claim = { namespace: "shop", name: "data", volume: volume.name };
+const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
 
 /** How each kind of object gets into the view. */
 const arrives: Readonly<Record<string, (view: View, version?: string) => void>> = {

@@ -32,6 +32,7 @@ interface Stores {
 export interface Claim {
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly volume: PvName;
 }
 

@@ -1,7 +1,8 @@
-import type { PodUid } from "../core/names.ts";
+import type { PodUid, PvName } from "../core/names.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
+import type { View } from "./view.ts";
 
 export interface WarnedPod {
   readonly name: string;
@@ -9,13 +10,31 @@ export interface WarnedPod {
   readonly uid: PodUid;
 }
 
+interface Warning {
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** Tells the owner of a workload, where `kubectl describe` shows it. */
 export function warn(
   call: Call,
   { events }: { readonly events: Pick<EventRecorder, "record"> },
   { name, namespace, uid }: WarnedPod,
-  warning: { readonly reason: string; readonly message: string },
+  warning: Warning,
 ): Promise<void> {
   const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
   return events.record(call, about, { type: "Warning", ...warning });
+}
+
+/** What is wrong with a volume is wrong for every Pod that will use it: whoever looks at the claim finds it, too. */
+export async function warnClaims(
+  call: Call,
+  { events, view }: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
+  volume: PvName,
+  warning: Warning,
+): Promise<void> {
+  for (const { name, namespace, uid } of view.claims.by("volume", volume)) {
+    const about = { kind: kinds.persistentVolumeClaims, metadata: { name, namespace, uid } };
+    await events.record(call, about, { type: "Warning", ...warning });
+  }
 }

@@ -2,8 +2,9 @@ import { expect, it } from "vitest";
 import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { driverName } from "../core/names.ts";
-import type { KubeClient, WatchEvent } from "../kube/client.ts";
+import type { WatchEvent } from "../kube/client.ts";
 import type { Kind } from "../kube/kinds.ts";
+import type { Watcher } from "../kube/watch.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { Progress } from "../runtime/progress.ts";
 import { attachment, mp, node, volume, w1 } from "./situation.fixture.ts";
@@ -11,7 +12,7 @@ import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 
 /** Streams the given objects as the first picture, then falls silent. */
-function fakeClient(objects: Readonly<Record<string, readonly object[]>>): Pick<KubeClient, "pages" | "watch"> {
+function fakeClient(objects: Readonly<Record<string, readonly object[]>>): Watcher {
   async function* stream(signal: AbortSignal, kind: string) {
     for (const object of objects[kind] ?? []) yield { type: "ADDED", object };
     const annotations = { "k8s.io/initial-events-end": "true" };
@@ -94,7 +95,7 @@ it("keeps bound claims", async () => {
       { metadata: metadata("lost", "shop"), spec: { volumeName: "data" }, status: { phase: "Lost" } },
     ],
   });
-  expect([...kept.values()]).toEqual([{ namespace: "shop", name: "bound", volume: "data" }]);
+  expect([...kept.values()]).toEqual([{ namespace: "shop", name: "bound", uid: "uid of bound", volume: "data" }]);
 });
 
 const csi = (driver: string, volumeAttributes: object) => ({ csi: { driver, volumeHandle: "h", volumeAttributes } });
@@ -109,6 +110,7 @@ it("keeps the volumes of our driver, those it must refuse with cause and remedy"
   });
   expect(volumes.get("good")).toMatchObject({ name: "good", volumeId: "h" });
   expect(volumes.get("bad")).toEqual({
+    name: "bad",
     refused: expect.stringMatching(/^PersistentVolume bad: volumeAttributes\.bucketName .*In the PersistentVolume: /),
   });
   expect(volumes.get("foreign")).toBeUndefined();

@@ -9,7 +9,6 @@ import type { PvName } from "../core/names.ts";
 import { type S3Volume, s3VolumeFrom } from "../core/persistent-volume.ts";
 import { type Reservation, reservationFrom } from "../core/reservation.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../core/workload.ts";
-import type { KubeClient } from "../kube/client.ts";
 import type { Intern } from "../kube/intern.ts";
 import {
   type KubeObject,
@@ -20,7 +19,7 @@ import {
   type Pod,
 } from "../kube/kinds.ts";
 import type { Feed } from "../kube/store.ts";
-import { type Watched, watch } from "../kube/watch.ts";
+import { type Watched, type Watcher, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import type { ObservedAttachment, Refusal } from "./decision/decision.ts";
@@ -34,7 +33,7 @@ export interface WatchOptions {
 /** Ends when the call does. */
 export async function watchCluster(
   call: Call,
-  client: Pick<KubeClient, "pages" | "watch">,
+  client: Watcher,
   view: View,
   { mountpointNamespace, progress }: WatchOptions,
 ): Promise<void> {
@@ -129,7 +128,8 @@ function putOrRemove<Kept>(store: Feed<Kept>, key: string, version: string, kept
 
 function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: Intern): Claim | undefined {
   if (status?.phase !== "Bound" || !spec.volumeName) return undefined;
-  return { namespace: intern(metadata.namespace ?? ""), name: metadata.name, volume: spec.volumeName as PvName };
+  const { name, uid } = metadata;
+  return { namespace: intern(metadata.namespace ?? ""), name, uid, volume: spec.volumeName as PvName };
 }
 
 function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
@@ -138,7 +138,10 @@ function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     const remedy = error.hint === undefined ? "" : ` ${error.hint}`;
-    return { refused: `PersistentVolume ${volume.metadata.name}: ${error.message}.${remedy}` };
+    return {
+      name: volume.metadata.name as PvName,
+      refused: `PersistentVolume ${volume.metadata.name}: ${error.message}.${remedy}`,
+    };
   }
 }
 

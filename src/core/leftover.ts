@@ -14,7 +14,11 @@ export function leftoverTask(pod: ReportedMountpointPod, now: Date, staleAfterMs
   }
   if (pod.terminating) return undefined;
   const because = endOf(pod, now);
-  return because === undefined ? undefined : { do: "deleteMountpointPod", because };
+  if (because !== undefined) return { do: "deleteMountpointPod", because };
+  // 2.x does not note the time, nor does somebody who marks it by hand; without it there would be no limit.
+  if (pod.needsUnmountSince === undefined)
+    return { do: "markForUnmount", because: "nobody knows since when it is marked" };
+  return undefined;
 }
 
 /**

@@ -20,10 +20,12 @@ export interface Watched<Shape, Kept> extends Selection {
   readonly turned?: () => void;
 }
 
+export type Watcher = Pick<KubeClient, "pages" | "watch">;
+
 /** Ends when the call does; until then every failure is logged once and overcome. */
 export async function watch<Shape extends KubeObject, Kept>(
   call: Call,
-  client: Pick<KubeClient, "pages" | "watch">,
+  client: Watcher,
   what: Watched<Shape, Kept>,
   store: Feed<Kept>,
 ): Promise<void> {
@@ -59,7 +61,7 @@ export async function watch<Shape extends KubeObject, Kept>(
 /** What the server tells, in the machine's words, from wherever the machine stands. */
 async function* open<Shape extends KubeObject>(
   call: Call,
-  client: Pick<KubeClient, "pages" | "watch">,
+  client: Watcher,
   what: Watched<Shape, unknown>,
   state: State,
 ): AsyncGenerator<Input<Shape>> {

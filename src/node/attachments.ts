@@ -3,11 +3,11 @@ import { type AttachmentStatus, nodePart, unplacedIn } from "../core/attachment-
 import { DriverError } from "../core/errors.ts";
 import type { NodeName, PodName, PodUid } from "../core/names.ts";
 import type { Target } from "../core/target-path.ts";
-import type { KubeClient } from "../kube/client.ts";
 import { kinds, type MountpointS3PodAttachment } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
-import { type Watched, watch } from "../kube/watch.ts";
+import { type Watched, type Watcher, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Pulses } from "../runtime/progress.ts";
 import type { PublishIntent } from "./publish-request.ts";
 import { orMissing } from "./waiting.ts";
 
@@ -34,9 +34,10 @@ export class Attachments {
   }
 
   /** Keeps the store up to date until the call ends. Servers before 1.31 cannot select by field, so we do it again. */
-  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, node: NodeName): Promise<void> {
+  async follow(call: Call, client: Watcher, node: NodeName, progress: Pulses): Promise<void> {
     const ours: Watched<MountpointS3PodAttachment, LocalAttachment> = {
       kind: kinds.attachments,
+      turned: progress.pulse("watch over attachments"),
       fieldSelector: `spec.nodeName=${node}`,
       keep: ({ spec }) => spec.nodeName === node,
       trim: ({ metadata: { name, uid }, spec, status }) => ({

@@ -1,7 +1,9 @@
 /** What a node knows of the cluster: its own attachments and Mountpoint Pods, and the driver's Secret. Nothing else. */
+
 import type { Readiness } from "../csi/identity.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Pulses } from "../runtime/progress.ts";
 import { Attachments } from "./attachments.ts";
 import type { NodeConfig } from "./config.ts";
 import { type DriverKeys, fixedKeys, SecretKeys } from "./credentials/driver-keys.ts";
@@ -31,12 +33,12 @@ export class Cluster {
   readonly kubernetesVersion = (): string | undefined => this.#kubernetesVersion;
 
   /** Keeps everything up to date until the call ends. */
-  async follow(call: Call, client: KubeClient): Promise<void> {
+  async follow(call: Call, client: KubeClient, progress: Pulses): Promise<void> {
     const { nodeName } = this.#config;
     await Promise.all([
-      this.attachments.follow(call, client, nodeName),
-      this.mountpointPods.follow(call, client, nodeName),
-      this.driverKeys.follow(call, client),
+      this.attachments.follow(call, client, nodeName, progress),
+      this.mountpointPods.follow(call, client, nodeName, progress),
+      this.driverKeys.follow(call, client, progress),
       this.#learn(call, client),
     ]);
   }

@@ -1,11 +1,11 @@
 import { DriverError } from "../core/errors.ts";
 import { isAlive, type MountpointPod, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
 import { mountpointContainer, type NodeName, type PodName } from "../core/names.ts";
-import type { KubeClient } from "../kube/client.ts";
 import { type ContainerState, kinds, type Pod } from "../kube/kinds.ts";
 import { keyOf, Store } from "../kube/store.ts";
-import { type Watched, watch } from "../kube/watch.ts";
+import { type Watched, type Watcher, watch } from "../kube/watch.ts";
 import { type Call, deadline } from "../runtime/call.ts";
+import type { Pulses } from "../runtime/progress.ts";
 import { orMissing } from "./waiting.ts";
 
 /** A Mountpoint Pod of this node, with what kubelet says about its container. */
@@ -51,9 +51,10 @@ export class MountpointPods {
   }
 
   /** Keeps the store up to date until the call ends. The server sends what is on this node, and nothing else (SC-1). */
-  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, node: NodeName): Promise<void> {
+  async follow(call: Call, client: Watcher, node: NodeName, progress: Pulses): Promise<void> {
     const local: Watched<Pod, LocalMountpointPod> = {
       kind: kinds.pods,
+      turned: progress.pulse("watch over Mountpoint Pods"),
       namespace: this.#namespace,
       fieldSelector: `spec.nodeName=${node}`,
       keep: (pod) => localMountpointPodFrom(pod) !== undefined,

@@ -76,7 +76,7 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
 async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
   const target = await targetPlace(call, node, mount);
   if (mount === undefined) return { target, isReadOnly: false, isV1: false };
-  const isV1 = isV1Mount(node, mount);
+  const isV1 = isV1Mount(node, mount, node.kernel.mounts());
   if (target === "dead" && !isV1 && node.swapper !== undefined) node.deadMounts.notice(mount, behind(node, mount));
   return { target, isReadOnly: mount.readOnly, isV1 };
 }

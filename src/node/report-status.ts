@@ -4,6 +4,7 @@ import type { PodName } from "../core/names.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds } from "../kube/kinds.ts";
+import { MissingRight } from "../kube/missing-right.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { runController } from "../kube/run-controller.ts";
 import { type Outcome, WorkQueue } from "../kube/work-queue.ts";
@@ -43,7 +44,7 @@ class Reporter {
   readonly #node: NodeParts;
   /** Attachments without any status that were given time. */
   readonly #waitedFor = new Set<string>();
-  #isForbidden = false;
+  readonly #right = new MissingRight();
 
   constructor(client: Api, node: NodeParts) {
     this.#client = client;
@@ -52,7 +53,11 @@ class Reporter {
 
   async report(call: Call, name: string): Promise<Outcome> {
     const attachment = this.#node.attachments.store.get(name);
-    if (attachment === undefined || this.#isForbidden) return { kind: "done" };
+    return attachment === undefined ? { kind: "done" } : await this.#reportOf(call, attachment);
+  }
+
+  async #reportOf(call: Call, attachment: LocalAttachment): Promise<Outcome> {
+    const { name } = attachment;
     this.#rememberDeaths(attachment);
     const status = nodeStatusOf(attachment, (pod) => this.#node.health.get(pod), new Date());
     if (isSameStatus(attachment.status, status)) return { kind: "done" };
@@ -62,18 +67,23 @@ class Reporter {
       return { kind: "again", afterMs: patienceMs, because: "the volume is being mounted" };
     }
     this.#waitedFor.delete(name);
-    await this.#write(call, attachment, status);
-    return { kind: "done" };
+    if (this.#right.waitMs === 0) await this.#write(call, attachment, status);
+    const { waitMs: afterMs } = this.#right;
+    return afterMs > 0 ? { kind: "again", afterMs, because: "the right to report it is missing" } : { kind: "done" };
   }
 
   async #write(call: Call, { name, uid }: LocalAttachment, status: object): Promise<void> {
     try {
       await this.#client.applyStatus(call, kinds.attachments, { name, uid }, { manager: statusManagers.node, status });
+      this.#right.granted();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.isForbidden) {
-        this.#isForbidden = true;
-        call.log.info("the status of attachments is not reported: the right to patch it is missing", { error });
+        this.#right.refused(
+          call.log,
+          "the status of attachments is not reported: the right to patch it is missing",
+          error,
+        );
       } else if (!error.isNotFound && !error.isConflict) throw error; // gone, or another one by now: its own event follows
     }
   }

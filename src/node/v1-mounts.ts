@@ -8,15 +8,15 @@ import { isOurs, mountpointPodBehind, workloadAt } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 import type { PublishIntent } from "./publish-request.ts";
 
-type Needed = Pick<NodeParts, "config" | "kernel" | "attachments">;
+type Needed = Pick<NodeParts, "config" | "attachments">;
 
 /** What an attachment names is an ordinary mount, even when its source was taken away: no key of it may reach the disk. */
-export function isV1Mount({ config, kernel, attachments }: Needed, mount: Mount): boolean {
+export function isV1Mount({ config, attachments }: Needed, mount: Mount, mounts: readonly Mount[]): boolean {
   const workload = workloadAt(config.kubeletDir, mount);
   return (
     isOurs(mount) &&
     workload !== undefined &&
-    mountpointPodBehind(kernel.mounts(), config.kubeletDir, mount) === undefined &&
+    mountpointPodBehind(mounts, config.kubeletDir, mount) === undefined &&
     attachments.isUnattached(workload)
   );
 }
@@ -32,7 +32,8 @@ export const restartHint = "Delete the Pod: its successor gets a Mountpoint Pod.
 /** Once, when everything about the node is known: 2.x leaves such files behind also for mounts that do not read them. */
 export async function removeV1Leftovers(call: Call, node: NodeParts): Promise<void> {
   await node.attachments.store.synced(call);
-  const v1 = node.kernel.mounts().filter((mount) => isV1Mount(node, mount));
+  const mounts = node.kernel.mounts();
+  const v1 = mounts.filter((mount) => isV1Mount(node, mount, mounts));
   const users = new Set(v1.map((mount) => workloadAt(node.config.kubeletDir, mount)));
   try {
     const removed = node.v1Files.removeUnless((workload) => users.has(workload));

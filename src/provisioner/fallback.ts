@@ -6,7 +6,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds, type StorageClass } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
-import { watch } from "../kube/watch.ts";
+import { type Watcher, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
 
 export interface FallbackParts {
@@ -19,7 +19,7 @@ export interface FallbackParts {
 export class OneSidedClasses {
   readonly #store = new Store<true>({});
 
-  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, turned: () => void): Promise<void> {
+  async follow(call: Call, client: Watcher, turned: () => void): Promise<void> {
     const what = { kind: kinds.storageClasses, keep: isOneSided, trim: () => true as const, turned };
     await watch(call, client, what, this.#store);
   }

@@ -3,7 +3,7 @@ import { driverName } from "../core/names.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds, type PersistentVolume } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
-import { watch } from "../kube/watch.ts";
+import { type Watcher, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
 
 export interface KnownVolume {
@@ -22,7 +22,7 @@ export class KnownVolumes {
   });
 
   /** Keeps the picture up to date until the call ends. */
-  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">, turned: () => void): Promise<void> {
+  async follow(call: Call, client: Watcher, turned: () => void): Promise<void> {
     await watch(call, client, { kind: kinds.persistentVolumes, keep: isOurs, trim, turned }, this.#store);
   }
 

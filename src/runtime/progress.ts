@@ -3,6 +3,9 @@
 /** Far above what a loop spends on anything: requests and waits have limits of a minute or two. */
 const defaultLimitMs = 10 * 60_000;
 
+/** What a loop needs that is to be followed. */
+export type Pulses = Pick<Progress, "pulse">;
+
 export class Progress {
   readonly #limitMs: number;
   readonly #loops = new Map<string, { readonly stalledMs: () => number; readonly limitMs: number }>();

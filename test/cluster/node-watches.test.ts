@@ -1,10 +1,13 @@
 /** What the API server sends to a node plugin in a large cluster. */
+
 import { beforeAll, expect, it } from "vitest";
 import type { NodeName } from "../../src/core/names.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { type KubeObject, kinds } from "../../src/kube/kinds.ts";
+import type { Watcher } from "../../src/kube/watch.ts";
 import { Attachments } from "../../src/node/attachments.ts";
 import { MountpointPods } from "../../src/node/mountpoint-pods.ts";
+import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
 import { installAttachmentKind, long, Stage } from "../support/stage.ts";
 
@@ -70,9 +73,10 @@ class Sent implements AsyncDisposable {
     const call = { signal: this.#stop.signal, log: stage.call.log };
     const client = this.#counting(stage.client);
     const node = stage.node as NodeName;
+    const progress = new Progress();
     this.#following = Promise.allSettled([
-      new Attachments("").follow(call, client, node),
-      new MountpointPods(stage.mountpointNamespace).follow(call, client, node),
+      new Attachments("").follow(call, client, node, progress),
+      new MountpointPods(stage.mountpointNamespace).follow(call, client, node, progress),
     ]);
   }
 
@@ -90,7 +94,7 @@ class Sent implements AsyncDisposable {
     await this.#following;
   }
 
-  #counting(client: KubeClient): Pick<KubeClient, "pages" | "watch"> {
+  #counting(client: KubeClient): Watcher {
     const note = (object: unknown) => {
       const { name } = (object as KubeObject).metadata;
       if (name !== undefined) this.#names.add(name);

@@ -1,4 +1,5 @@
 /** The chart's rights on a real API server: enough for what the programs do, and for nothing else. */
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
@@ -6,6 +7,7 @@ import { Cluster as NodeView } from "../../src/node/cluster.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
 import { releaseNamespace } from "../chart/rendered-chart.ts";
 import { ChartAccess, type Where } from "../support/chart-access.ts";
 import { openCluster } from "../support/cluster.ts";
@@ -70,7 +72,7 @@ it("the node plugin sees its attachments, its Mountpoint Pods and the driver's k
   };
   const view = new NodeView(nodeConfigFrom([secret, `--kubeconfig=${kubeconfig}`], env));
   using client = new KubeClient(kubeconfigCredentials(kubeconfig), { userAgent: "test" });
-  await using _following = ending((signal) => view.follow({ ...call, signal }, client));
+  await using _following = ending((signal) => view.follow({ ...call, signal }, client, new Progress()));
 
   await expect.poll(() => view.readiness(), long).toEqual({ ready: true });
   expect(view.attachments.store.by("workload", workload.metadata.uid)).toMatchObject([{ persistentVolumeName: claim }]);

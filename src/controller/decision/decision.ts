@@ -31,6 +31,7 @@ export interface Observed {
 
 /** Why a volume cannot be served, and what to do about it. */
 export interface Refusal {
+  readonly name: PvName;
   readonly refused: string;
 }
 
@@ -66,8 +67,10 @@ export interface Again {
   readonly because: string;
 }
 
-export type Step = { readonly because: string } & (
-  | { readonly do: "report"; readonly workload: Workload; readonly reason: string }
+export type Step = {
+  readonly because: string;
+} /** With a volume: whoever looks at its claim is to find it there, too. */ & (
+  | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
   | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
   | { readonly do: "deleteMountpointPod"; readonly mountpointPod: ReportedMountpointPod }
   | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }

@@ -56,7 +56,11 @@ describe("a workload that waits", () => {
   });
 
   it.for([
-    { what: "a refused volume", as: { refused: "PersistentVolume data: bad." }, says: "PersistentVolume data: bad." },
+    {
+      what: "a refused volume",
+      as: { name: volume.name, refused: "PersistentVolume data: bad." },
+      says: "PersistentVolume data: bad.",
+    },
     { what: "an unbound claim", as: "unbound", says: "PersistentVolumeClaim data: it is not bound" },
     { what: "a volume of another driver", as: "foreign", says: "uses no volume of this driver" },
   ] as const)("goes without room for $what, and is told why", ({ as, says }) => {
@@ -70,7 +74,7 @@ describe("a workload that waits", () => {
   });
 
   it("gets room for its good volumes beside a bad one, and nothing is said of those of other drivers", () => {
-    const volumes = [claimed({ refused: "bad" }), claimed(), claimed("foreign")];
+    const volumes = [claimed({ name: volume.name, refused: "bad" }), claimed(), claimed("foreign")];
     const expected = ["report", "mark", "createHeadroomPod", "removeGate"];
     expect(told({ reservation: reservation(), volumes })).toEqual(expected);
   });

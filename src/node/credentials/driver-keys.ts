@@ -1,10 +1,11 @@
 /** The driver's own keys, for volumes that bring none. */
+
 import { DriverError } from "../../core/errors.ts";
-import type { KubeClient } from "../../kube/client.ts";
 import { kinds, type SecretObject } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/store.ts";
-import { type Watched, watch } from "../../kube/watch.ts";
+import { type Watched, type Watcher, watch } from "../../kube/watch.ts";
 import type { Call } from "../../runtime/call.ts";
+import type { Pulses } from "../../runtime/progress.ts";
 import type { DriverKeysConfig } from "../../s3/driver-keys.ts";
 import { type Keys, keysFrom } from "../../s3/keys.ts";
 import { orMissing } from "../waiting.ts";
@@ -16,7 +17,7 @@ export interface DriverKeys {
   get(call: Call): Promise<Keys>;
   onChange(listener: () => void): Disposable;
   /** Keeps them up to date until the call ends. */
-  follow(call: Call, client: Pick<KubeClient, "pages" | "watch">): Promise<void>;
+  follow(call: Call, client: Watcher, progress: Pulses): Promise<void>;
 }
 
 /** Keys that cannot change: a new one needs a new Pod. */
@@ -48,10 +49,11 @@ export class SecretKeys implements DriverKeys {
     this.#reference = reference;
   }
 
-  async follow(call: Call, client: Pick<KubeClient, "pages" | "watch">): Promise<void> {
+  async follow(call: Call, client: Watcher, progress: Pulses): Promise<void> {
     const { namespace, name } = this.#reference;
     const secret: Watched<SecretObject, SecretSeen> = {
       kind: kinds.secrets,
+      turned: progress.pulse("watch over the driver's Secret"),
       namespace,
       fieldSelector: `metadata.name=${name}`,
       trim: (object) => secretSeen(this.#reference, object),

@@ -17,10 +17,11 @@ import { mountpointPodName, type PodUid } from "../../core/names.ts";
 import { sourcePath } from "../../core/target-path.ts";
 import type { Mount } from "../../linux/mountinfo.ts";
 import { describeError } from "../../runtime/log.ts";
+import { Progress } from "../../runtime/progress.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { publish } from "../publish.ts";
 import { unpublish } from "../unpublish.ts";
-import { type Delayed, type Healed, healDeadMounts } from "./heal.ts";
+import { type Delayed, type Healed, type HealReports, healDeadMounts } from "./heal.ts";
 import { forgetfulKeeper } from "./memory-keeper.ts";
 import { MountMemory } from "./mount-memory.ts";
 import type { Swapper } from "./swap.ts";
@@ -52,10 +53,11 @@ afterEach(async () => {
 });
 
 function start(): void {
-  loop = healDeadMounts({ ...call, signal: stop.signal }, parts, {
+  const reports: HealReports = {
     healed: (_call, report) => healed.push(report),
     delayed: (_call, report) => delayed.push(report),
-  });
+  };
+  loop = healDeadMounts({ ...call, signal: stop.signal }, parts, reports, new Progress());
 }
 
 /** In the one namespace that the fake kernel has. */

@@ -6,6 +6,7 @@ import { sourcePath } from "../../core/target-path.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
+import type { Pulses } from "../../runtime/progress.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
@@ -36,7 +37,12 @@ export interface Delayed {
 }
 
 /** Ends with the call. */
-export async function healDeadMounts(call: Call, node: NodeParts, reports: HealReports): Promise<void> {
+export async function healDeadMounts(
+  call: Call,
+  node: NodeParts,
+  reports: HealReports,
+  progress: Pulses,
+): Promise<void> {
   const { deadMounts, attachments, mountpointPods } = node;
   const healing = new Set<Promise<void>>();
   using _notices = deadMounts.onNotice((dead) => {
@@ -45,7 +51,7 @@ export async function healDeadMounts(call: Call, node: NodeParts, reports: HealR
   });
   using _attachments = attachments.store.subscribe(() => deadMounts.wake());
   using _pods = mountpointPods.store.subscribe(() => deadMounts.wake());
-  await noticeDeadMounts(call, node);
+  await noticeDeadMounts(call, node, progress);
   await Promise.all(healing);
 }
 
@@ -139,7 +145,8 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
 }
 
 function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
-  const isV1 = mountsOfMinor(node.kernel.mounts(), minor).some((mount) => isV1Mount(node, mount));
+  const mounts = node.kernel.mounts();
+  const isV1 = mountsOfMinor(mounts, minor).some((mount) => isV1Mount(node, mount, mounts));
   return isV1
     ? new DriverError("unsupported", "the driver 1.x mounted it, without a Mountpoint Pod", { hint: restartHint })
     : new DriverError("notReady", "no Mountpoint Pod is assigned to its workloads");

@@ -1,9 +1,11 @@
 /** Finds mounts whose mount-s3 has died: by the end of its connection, and by asking where there is none. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodName } from "../../core/names.ts";
 import { sourcePath, sourcesDir } from "../../core/target-path.ts";
 import { type Mount, mountAt } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
+import type { Pulses } from "../../runtime/progress.ts";
 import { isOurs } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount } from "../v1-mounts.ts";
@@ -13,7 +15,7 @@ const askEveryMs = 5000;
 const probeLimitMs = 5000;
 
 /** Ends with the call. */
-export async function noticeDeadMounts(call: Call, node: NodeParts): Promise<void> {
+export async function noticeDeadMounts(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
   const suspect = (name: PodName) => {
     const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
     if (mount !== undefined && isOurs(mount)) void ask(call, node, { mount, name });
@@ -23,7 +25,9 @@ export async function noticeDeadMounts(call: Call, node: NodeParts): Promise<voi
   using _health = node.health.subscribe((name) => {
     if (node.health.get(name).health === "dead") suspect(name);
   });
+  const turned = progress.pulse("looking for dead mounts");
   while (!call.signal.aborted) {
+    turned();
     await Promise.all(unconnected(node).map((one) => ask(call, node, one)));
     // The end of the program is no failure.
     await delay(askEveryMs, undefined, { signal: call.signal, ref: false }).catch(() => undefined);
@@ -52,12 +56,13 @@ function unconnected(node: NodeParts): readonly Suspect[] {
   const prefix = `${sourcesDir(config.kubeletDir)}/`;
   const suspects = new Map<number, Suspect>();
   const heard = new Set<number>();
-  for (const mount of kernel.mounts().filter(isOurs)) {
+  const mounts = kernel.mounts();
+  for (const mount of mounts.filter(isOurs)) {
     const { mountPoint, minor } = mount;
     const name = mountPoint.startsWith(prefix) ? (mountPoint.slice(prefix.length) as PodName) : undefined;
     if (name !== undefined && sources.isConnected(name)) heard.add(minor);
-    const isTarget = mountPoint.startsWith(`${config.kubeletDir}/pods/`) && !isV1Mount(node, mount);
-    if (name !== undefined || (isTarget && !suspects.has(minor))) suspects.set(minor, { mount, name });
+    const isNew = !suspects.has(minor) && mountPoint.startsWith(`${config.kubeletDir}/pods/`);
+    if (name !== undefined || (isNew && !isV1Mount(node, mount, mounts))) suspects.set(minor, { mount, name });
   }
   return [...suspects].flatMap(([minor, one]) => (heard.has(minor) || deadMounts.isKnown(minor) ? [] : [one]));
 }
