@@ -174,7 +174,7 @@ const refusals: readonly { wrong: string; wish: VolumeWish; field: string; fix: 
   },
 ];
 
-it("volumes that cannot be served are told on the workload, each with field and fix, and the good one is served", async () => {
+it("volumes that cannot be served are told on workload and claim, each with field and fix, and the good one is served", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const good = await stage.volume();
@@ -189,6 +189,11 @@ it("volumes that cannot be served are told on the workload, each with field and 
     return expect.stringMatching(literally(`VolumeRefused: PersistentVolume ${bad[index]}: ${about}`, fix));
   });
   await expect.poll(messages, long).toEqual(expected);
+  for (const [index, claim] of bad.entries()) {
+    const told = async () => (await stage.eventsOfClaim(claim)).map(({ reason, message }) => `${reason}: ${message}`);
+    await expect.poll(told, long).toEqual([expected[index]]);
+  }
+  expect(await stage.eventsOfClaim(good)).toEqual([]);
   await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(app, good)]: [app.metadata.uid] });
   expect(await stage.mountpointPods()).toHaveLength(1);
 });

@@ -164,6 +164,43 @@ it("LC-1 says why a volume cannot be healed, and heals it when that is mended", 
   expect(await identityOf(cluster, pod)).toEqual(before);
 });
 
+it("LC-1 a container that cannot be healed is told until it restarts, and the others work meanwhile", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  await put(sandbox, "inner/there", "");
+  const holding = { namespace: sandbox.name, name: "holding" };
+  await cluster.apply(withMountInside(holding, claim));
+  await cluster.untilReady(holding);
+  await killMountS3(cluster, node, claim);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  const events = () => eventsIn(cluster, sandbox.name);
+  await expect
+    .poll(events, long)
+    .toMatch(/VolumeNotHealed: .*\/data holds other mounts \(\/data\/inner\).*Restart the Pod/);
+  expect(await look(holding)).toContain("not connected");
+  expect(await events()).not.toContain("VolumeHealed");
+
+  await cluster.exec(holding, "touch /tmp/end");
+  await expect.poll(() => look(holding).catch(() => ""), long).toBe("before\n");
+  await expect.poll(events, long).toContain("VolumeHealed");
+});
+
+/** A volume of its own lies on a directory of the bucket; the container ends when it is told to. */
+function withMountInside(ref: PodRef, claim: string): object {
+  const command = ["sh", "-c", "until [ -e /tmp/end ]; do sleep 0.1; done"];
+  const { spec, ...rest } = podManifest(ref, { node, claim, command }) as {
+    readonly spec: {
+      readonly containers: readonly { readonly volumeMounts: readonly object[] }[];
+      readonly volumes: readonly object[];
+    };
+  };
+  const containers = spec.containers.map((one) => ({
+    ...one,
+    volumeMounts: [...one.volumeMounts, { name: "inner", mountPath: "/data/inner" }],
+  }));
+  return { ...rest, spec: { ...spec, containers, volumes: [...spec.volumes, { name: "inner", emptyDir: {} }] } };
+}
+
 interface User {
   readonly claim: string;
   readonly pod: PodRef;

@@ -194,6 +194,14 @@ export class Stage implements AsyncDisposable {
     return await this.client.list(this.call, kinds.events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
   }
 
+  /** What a user finds at a claim. */
+  async eventsOfClaim(name: string): Promise<readonly CoreEvent[]> {
+    const fieldSelector = `involvedObject.kind=PersistentVolumeClaim,involvedObject.name=${name}`;
+    const all = await this.client.list(this.call, kinds.events, { namespace: this.name, fieldSelector });
+    // Those of the volume controller are of no interest.
+    return all.filter(({ type }) => type === "Warning");
+  }
+
   /** Namespaces go in their own time: it takes the namespace controller five seconds, and nobody uses their names again. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const namespace of [this.name, this.mountpointNamespace]) {
