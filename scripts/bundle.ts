@@ -24,6 +24,12 @@ export const smallProcess = [
   "--no-maglev",
 ] as const;
 
+/**
+ * For the reconciler, which grows with the S3 workloads of a cluster but reads every Pod once when it starts: what is read
+ * and dropped dies young, and without a limit the room for the young stays as large as that first reading made it.
+ */
+export const growingProcess = ["--max-semi-space-size=2"] as const;
+
 /** Bundles programs to `<outdir>/<name>.mjs`, readable, because operators see its stack traces. */
 export async function bundle(programs: readonly string[], outdir: string): Promise<void> {
   await build({
@@ -67,7 +73,7 @@ const launchers: readonly { readonly command: string; readonly script: string }[
       become("node", smallProcess),
     ].join("\n"),
   },
-  { command: "scality-csi-controller", script: become("reconciler") },
+  { command: "scality-csi-controller", script: become("reconciler", growingProcess) },
   { command: "scality-s3-csi-mounter", script: become("mounter") },
   { command: "scality-s3-csi-setup", script: become("setup") },
 ];

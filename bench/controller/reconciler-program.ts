@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { bundle } from "../../scripts/bundle.ts";
+import { bundle, growingProcess } from "../../scripts/bundle.ts";
 
 export interface Program extends Disposable {
   start(args: readonly string[]): Promise<Reconciler>;
@@ -26,7 +26,7 @@ export class Reconciler implements AsyncDisposable {
 
   private constructor(program: string, args: readonly string[]) {
     // Without the variables of the machine, which are defaults of flags.
-    const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "ignore", "pipe"], env: {} });
+    const child = spawn(process.execPath, [...growingProcess, program, ...args], { stdio: ["ignore", "ignore", "pipe"], env: {} });
     this.#child = child;
     createInterface({ input: child.stderr }).on("line", (line) => {
       if (line.includes("the picture of the cluster is complete")) this.#ready.resolve();

@@ -61,9 +61,9 @@ function assigned(listed: readonly Listed[], irreplaceable: string | undefined):
 
 function scheduled(listed: readonly Listed[]): Said {
   const alive = listed.flatMap(({ pod }) => (pod !== undefined && isAlive(pod) ? [pod] : []));
-  const refused = alive.find(({ trouble }) => trouble?.kind === "unschedulable");
-  if (refused !== undefined) {
-    const message = `Mountpoint Pod ${refused.name} ${reasonOf(refused)}`;
+  const refused = alive.filter(({ trouble }) => trouble?.kind === "unschedulable");
+  if (refused.length > 0) {
+    const message = refused.map((pod) => `Mountpoint Pod ${pod.name} ${reasonOf(pod)}`).join(" ");
     return { type: "Scheduled", status: "False", reason: "Unschedulable", message };
   }
   if (alive.some(awaitsScheduler)) {

@@ -42,9 +42,9 @@ async function work(result: Outcome | Error, forMs = 0): Promise<void> {
 it.for([
   { result: failed, failures: 0, delay: 5 },
   { result: failed, failures: 3, delay: 40 },
-  { result: failed, failures: 13, delay: 40_960 },
-  { result: failed, failures: 14, delay: 60_000 },
-  { result: failed, failures: 5000, delay: 60_000 },
+  { result: failed, failures: 12, delay: 20_480 },
+  { result: failed, failures: 14, delay: 30_000 },
+  { result: failed, failures: 5000, delay: 30_000 },
   { result: again(700), failures: 9, delay: 700 },
   { result: done, failures: 9, delay: undefined },
 ])("$result after $failures failures → $delay ms", ({ result, failures, delay }) => {

@@ -8,7 +8,7 @@ export type Outcome =
 
 /** Failures back off per key; a deliberate "again" does not, because nothing went wrong. */
 export function nextDelayMs(result: Outcome | Error, failures: number): number | undefined {
-  if (result instanceof Error) return Math.min(5 * 2 ** failures, 60_000);
+  if (result instanceof Error) return Math.min(5 * 2 ** failures, 30_000);
   return result.kind === "again" ? result.afterMs : undefined;
 }
 
