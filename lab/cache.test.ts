@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -44,13 +44,22 @@ it("a failed build counts for nothing, and the next one starts from empty", asyn
   expect(await readdir(place)).toEqual(["whole"]);
 });
 
-it("keeps the latest three keys", async () => {
-  for (const key of ["a", "b", "c", "d"])
-    await cached(
+it("keeps the latest three keys, and those that were asked for in the last hours", async () => {
+  const make = (key: string) =>
+    cached(
       never,
       artifact(key, () => Promise.resolve()),
     );
-  expect(await readdir(join(directory, "thing"))).toHaveLength(3);
+  const yesterday = new Date(Date.now() - 24 * 3_600_000);
+  for (const key of ["a", "b", "c", "d"]) await utimes(await make(key), yesterday, yesterday);
+  await make("b");
+  await make("e");
+  const kept = await readdir(join(directory, "thing"));
+  expect(kept).toHaveLength(3);
+  expect(kept).toEqual(expect.arrayContaining(["b", "e"]));
+  await make("f");
+  await make("g");
+  expect(await readdir(join(directory, "thing"))).toEqual(expect.arrayContaining(["b", "e", "f", "g"]));
 });
 
 it("a key changes with names, content and words, and with nothing else", async () => {

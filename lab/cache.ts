@@ -1,9 +1,9 @@
 /** Artifacts kept outside the checkout, keyed by what they were built from, so that nothing is built twice. */
 import { createHash, type Hash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { isErrno } from "../src/runtime/errno.ts";
 import { lockFile } from "./lock-file.ts";
 
 export function cacheDirectory(): string {
@@ -23,10 +23,10 @@ export interface Artifact {
 export async function cached(signal: AbortSignal, artifact: Artifact): Promise<string> {
   const home = join(cacheDirectory(), artifact.name);
   const done = join(home, artifact.key);
-  if (existsSync(done)) return done;
+  if (await isThere(done)) return done;
   await mkdir(home, { recursive: true });
   await using _lock = await lockFile(signal, join(home, "lock"));
-  if (existsSync(done)) return done;
+  if (await isThere(done)) return done;
   const building = join(home, `${artifact.key}.building`);
   await rm(building, { recursive: true, force: true });
   await mkdir(building);
@@ -36,13 +36,30 @@ export async function cached(signal: AbortSignal, artifact: Artifact): Promise<s
   return done;
 }
 
-/** Older keys are never asked for again on this checkout; two are kept so that switching branches stays cheap. */
+/** Whoever asks needs it for a while: its time is that of the last question. */
+async function isThere(done: string): Promise<boolean> {
+  try {
+    await utimes(done, new Date(), new Date());
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return false;
+    throw error;
+  }
+}
+
+/** Two former keys are kept so that switching branches stays cheap. */
 const keptGenerations = 3;
+/** Another checkout may use it in a lab that runs. */
+const inUseMs = 6 * 3_600_000;
 
 async function removeOthers(home: string, key: string): Promise<void> {
   const names = (await readdir(home)).filter((name) => name !== key && name !== "lock");
   const aged = await Promise.all(names.map(async (name) => ({ name, at: (await stat(join(home, name))).mtimeMs })));
-  const old = aged.toSorted((a, b) => b.at - a.at).slice(keptGenerations - 1);
+  const unused = ({ at }: { readonly at: number }) => Date.now() - at > inUseMs;
+  const old = aged
+    .toSorted((a, b) => b.at - a.at)
+    .slice(keptGenerations - 1)
+    .filter(unused);
   await Promise.all(old.map(({ name }) => rm(join(home, name), { recursive: true, force: true })));
 }
 

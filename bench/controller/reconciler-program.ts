@@ -26,7 +26,10 @@ export class Reconciler implements AsyncDisposable {
 
   private constructor(program: string, args: readonly string[]) {
     // Without the variables of the machine, which are defaults of flags.
-    const child = spawn(process.execPath, [...growingProcess, program, ...args], { stdio: ["ignore", "ignore", "pipe"], env: {} });
+    const child = spawn(process.execPath, [...growingProcess, program, ...args], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: {},
+    });
     this.#child = child;
     createInterface({ input: child.stderr }).on("line", (line) => {
       if (line.includes("the picture of the cluster is complete")) this.#ready.resolve();
