@@ -44,12 +44,13 @@ it("a failed build counts for nothing, and the next one starts from empty", asyn
   expect(await readdir(place)).toEqual(["whole"]);
 });
 
+const make = (key: string) =>
+  cached(
+    never,
+    artifact(key, () => Promise.resolve()),
+  );
+
 it("keeps the latest three keys, and those that were asked for in the last hours", async () => {
-  const make = (key: string) =>
-    cached(
-      never,
-      artifact(key, () => Promise.resolve()),
-    );
   const yesterday = new Date(Date.now() - 24 * 3_600_000);
   for (const key of ["a", "b", "c", "d"]) await utimes(await make(key), yesterday, yesterday);
   await make("b");

@@ -55,11 +55,10 @@ const inUseMs = 6 * 3_600_000;
 async function removeOthers(home: string, key: string): Promise<void> {
   const names = (await readdir(home)).filter((name) => name !== key && name !== "lock");
   const aged = await Promise.all(names.map(async (name) => ({ name, at: (await stat(join(home, name))).mtimeMs })));
-  const unused = ({ at }: { readonly at: number }) => Date.now() - at > inUseMs;
   const old = aged
     .toSorted((a, b) => b.at - a.at)
     .slice(keptGenerations - 1)
-    .filter(unused);
+    .filter(({ at }) => Date.now() - at > inUseMs);
   await Promise.all(old.map(({ name }) => rm(join(home, name), { recursive: true, force: true })));
 }
 

@@ -104,8 +104,8 @@ export class MountpointPods {
   }
 
   /** What its container said when it ended after `since`; kubelet needs a second or two to tell. */
-  async lastWords(call: Call, name: PodName, since: Date): Promise<string> {
-    using limited = deadline(call, lastWordsLimitMs, "the last words of mount-s3");
+  async lastWords(call: Call, name: PodName, since: Date, limitMs = lastWordsLimitMs): Promise<string> {
+    using limited = deadline(call, limitMs, "the last words of mount-s3");
     // The API tells whole seconds, and kubelet's clock is the one of this machine.
     const from = `${since.toISOString().slice(0, 19)}Z`;
     const ended = this.store.waitFor(limited, { key: this.#key(name) }, ([pod]) => {
@@ -131,6 +131,7 @@ export class MountpointPods {
   }
 }
 
+/** For whoever is waited for himself. */
 const lastWordsLimitMs = 10_000;
 
 /** Only time and other people help against these; a container that crashed, in contrast, is started again soon. */

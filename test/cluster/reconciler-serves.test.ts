@@ -129,7 +129,7 @@ it("SC-4 a claim bound late and a volume made late are noticed by event, however
   };
   await expect.poll(() => Promise.all([bound(withoutClaim), bound(withoutVolume)]), long).toEqual(["Bound", "Bound"]);
   await expect
-    .poll(() => stage.served(), { timeout: 10_000, interval: 20 })
+    .poll(() => stage.served(), long)
     .toEqual({
       [mountpointPodOf(first, withoutClaim)]: [first.metadata.uid],
       [mountpointPodOf(second, withoutVolume)]: [second.metadata.uid],

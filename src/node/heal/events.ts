@@ -64,6 +64,9 @@ class GoneMountpointPods {
   }
 }
 
+/** Nobody waits for an event; a busy kubelet takes its time. */
+const patienceMs = 60_000;
+
 async function causeOf(
   call: Call,
   { mountpointPods }: Needed,
@@ -74,7 +77,7 @@ async function causeOf(
   const where = `in Mountpoint Pod ${name}`;
   // kubelet needs a second or two to tell of the end of a container.
   if (mountpointPods.get(name)?.phase === "running") {
-    await mountpointPods.lastWords(call, name, new Date(since.getTime() - 1000));
+    await mountpointPods.lastWords(call, name, new Date(since.getTime() - 1000), patienceMs);
   }
   const now = mountpointPods.get(name);
   const pod = now ?? gone.get(name);
