@@ -1,5 +1,5 @@
 /** The chart as Helm renders it. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -12,6 +12,14 @@ export const { version } = JSON.parse(readFileSync(join(repository, "package.jso
 
 /** The namespace of the release in every rendering. */
 export const releaseNamespace = "storage";
+
+/** Values, and what the chart makes of them. */
+export const goldenDirectory = join(import.meta.dirname, "golden");
+export const goldenSets = ["defaults", "everything", "lean"] as const;
+
+/** Values as they came with older charts. */
+export const storedReleases = ["1.2.0", "2.0.0", "2.1.1", "2.2.0"] as const;
+export const storedValues = (release: string) => join(import.meta.dirname, "stored-values", `${release}.yaml`);
 
 /** `./dev test cluster` names the one that the lab brings. */
 const helm = process.env["HELM"] ?? "helm";
@@ -35,8 +43,18 @@ export function render(
   flags: readonly string[] = [],
 ): readonly Manifest[] {
   const set = Object.entries(values).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
-  const template = ["template", "release", chart, "--namespace", releaseNamespace, "--include-crds"];
-  return manifestsIn(run([...template, ...set, ...flags]));
+  return manifestsIn(template(["--include-crds", ...set, ...flags], chart));
+}
+
+/** The text that Helm gives. */
+export function template(flags: readonly string[], chart = chartDirectory): string {
+  return run(["template", "release", chart, "--namespace", releaseNamespace, ...flags]);
+}
+
+/** What `helm lint` says, whatever it finds. */
+export function lint(flags: readonly string[]): string {
+  const { stdout, stderr } = spawnSync(helm, ["lint", "--strict", chartDirectory, ...flags], { encoding: "utf8" });
+  return stdout + stderr;
 }
 
 /** What Helm prints after an installation. */

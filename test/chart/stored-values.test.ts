@@ -3,7 +3,15 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { chartDirectory, notes, ownContainersOf, render, version } from "./rendered-chart.ts";
+import {
+  chartDirectory,
+  notes,
+  ownContainersOf,
+  render,
+  storedReleases,
+  storedValues,
+  version,
+} from "./rendered-chart.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "chart-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -12,11 +20,11 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 function chartWithValuesOf(release: string): string {
   const chart = join(scratch, release);
   cpSync(chartDirectory, chart, { recursive: true });
-  cpSync(join(import.meta.dirname, "stored-values", `${release}.yaml`), join(chart, "values.yaml"));
+  cpSync(storedValues(release), join(chart, "values.yaml"));
   return chart;
 }
 
-describe.for(["1.2.0", "2.0.0", "2.1.1", "2.2.0"])("values stored by %s", (release) => {
+describe.for(storedReleases)("values stored by %s", (release) => {
   const chart = chartWithValuesOf(release);
 
   it("CH-2 make the objects that a new installation makes, with the new image", () => {
