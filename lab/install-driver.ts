@@ -62,6 +62,8 @@ export async function installDriver(
       `node.kubeletPath=${kubeletRoot}`,
       // Tests make volumes that the policies would refuse, to see that the programs refuse them, too.
       "admissionPolicies.volumes=false",
+      // And tests read what is counted.
+      "metrics.enabled=true",
       ...sets,
     ];
     const flags = values.flatMap((value) => ["--set", value]);

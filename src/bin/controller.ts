@@ -69,7 +69,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
     complete ? ({ ready: true } as const) : ({ ready: false, because: "the volumes are not known yet" } as const);
   const identity = identityService({ version, readiness, servesController: true });
   parts.use(await serve(call, config.endpoint, [identity, service]));
-  const health = { readiness, liveness: progress.liveness, metrics: metrics.text };
+  const health = { readiness, liveness: progress.liveness, metrics: config.metrics ? metrics.text : undefined };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   await Promise.all([volumes.synced(call), classes.synced(call)]);
   complete = true;

@@ -76,7 +76,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
   // Until the Mountpoint Pods are known nobody takes anything out of it, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
-  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: node.metrics.text };
+  const metrics = config.metrics ? node.metrics.text : undefined;
+  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
     registered.resolve(); // a sidecar does it, and does not tell

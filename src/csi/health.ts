@@ -12,8 +12,8 @@ import type { Readiness } from "./identity.ts";
 export interface Health {
   readonly readiness: Readiness;
   readonly liveness: Readiness;
-  /** In the text format of Prometheus. */
-  readonly metrics?: () => Promise<string>;
+  /** In the text format of Prometheus; undefined where nobody asked for them, because everybody may read this port. */
+  readonly metrics?: (() => Promise<string>) | undefined;
 }
 
 export async function serveHealth(call: Call, port: number, health: Health): Promise<AsyncDisposable> {

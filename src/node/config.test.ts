@@ -23,6 +23,7 @@ it("has the defaults of 2.x", () => {
     driverKeys: { from: "environment", keys: undefined },
     registryDir: undefined,
     healthPort: undefined,
+    metrics: false,
     api: { host: "10.96.0.1", port: "443" },
   });
 });
@@ -46,6 +47,7 @@ it("understands what our chart passes", () => {
   const args = [
     "--register",
     "--health-port=9808",
+    "--metrics",
     "--credentials-secret=storage/s3-secret",
     "--access-key-id-field=id",
     "--secret-access-key-field=secret",
@@ -57,6 +59,7 @@ it("understands what our chart passes", () => {
     kubeletDir: "/var/lib/k0s/kubelet",
     registryDir: "/registration",
     healthPort: 9808,
+    metrics: true,
     pidNamespaces: { usual: "host", inHostPids: true },
     driverKeys: {
       from: "secret",

@@ -36,6 +36,8 @@ export interface NodeConfig {
   readonly registryDir: string | undefined;
   /** undefined where a sidecar answers kubelet's probes. */
   readonly healthPort: number | undefined;
+  /** Whether what is counted can be read there, too. */
+  readonly metrics: boolean;
   readonly api: ApiLocation;
 }
 
@@ -70,6 +72,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     registryDir: flags.register ? flags["registration-dir"] : undefined,
     healthPort:
       flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
+    metrics: flags.metrics,
     api: apiLocationFrom(flags.kubeconfig, env, problems),
   };
   problems.throwIfAny();
@@ -93,6 +96,7 @@ function flagsIn(args: readonly string[], env: Environment) {
       register: { type: "boolean", default: false },
       "registration-dir": { type: "string", default: "/registration" },
       "health-port": { type: "string", default: "" },
+      metrics: { type: "boolean", default: false },
       "host-proc": { type: "string", default: "/proc" },
       "hang-limit-seconds": { type: "string", default: "600" },
       "host-pid": { type: "boolean", default: false },

@@ -8,6 +8,7 @@ it("has the defaults of 2.x", () => {
     endpoint: "unix:/csi/csi.sock",
     verbosity: 4,
     healthPort: undefined,
+    metrics: false,
     s3: {
       endpointUrl: "http://s3",
       region: "us-east-1",

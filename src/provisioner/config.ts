@@ -14,6 +14,8 @@ export interface ProvisionerConfig {
   readonly verbosity: number;
   /** undefined: no health is served, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
+  /** Whether what is counted can be read there, too. */
+  readonly metrics: boolean;
   readonly s3: { readonly endpointUrl: string; readonly region: string; readonly limits: StoreLimits };
   /** A file with certificates, trusted in addition to those of the system. */
   readonly caBundle: string | undefined;
@@ -43,6 +45,7 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
     verbosity: problems.number("--v", flags.v, 10),
     healthPort:
       flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
+    metrics: flags.metrics,
     s3: { endpointUrl, region: trimmed(env["AWS_REGION"]) ?? "us-east-1", limits: limitsIn(flags, problems) },
     caBundle: trimmed(env["AWS_CA_BUNDLE"]),
     systemRoots: trimmed(env["SSL_CERT_FILE"]),
@@ -71,6 +74,7 @@ function flagsIn(args: readonly string[]) {
       "node-id": { type: "string", default: "" },
       "mp-version": { type: "string", default: "" },
       "health-port": { type: "string", default: "" },
+      metrics: { type: "boolean", default: false },
       // Together they stay below the time that the provisioner gives a call.
       "s3-connect-seconds": { type: "string", default: "5" },
       "s3-answer-seconds": { type: "string", default: "10" },

@@ -140,57 +140,17 @@ it.for([
   for (const { spec } of budgets) expect(spec).toEqual({ maxUnavailable: 1, selector });
 });
 
-describe("the network", () => {
-  it("SE-7 every port is declared, there is none but health, and a policy can close it", () => {
-    const ports = containersOf(render()).flatMap((one) => one.ports as readonly { name?: string }[]);
-    expect(ports.length).toBeGreaterThan(1);
-    for (const { name } of ports) expect(name).toMatch(/healthz$/);
-    expect(render().filter(({ kind }) => kind === "NetworkPolicy")).toEqual([]);
-    const chart = render({ "networkPolicy.enabled": "true" });
-    const { spec } = only(chart, "NetworkPolicy", "s3-csi-driver");
-    expect(spec).toMatchObject({ policyTypes: ["Ingress"] });
-    expect(spec).not.toHaveProperty("ingress");
-    for (const kind of ["Deployment", "DaemonSet"]) {
-      const { labels } = only(chart, kind)["spec"].template.metadata;
-      expect(labels).toMatchObject(spec.podSelector.matchLabels);
-    }
-  });
-
-  it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is made only where asked for", () => {
-    expect(render().filter(({ kind }) => ["Service", "ServiceMonitor"].includes(kind))).toEqual([]);
-    const chart = render({ "serviceMonitor.enabled": "true", "serviceMonitor.labels.release": "prometheus" });
-    const monitor = only(chart, "ServiceMonitor");
-    expect(monitor.metadata.labels).toMatchObject({ release: "prometheus" });
-    for (const [kind, app, port] of [
-      ["DaemonSet", "s3-csi-node", "healthz"],
-      ["Deployment", "s3-csi-controller", "csi-healthz"],
-    ] as const) {
-      const service = only(chart, "Service", `${app}-metrics`);
-      expect(service.metadata.labels).toMatchObject(monitor["spec"].selector.matchLabels);
-      expect(service["spec"].ports).toMatchObject([{ name: monitor["spec"].endpoints[0].port, targetPort: port }]);
-      const { metadata, spec } = only(chart, kind)["spec"].template;
-      expect(metadata.labels).toMatchObject(service["spec"].selector);
-      const names = spec.containers.flatMap((one: { ports?: readonly { name: string }[] }) => one.ports ?? []);
-      expect(names).toContainEqual(expect.objectContaining({ name: port }));
-    }
-  });
-
-  it("SE-5 a policy for Mountpoint Pods lets nobody in, and out only where the values say", () => {
-    const closed = only(render({ "networkPolicy.enabled": "true" }), "NetworkPolicy", "s3-csi-mountpoint-pods");
-    expect(closed.metadata.namespace).toBe("mount-s3");
-    expect(closed["spec"]).toMatchObject({ policyTypes: ["Ingress"] });
-    const [{ key }] = closed["spec"].podSelector.matchExpressions;
-    expect(mountpointPodOf(render()).metadata.labels).toHaveProperty([key]);
-    const rule = { "networkPolicy.egress[0].to[0].ipBlock.cidr": "10.0.0.0/8" };
-    const limited = only(
-      render({ "networkPolicy.enabled": "true", ...rule }),
-      "NetworkPolicy",
-      "s3-csi-mountpoint-pods",
-    );
-    expect(limited["spec"]).toMatchObject({
-      policyTypes: ["Ingress", "Egress"],
-      egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
-    });
+it("SE-5 a policy for Mountpoint Pods lets nobody in, and out only where the values say", () => {
+  const closed = only(render({ "networkPolicy.enabled": "true" }), "NetworkPolicy", "s3-csi-mountpoint-pods");
+  expect(closed.metadata.namespace).toBe("mount-s3");
+  expect(closed["spec"]).toMatchObject({ policyTypes: ["Ingress"] });
+  const [{ key }] = closed["spec"].podSelector.matchExpressions;
+  expect(mountpointPodOf(render()).metadata.labels).toHaveProperty([key]);
+  const rule = { "networkPolicy.egress[0].to[0].ipBlock.cidr": "10.0.0.0/8" };
+  const limited = only(render({ "networkPolicy.enabled": "true", ...rule }), "NetworkPolicy", "s3-csi-mountpoint-pods");
+  expect(limited["spec"]).toMatchObject({
+    policyTypes: ["Ingress", "Egress"],
+    egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
   });
 });
 

@@ -37,6 +37,7 @@ describe.for(storedReleases)("values stored by %s", (release) => {
       "controller.replicas": "2",
       cleanupCRDOnUninstall: "true",
       "networkPolicy.enabled": "true",
+      "serviceMonitor.enabled": "true",
       "openshift.enabled": "true",
       releaseScopedNames: "true",
       "mountpointPod.createNamespace": "false",

@@ -241,7 +241,10 @@ describe("DeleteVolume", () => {
   });
 
   it("DS-3 a bucket that is kept is a metric with its name", async () => {
-    await using counting = await ProvisionerProcess.start(cluster, { s3: faulty.url, flags: ["--health-port=0"] });
+    await using counting = await ProvisionerProcess.start(cluster, {
+      s3: faulty.url,
+      flags: ["--health-port=0", "--metrics"],
+    });
     const wanted = request();
     await counting.controller.createVolume(wanted);
     await s3.send(new PutObjectCommand({ Bucket: bucketOf(wanted.name), Key: "a", Body: "a" }));

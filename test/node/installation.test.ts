@@ -1,6 +1,6 @@
 /**
- * An installation that differs from the usual one where only a cluster of its own can show it: kubelet's directory, the
- * pid namespace of the node plugin, and a short patience with mounts that hang.
+ * An installation that differs from the lab's usual one where only a cluster of its own can show it: kubelet's directory, the
+ * pid namespace of the node plugin, a short patience with mounts that hang, and no metrics, as the chart comes.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { GetObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { installDriver, loadedImages, loadImages } from "../../lab/install-driver.ts";
+import { driverNamespace, installDriver, loadedImages, loadImages } from "../../lab/install-driver.ts";
 import { Lab } from "../../lab/lab.ts";
 import { network } from "../../lab/layout.ts";
 import { inside } from "../../lab/namespaces.ts";
@@ -17,6 +17,7 @@ import { run } from "../../lab/run.ts";
 import type { PodUid } from "../../src/core/names.ts";
 import { commDir, sourcesDir } from "../../src/core/target-path.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
+import type { Pod } from "../../src/kube/kinds.ts";
 import { Cluster, openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { csiSocketOf, mountS3Of, onNode, stopped } from "../support/mount-s3-process.ts";
@@ -40,7 +41,11 @@ beforeAll(async () => {
   const model = openCluster().lab;
   const lab = await Lab.start(patience(), { name, nodes: 1, kubeletRoot }, model.programs, quiet);
   await loadImages(patience(), lab, await loadedImages(model), quiet);
-  await installDriver(patience(), lab, quiet, ["node.hostPID=true", "node.hangLimitSeconds=10"]);
+  await installDriver(patience(), lab, quiet, [
+    "node.hostPID=true",
+    "node.hangLimitSeconds=10",
+    "metrics.enabled=false",
+  ]);
   cluster = new Cluster(lab);
 });
 
@@ -69,6 +74,18 @@ it("MP-7 a volume is mounted where the path of the Mountpoint Pod's socket is lo
       `/var/lib/kubelet/.* is not a volume of a Pod under ${kubeletRoot}.*node.kubeletPath`,
     ),
   });
+});
+
+it.for([
+  ["s3-csi-node", 9808, "/livez"],
+  ["s3-csi-controller", 9809, "/livez"],
+  ["s3-csi-controller", 9810, "/livez"],
+  ["s3-csi-controller", 9811, "/healthz/leader-election"],
+] as const)("SE-7 %s answers on port %d for its health, and has no metrics", async ([app, port, health]) => {
+  const [pod] = await cluster.list<Pod>("pods", "-n", driverNamespace, "-l", `app=${app}`);
+  const proxy = `/api/v1/namespaces/${driverNamespace}/pods/${pod?.metadata.name}:${port}/proxy`;
+  expect(await cluster.kubectl("get", "--raw", proxy + health)).toBe("ok");
+  await expect(cluster.kubectl("get", "--raw", `${proxy}/metrics`)).rejects.toThrow("NotFound");
 });
 
 it("DS-10 private: a close by another thread waits for the upload, a forked sharer ends the file; host: the reverse", async () => {

@@ -17,6 +17,11 @@ on
 {{- end }}
 {{- end }}
 
+{{/* Not empty if metrics are served: asked for, or there is somebody who asks. */}}
+{{- define "s3-csi.metrics" -}}
+{{- if include "s3-csi.isOn" (list .Values.metrics "enabled" false) }}on{{ else }}{{ include "s3-csi.isOn" (list .Values.serviceMonitor "enabled" false) }}{{ end }}
+{{- end }}
+
 {{/* Name of an object that a second release would make as well: (list $ NAME). */}}
 {{- define "s3-csi.scopedName" -}}
 {{- $ := index . 0 -}}

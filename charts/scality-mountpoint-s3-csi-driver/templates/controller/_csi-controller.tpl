@@ -8,6 +8,9 @@
     - --endpoint=$(CSI_ENDPOINT)
     - --v={{ include "s3-csi.controllerLogLevel" . }}
     - --health-port=9810
+    {{- if include "s3-csi.metrics" . }}
+    - --metrics
+    {{- end }}
     {{- with .Values.s3CredentialSecret }}
     # Keys are read through the API, so that they are in no environment and a new one needs no restart.
     - --credentials-secret={{ $.Release.Namespace }}/{{ .name }}
@@ -95,6 +98,10 @@
     - --leader-election
     - --leader-election-namespace=$(POD_NAMESPACE)
     - --http-endpoint=:9811
+    {{- if not (include "s3-csi.metrics" .) }}
+    # It has one port for health and metrics. A path may begin with a host, and this is one that no request can have.
+    - --metrics-path=^/metrics
+    {{- end }}
   env:
     - name: POD_NAMESPACE
       valueFrom:

@@ -1,0 +1,93 @@
+/** Who may read what: ports, metrics, and the policies of the network. */
+import { describe, expect, it } from "vitest";
+import { nodeConfigFrom } from "../../src/node/config.ts";
+import { provisionerConfigFrom } from "../../src/provisioner/config.ts";
+import { chartDirectory, containerOf, containersOf, type Manifest, notes, only, render } from "./rendered-chart.ts";
+
+const metricsOn = { "metrics.enabled": "true" };
+const monitored = { "serviceMonitor.enabled": "true" };
+const closed = { "networkPolicy.enabled": "true" };
+
+it("SE-7 every port is declared, there is none but health, and a policy can close it", () => {
+  const ports = containersOf(render()).flatMap((one) => one.ports as readonly { name?: string }[]);
+  expect(ports.length).toBeGreaterThan(1);
+  for (const { name } of ports) expect(name).toMatch(/healthz$/);
+  expect(render().filter(({ kind }) => kind === "NetworkPolicy")).toEqual([]);
+  const chart = render(closed);
+  const { spec } = only(chart, "NetworkPolicy", "s3-csi-driver");
+  expect(spec).toMatchObject({ policyTypes: ["Ingress"] });
+  expect(spec).not.toHaveProperty("ingress");
+  for (const kind of ["Deployment", "DaemonSet"]) {
+    const { labels } = only(chart, kind)["spec"].template.metadata;
+    expect(labels).toMatchObject(spec.podSelector.matchLabels);
+  }
+});
+
+it.for([
+  [{}, false],
+  [metricsOn, true],
+  [monitored, true],
+] as const)("SE-7 %j → metrics are served: %j", ([values, expected]) => {
+  const chart = render(values);
+  expect(nodeConfigFrom(flagsOf(chart, "s3-plugin"), environment).metrics).toBe(expected);
+  expect(provisionerConfigFrom(flagsOf(chart, "s3-csi-controller"), environment).metrics).toBe(expected);
+  const paths = flagsOf(chart, "csi-provisioner").filter((flag) => flag.startsWith("--metrics-path="));
+  expect(paths).toEqual(expected ? [] : ["--metrics-path=^/metrics"]);
+  expect(notes(values).includes("/metrics")).toBe(expected);
+});
+
+it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is made only where asked for", () => {
+  expect(render(metricsOn).filter(({ kind }) => ["Service", "ServiceMonitor"].includes(kind))).toEqual([]);
+  const chart = render({ ...monitored, "serviceMonitor.labels.release": "prometheus" });
+  const monitor = only(chart, "ServiceMonitor");
+  expect(monitor.metadata.labels).toMatchObject({ release: "prometheus" });
+  for (const [kind, app, port] of [
+    ["DaemonSet", "s3-csi-node", "healthz"],
+    ["Deployment", "s3-csi-controller", "csi-healthz"],
+  ] as const) {
+    const service = only(chart, "Service", `${app}-metrics`);
+    expect(service.metadata.labels).toMatchObject(monitor["spec"].selector.matchLabels);
+    expect(service["spec"].ports).toMatchObject([{ name: monitor["spec"].endpoints[0].port, targetPort: port }]);
+    const { metadata, spec } = only(chart, kind)["spec"].template;
+    expect(metadata.labels).toMatchObject(service["spec"].selector);
+    const names = spec.containers.flatMap((one: { ports?: readonly { name: string }[] }) => one.ports ?? []);
+    expect(names).toContainEqual(expect.objectContaining({ name: port }));
+  }
+});
+
+describe("SE-7 a policy of the network lets Prometheus in", () => {
+  const ports = [9808, 9810, 9811].map((port) => ({ port, protocol: "TCP" }));
+
+  it("SE-7 from the namespace monitoring, to the ports with metrics", () => {
+    const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } };
+    for (const values of [metricsOn, monitored]) {
+      expect(ingressOf(render({ ...closed, ...values }))).toEqual([{ from: [{ namespaceSelector }], ports }]);
+    }
+  });
+
+  it("SE-7 from where the values say", () => {
+    const from = { "networkPolicy.metricsFrom[0].ipBlock.cidr": "10.1.0.0/16" };
+    const chart = render({ ...closed, ...monitored, ...from });
+    expect(ingressOf(chart)).toEqual([{ from: [{ ipBlock: { cidr: "10.1.0.0/16" } }], ports }]);
+  });
+
+  it("SE-7 from nowhere, if the values say so: an empty list would mean everybody", () => {
+    const nobody = ["--set-json", "networkPolicy.metricsFrom=[]"];
+    expect(ingressOf(render({ ...closed, ...monitored }, chartDirectory, nobody))).toBeUndefined();
+  });
+});
+
+const environment = {
+  AWS_ENDPOINT_URL: "http://s3",
+  CSI_NODE_NAME: "node-1",
+  KUBERNETES_SERVICE_HOST: "10.96.0.1",
+  KUBERNETES_SERVICE_PORT: "443",
+};
+
+function flagsOf(chart: readonly Manifest[], container: string): readonly string[] {
+  return containerOf(chart, container).args;
+}
+
+function ingressOf(chart: readonly Manifest[]): unknown {
+  return only(chart, "NetworkPolicy", "s3-csi-driver")["spec"].ingress;
+}
