@@ -174,7 +174,7 @@ describe("the chart as it comes", () => {
     }
   });
 
-  it("probes every container, on a port of its own", () => {
+  it("OP-2 probes every container, on a port of its own", () => {
     for (const { args, ports, livenessProbe, readinessProbe } of ownContainersOf(chart)) {
       const [{ name, containerPort }] = ports;
       expect(livenessProbe).toMatchObject({ httpGet: { path: "/livez", port: name } });
@@ -183,7 +183,9 @@ describe("the chart as it comes", () => {
     }
     const provisioner = containerOf(chart, "csi-provisioner");
     const [{ name, containerPort }] = provisioner.ports;
-    expect(provisioner.livenessProbe).toMatchObject({ httpGet: { path: "/healthz/leader-election", port: name } });
+    const inElection = { httpGet: { path: "/healthz/leader-election", port: name } };
+    expect(provisioner.livenessProbe).toMatchObject(inElection);
+    expect(provisioner.readinessProbe).toMatchObject(inElection);
     expect(provisioner.args).toContain(`--http-endpoint=:${containerPort}`);
     const ports = containersOf(chart).map((one) => one.ports[0].containerPort);
     expect(new Set(ports).size).toBe(ports.length);

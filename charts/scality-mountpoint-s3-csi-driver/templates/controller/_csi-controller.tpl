@@ -118,6 +118,13 @@
     periodSeconds: 20
     timeoutSeconds: 10
     failureThreshold: 3
+  # It serves its port when it has found the driver, and says no when it should be leading and could not renew its lease.
+  readinessProbe:
+    httpGet:
+      path: /healthz/leader-election
+      port: prov-healthz
+    periodSeconds: 5
+    timeoutSeconds: 3
   {{- include "s3-csi.controllerSecurity" . | nindent 2 }}
   resources:
     {{- if $sidecar.resources }}
