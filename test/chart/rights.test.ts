@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { attachmentApi, reconcilerLease } from "../../src/core/names.ts";
-import { only, releaseNamespace, render } from "./rendered-chart.ts";
+import { chartDirectory, only, releaseNamespace, render } from "./rendered-chart.ts";
 
 describe("rights", () => {
   const chart = render();
@@ -59,6 +59,22 @@ describe("rights", () => {
       const account = name.includes("controller") ? "s3-csi-driver-controller-sa" : "s3-csi-driver-sa";
       expect(binding["subjects"]).toEqual([{ kind: "ServiceAccount", name: account, namespace: releaseNamespace }]);
       expect(only(chart, "ServiceAccount", account).metadata.namespace).toBe(releaseNamespace);
+    }
+  });
+
+  it("CH-1, CH-6 of Jobs are their own: they run, whoever makes the controller's account", () => {
+    const values = { "controller.serviceAccount.create": "false", cleanupCRDOnUninstall: "true" };
+    const others = render(values, chartDirectory, ["--is-upgrade"]);
+    const jobs = others.filter(({ kind }) => kind === "Job");
+    expect(jobs.map(({ metadata }) => metadata.name).toSorted()).toEqual([
+      "s3-csi-install-kind",
+      "s3-csi-remove-mounts",
+    ]);
+    for (const { spec } of jobs) {
+      const { serviceAccountName } = spec.template.spec;
+      expect(only(others, "ServiceAccount", serviceAccountName).metadata.namespace).toBe(releaseNamespace);
+      const { roleRef } = only(others, "ClusterRoleBinding", serviceAccountName);
+      expect(only(others, "ClusterRole", roleRef.name)["rules"]).not.toEqual([]);
     }
   });
 
