@@ -29,4 +29,11 @@ RUN apt-get update \
 COPY --from=mount-s3 /mountpoint-s3 /mountpoint-s3
 COPY dist/${TARGETARCH}/ /
 ENV MOUNTPOINT_VERSION=${MOUNT_S3_VERSION} MOUNTPOINT_BIN_DIR=/mountpoint-s3/bin
+# Equal to the version in package.json; a test compares them.
+ARG VERSION=3.0.0-alpha.1
+LABEL org.opencontainers.image.title="scality-mountpoint-s3-csi-driver" \
+      org.opencontainers.image.description="Mounts S3 buckets into Kubernetes Pods: a drop-in successor of the Scality CSI Driver for S3 2.x" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# No USER: the node plugin has to be root, and manifests of 2.x leave that to the image. All others get their user from their Pods.
 ENTRYPOINT ["/bin/scality-s3-csi-driver"]
