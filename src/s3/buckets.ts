@@ -3,9 +3,9 @@ import {
   CreateBucketCommand,
   DeleteBucketCommand,
   GetBucketTaggingCommand,
-  HeadBucketCommand,
   ListBucketsCommand,
   type ListBucketsCommandOutput,
+  ListObjectsV2Command,
   PutBucketTaggingCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
@@ -39,12 +39,13 @@ export class Buckets {
     }
   }
 
+  /** By a listing, which needs the same right as HEAD: an answer to that has no body, and so no word of S3. */
   async exists(call: Call, bucket: string): Promise<boolean> {
     try {
-      await this.#client.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: call.signal });
+      await this.#client.send(new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 }), { abortSignal: call.signal });
       return true;
     } catch (error) {
-      if (["NoSuchBucket", "NotFound", "HTTP 404"].includes(storeCode(error))) return false;
+      if (storeCode(error) === "NoSuchBucket") return false;
       throw storeError(call.signal, `look for bucket ${bucket}`, error);
     }
   }

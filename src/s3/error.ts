@@ -5,10 +5,19 @@ import { isErrno } from "../runtime/errno.ts";
 /** `doing` completes the sentence "could not …". */
 export function storeError(signal: AbortSignal, doing: string, error: unknown): Error {
   if (signal.aborted) return signal.reason as Error;
-  const { code, httpStatus } = answerIn(error);
-  const kind = kindOf(code, httpStatus);
-  const said = error instanceof Error && error.message !== "" && error.message !== code ? `: ${error.message}` : "";
-  return new DriverError(kind, `could not ${doing}: ${code}${said}`, { cause: error, ...hintFor(kind, error) });
+  const answer = answerIn(error);
+  const kind = kindOf(answer);
+  const hint = isForeign(answer) ? foreignHint(error) : hintFor(kind, error);
+  return new DriverError(kind, `could not ${doing}: ${answer.code}${said(answer, error)}`, {
+    cause: error,
+    ...(hint !== undefined && { hint }),
+  });
+}
+
+/** The SDK's complaint about a body that it cannot read would only hide who answered. */
+function said(answer: Answer, error: unknown): string {
+  if (isForeign(answer)) return ", and not in the words of S3";
+  return error instanceof Error && error.message !== "" && error.message !== answer.code ? `: ${error.message}` : "";
 }
 
 /** The store's own word for what went wrong, such as NoSuchBucket. */
@@ -17,6 +26,7 @@ export function storeCode(error: unknown): string {
 }
 
 interface Answer {
+  /** The store's own word, else what there is in its place. */
   readonly code: string;
   /** undefined: there was no answer. */
   readonly httpStatus: number | undefined;
@@ -26,13 +36,19 @@ function answerIn(error: unknown): Answer {
   if (!(error instanceof Error)) return { code: String(error), httpStatus: undefined };
   const metadata = (error as { $metadata?: { httpStatusCode?: number } }).$metadata;
   const httpStatus = metadata?.httpStatusCode;
-  // An answer without a body, as to HEAD, has no word; connections that fail have one in `code`.
+  // Not every answer has a word of S3; connections that fail have one in `code`.
   const code = isNamed(error.name) ? error.name : ((error as { code?: string }).code ?? wordOf(httpStatus));
   return { code, httpStatus };
 }
 
+/** NotFound is what the SDK calls every 404 that says nothing itself. */
 function isNamed(name: string): boolean {
-  return !["Error", "UnknownError", "Unknown", "AggregateError"].includes(name) && !/^\d+$/.test(name);
+  return !["Error", "UnknownError", "Unknown", "NotFound", "AggregateError"].includes(name) && !/^\d+$/.test(name);
+}
+
+/** Something on the way to the store answered in its place, such as a gateway that has lost its rules for a while. */
+function isForeign({ code }: Answer): boolean {
+  return code === wordOf(404);
 }
 
 function wordOf(httpStatus: number | undefined): string {
@@ -61,8 +77,11 @@ const kindByCode: Readonly<Record<string, ErrorKind>> = {
   TooManyRequests: "notReady",
 };
 
-/** No answer at all means that the store may have done it: the caller has to ask again. */
-function kindOf(code: string, httpStatus: number | undefined): ErrorKind {
+/**
+ * No answer at all means that the store may have done it: the caller has to ask again. That something is not there
+ * is only believed in S3's own word for it (DS-2).
+ */
+function kindOf({ code, httpStatus }: Answer): ErrorKind {
   const known = kindByCode[code];
   if (known !== undefined) return known;
   if (httpStatus === undefined || httpStatus >= 500 || httpStatus === 408 || httpStatus === 429) {
@@ -74,17 +93,26 @@ function kindOf(code: string, httpStatus: number | undefined): ErrorKind {
 const kindByStatus: Readonly<Record<number, ErrorKind>> = {
   401: "unauthenticated",
   403: "denied",
-  404: "missing",
+  404: "notReady",
   405: "unsupported",
   409: "notReady",
 };
 
-function hintFor(kind: ErrorKind, error: unknown): { readonly hint?: string } {
+function hintFor(kind: ErrorKind, error: unknown): string | undefined {
   if (isErrno(error, ...certificateTroubles)) {
-    return { hint: "Name the store's certificate authority in the chart value tls.caCertConfigMap." };
+    return "Name the store's certificate authority in the chart value tls.caCertConfigMap.";
   }
-  const hint = hints[kind];
-  return hint === undefined ? {} : { hint };
+  return hints[kind];
+}
+
+function foreignHint(error: unknown): string {
+  const { endpointUrl } = error as { endpointUrl?: string };
+  return `Check that the chart value s3.endpointUrl, ${endpointUrl}, leads to the S3 service itself; the call is repeated.`;
+}
+
+/** An answer that is not S3's is explained by the address that it came from. */
+export function withEndpoint(error: unknown, endpointUrl: string): Error {
+  return Object.assign(error instanceof Error ? error : new Error(String(error)), { endpointUrl });
 }
 
 const hints: Readonly<Partial<Record<ErrorKind, string>>> = {

@@ -5,6 +5,7 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import type { Proxy } from "../core/proxy.ts";
 import { Buckets } from "./buckets.ts";
+import { withEndpoint } from "./error.ts";
 import type { Keys } from "./keys.ts";
 
 export interface StoreSettings {
@@ -68,6 +69,16 @@ export class ObjectStore implements Disposable {
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
     });
+    client.middlewareStack.add(
+      (next) => async (args) => {
+        try {
+          return await next(args);
+        } catch (error) {
+          throw withEndpoint(error, endpointUrl);
+        }
+      },
+      { step: "initialize" },
+    );
     return new Buckets(client, region);
   }
 

@@ -50,6 +50,9 @@ function bucketOf(name: string): string {
 
 type Row = readonly [what: string, fault: Fault, code: keyof typeof status];
 
+/** As some gateways say it while they have no rules. */
+const gatewayLost = { do: "answer", status: 404, text: "404 page not found\n" } as const satisfies Fault;
+
 const faults: readonly Row[] = [
   ["refused access", { do: "answer", status: 403, code: "AccessDenied" }, "PERMISSION_DENIED"],
   ["an unknown key", { do: "answer", status: 403, code: "InvalidAccessKeyId" }, "UNAUTHENTICATED"],
@@ -57,6 +60,7 @@ const faults: readonly Row[] = [
   ["an expired token", { do: "answer", status: 400, code: "ExpiredToken" }, "UNAUTHENTICATED"],
   ["a failure of the store", { do: "answer", status: 500, code: "InternalError" }, "UNAVAILABLE"],
   ["a store that asks to slow down", { do: "answer", status: 503, code: "SlowDown" }, "UNAVAILABLE"],
+  ["a gateway that knows no way to the store", gatewayLost, "UNAVAILABLE"],
   ["no answer", { do: "hang" }, "UNAVAILABLE"],
   ["a cut connection", { do: "cut" }, "UNAVAILABLE"],
 ];
@@ -212,6 +216,27 @@ describe("DeleteVolume", () => {
     await provisioner.controller.deleteVolume({ volumeId, secrets: {} }); // gone already: what was wanted
   });
 
+  it.for(["delete-if-empty", "purge"] as const)(
+    "DS-2 %s: a 404 in other words than those of S3 is no deletion, and the fix is named",
+    async (deletePolicy) => {
+      const { volume } = await provisioner.controller.createVolume(request({ parameters: { deletePolicy } }));
+      const volumeId = volume?.volumeId ?? "";
+      for (const text of [gatewayLost.text, "", "<html><body><h1>404 Not Found</h1></body></html>"]) {
+        faulty.break(/./, { ...gatewayLost, text });
+        await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
+          code: status.UNAVAILABLE,
+          details: expect.stringMatching(
+            new RegExp(`HTTP 404, and not in the words of S3.*s3.endpointUrl, ${faulty.url}`),
+          ),
+        });
+        faulty.restore();
+      }
+      expect(await bucketNames(s3)).toContain(volumeId);
+      await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+      expect(await bucketNames(s3)).not.toContain(volumeId);
+    },
+  );
+
   it("DS-2 a connection cut after the bucket was deleted is a success", async () => {
     const { volume } = await provisioner.controller.createVolume(request());
     faulty.break(/^DELETE /, { do: "cutAfterwards" }, 1);
@@ -268,6 +293,18 @@ describe("DeleteVolume", () => {
     await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
     expect(await bucketNames(s3)).not.toContain(volumeId);
   });
+});
+
+it("PR-1 a shared bucket is missing only if the store says so", async () => {
+  const sharedBucket = `t-${randomBytes(4).toString("hex")}`;
+  const wanted = createRequest({ parameters: { sharedBucket } });
+  await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.NOT_FOUND });
+  made.push(sharedBucket);
+  await cluster.makeBucket(sharedBucket);
+  faulty.break(/./, gatewayLost);
+  await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  faulty.restore();
+  await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: {} });
 });
 
 it("PR-2 capabilities are confirmed or explained, and a volume that is not there is not found", async () => {

@@ -6,6 +6,8 @@ import { buffer } from "node:stream/consumers";
 
 export type Fault =
   | { readonly do: "answer"; readonly status: number; readonly code: string }
+  /** Something on the way answers in the store's place. */
+  | { readonly do: "answer"; readonly status: number; readonly text: string }
   /** Says nothing, until the client gives up. */
   | { readonly do: "hang" }
   /** The server never hears of it. */
@@ -79,8 +81,7 @@ export class FaultyS3 implements AsyncDisposable {
     const fault = rule?.fault;
     switch (fault?.do) {
       case "answer":
-        outgoing.writeHead(fault.status, { "content-type": "application/xml" });
-        outgoing.end(`<Error><Code>${fault.code}</Code><Message>injected</Message></Error>`);
+        outgoing.writeHead(fault.status, { "content-type": "application/xml" }).end(textOf(fault));
         return;
       case "hang":
         return;
@@ -113,6 +114,10 @@ export class FaultyS3 implements AsyncDisposable {
     const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
     return { status: answer.statusCode ?? 500, headers: answer.headers, body: await buffer(answer) };
   }
+}
+
+function textOf(fault: Extract<Fault, { do: "answer" }>): string {
+  return "text" in fault ? fault.text : `<Error><Code>${fault.code}</Code><Message>injected</Message></Error>`;
 }
 
 function lineOf({ method, url = "/" }: IncomingMessage): Line {
