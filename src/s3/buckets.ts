@@ -9,7 +9,7 @@ import {
   PutBucketTaggingCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
-import { DriverError } from "../core/errors.ts";
+import { DriverError, type ErrorKind } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
 import { empty, hasObjects } from "./empty.ts";
 import { storeCode, storeError } from "./error.ts";
@@ -94,10 +94,10 @@ export class Buckets {
       await this.#client.send(new DeleteBucketCommand({ Bucket: bucket }), { abortSignal: call.signal });
       return "gone";
     } catch (error) {
-      const code = storeCode(error);
-      if (code === "NoSuchBucket") return "gone";
-      if (code === "BucketNotEmpty") return "notEmpty";
-      throw storeError(call.signal, `delete bucket ${bucket}`, error);
+      const failure = storeError(call.signal, `delete bucket ${bucket}`, error);
+      if (isOf(failure, "missing")) return "gone";
+      if (isOf(failure, "inUse")) return "notEmpty";
+      throw failure;
     }
   }
 
@@ -127,5 +127,9 @@ function constraint(region: string) {
 
 /** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */
 function isWithoutTags(failure: Error): boolean {
-  return failure instanceof DriverError && (failure.kind === "unsupported" || failure.kind === "denied");
+  return isOf(failure, "unsupported", "denied");
+}
+
+function isOf(failure: Error, ...kinds: readonly ErrorKind[]): boolean {
+  return failure instanceof DriverError && kinds.includes(failure.kind);
 }

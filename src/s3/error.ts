@@ -60,6 +60,8 @@ const kindByCode: Readonly<Record<string, ErrorKind>> = {
   BucketAlreadyExists: "exists",
   BucketAlreadyOwnedByYou: "exists",
   BucketNotEmpty: "inUse",
+  // CloudServer's word for a bucket that has nothing left but an unfinished upload.
+  MPUinProgress: "inUse",
   TooManyBuckets: "exhausted",
   QuotaExceeded: "exhausted",
   InvalidAccessKeyId: "unauthenticated",

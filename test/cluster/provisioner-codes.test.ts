@@ -1,6 +1,6 @@
 /** What the provisioner is told when the object store fails: the real service, a real store, and faults on the way between them. */
 import { randomBytes } from "node:crypto";
-import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { CreateBucketCommand, CreateMultipartUploadCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
@@ -202,6 +202,8 @@ describe("CreateVolume", () => {
 });
 
 describe("DeleteVolume", () => {
+  const deletionOfBucket = /^DELETE \/[^/]+\/?$/;
+
   it.for(faults)("DS-2, PR-1 %s → the bucket stays, the code says why; repaired, it goes", async ([, fault, code]) => {
     const { volume } = await provisioner.controller.createVolume(request());
     const volumeId = volume?.volumeId ?? "";
@@ -263,6 +265,27 @@ describe("DeleteVolume", () => {
     const left = await bucketNames(s3);
     expect(left).not.toContain(bucketOf(purge.name));
     expect(left).toContain(bucketOf(plain.name));
+  });
+
+  it("DS-3 a store that keeps a bucket for an unfinished upload: the bucket is kept, and the volume goes", async () => {
+    const wanted = request();
+    const volumeId = bucketOf(wanted.name);
+    await provisioner.controller.createVolume(wanted);
+    faulty.break(deletionOfBucket, { do: "answer", status: 409, code: "MPUinProgress" });
+    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+    expect(await tagsOf(s3, volumeId)).toMatchObject({ "s3.csi.scality.com/kept": "notEmpty" });
+  });
+
+  it("DS-3 purge ends unfinished uploads before it asks for the deletion of the bucket", async () => {
+    const wanted = request({ parameters: { deletePolicy: "purge" } });
+    const volumeId = bucketOf(wanted.name);
+    await provisioner.controller.createVolume(wanted);
+    await s3.send(new CreateMultipartUploadCommand({ Bucket: volumeId, Key: "unfinished" }));
+    faulty.restore();
+    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+    const deletions = faulty.lines.filter((line) => line.startsWith("DELETE "));
+    expect(deletions).toEqual([`DELETE /${volumeId}/unfinished?uploadId`, expect.stringMatching(deletionOfBucket)]);
+    expect(await bucketNames(s3)).not.toContain(volumeId);
   });
 
   it("DS-3 a bucket that is kept is a metric with its name", async () => {
