@@ -52,14 +52,14 @@ function capacityIn({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRan
 async function ownBucket(call: Call, buckets: BucketActions, wanted: Wanted): Promise<bigint> {
   const { bucket } = wanted.place;
   await buckets.create(call, bucket);
-  const tags = await buckets.tags(call, bucket);
+  const tags = await orUndone(call, buckets, bucket, buckets.tags(call, bucket));
   const verdict = judge(tags ?? {}, wanted);
   switch (verdict.kind) {
     case "same":
       return verdict.capacityBytes;
     case "unmarked":
       // Ours all the same: its name follows from the claim's UID, and the store says that it belongs to our account.
-      await mark(call, buckets, wanted, tags);
+      await orUndone(call, buckets, bucket, mark(call, buckets, wanted, tags));
       call.log.info("bucket made for a volume");
       return capacityOf(wanted.capacity);
     case "differs":
@@ -77,31 +77,32 @@ async function mark(
   tags: Readonly<Record<string, string>> | undefined,
 ) {
   const { bucket } = wanted.place;
-  try {
-    const kept = tags !== undefined && (await buckets.setTags(call, bucket, { ...tags, ...tagsFor(wanted) }));
-    if (kept) return;
-    if (Object.keys(wanted.parameters.tags).length > 0) {
-      throw new DriverError("invalid", "parameters.tags cannot be written on the bucket", {
-        hint: "Use an account with the right to tag buckets on a store that has tags, or leave them out of the StorageClass.",
-      });
-    }
-    call.log.info("the bucket has no tags: its name alone tells whose it is");
-  } catch (error) {
-    throw await undone(call, buckets, bucket, error);
+  const kept = tags !== undefined && (await buckets.setTags(call, bucket, { ...tags, ...tagsFor(wanted) }));
+  if (kept) return;
+  if (Object.keys(wanted.parameters.tags).length > 0) {
+    throw new DriverError("invalid", "parameters.tags cannot be written on the bucket", {
+      hint: "Use an account with the right to tag buckets on a store that has tags, or leave them out of the StorageClass.",
+    });
   }
+  call.log.info("the bucket has no tags: its name alone tells whose it is");
 }
 
 /**
- * To the provisioner every code but "may still be running" means that nothing was left behind, and it may never ask again.
- * The bucket goes only if it is empty; if it does not go, the provisioner has to come back.
+ * For what follows the creation of a bucket. To the provisioner every code but "may still be running" means that nothing was
+ * left behind, and it may never ask again. The bucket goes only if it is empty; if it does not go, the provisioner has to come back.
  */
-async function undone(call: Call, buckets: BucketActions, bucket: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof DriverError) || error.kind === "notReady") return error;
+async function orUndone<Result>(
+  call: Call,
+  buckets: BucketActions,
+  bucket: string,
+  work: Promise<Result>,
+): Promise<Result> {
   try {
-    await buckets.delete(call, bucket);
-    return error;
-  } catch {
-    return new DriverError("notReady", error.message, { cause: error }); // why it stays is said by the next attempt
+    return await work;
+  } catch (error) {
+    if (!(error instanceof DriverError) || error.kind === "notReady") throw error;
+    const left = await buckets.delete(call, bucket).catch(() => "unknown"); // why it stays is said by the next attempt
+    throw left === "gone" ? error : new DriverError("notReady", error.message, { cause: error });
   }
 }
 

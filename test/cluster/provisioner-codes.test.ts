@@ -195,6 +195,27 @@ describe("CreateVolume", () => {
     expect(await bucketNames(s3)).not.toContain(made.at(-1));
   });
 
+  it("DS-4 keys that are revoked once the bucket is made: the provisioner is told to come back, and then finds it", async () => {
+    const wanted = request();
+    const revoked = { do: "answer", status: 403, code: "InvalidAccessKeyId" } as const;
+    faulty.break(/^GET .*tagging$/, revoked);
+    faulty.break(/^DELETE /, revoked);
+    await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+      details: expect.stringContaining("InvalidAccessKeyId"),
+    });
+    expect(await bucketNames(s3)).toContain(bucketOf(wanted.name));
+    faulty.restore();
+    await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: {} });
+  });
+
+  it("DS-4 a bucket that was made, and whose tags the store refuses to tell, is taken back before the call fails for good", async () => {
+    const wanted = request();
+    faulty.break(/^GET .*tagging$/, { do: "answer", status: 400, code: "InvalidRequest" });
+    await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(await bucketNames(s3)).not.toContain(bucketOf(wanted.name));
+  });
+
   it("takes no more than three requests to the store", async () => {
     await provisioner.controller.createVolume(request());
     expect(faulty.lines).toHaveLength(3);
