@@ -17,12 +17,18 @@ export function accessFor(
   client: Pick<KubeClient, "get">,
   { driverKeys, s3 }: Pick<ProvisionerConfig, "driverKeys" | "s3">,
 ): AccessFor {
-  return async (call, secrets, region) => {
-    if (!bringsKeys(secrets))
-      return { keys: await keysOfDriver(call, client, driverKeys), region: region ?? s3.region };
-    const keys = keysFrom("the provisioner Secret", secrets, volumeKeyFields);
-    return { keys, region: region ?? (secrets["region"]?.trim() || s3.region) };
-  };
+  return async (call, secrets, region) => ({
+    keys: bringsKeys(secrets)
+      ? keysFrom("the provisioner Secret", secrets, volumeKeyFields)
+      : await keysOfDriver(call, client, driverKeys),
+    ...regionFrom(region, secrets["region"]?.trim(), s3.region),
+  });
+}
+
+function regionFrom(ofClass: string | undefined, ofSecret: string | undefined, ofDriver: string) {
+  if (ofClass !== undefined) return { region: ofClass, regionAskedBy: "parameters.region" };
+  if (ofSecret) return { region: ofSecret, regionAskedBy: "region in the provisioner Secret" };
+  return { region: ofDriver, regionAskedBy: undefined };
 }
 
 export function bringsKeys(secrets: Secrets): boolean {

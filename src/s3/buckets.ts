@@ -19,23 +19,48 @@ type Tags = Readonly<Record<string, string>>;
 /** The one region whose buckets are made without naming it; S3 refuses its name. */
 const unnamedRegion = "us-east-1";
 
+export interface Region {
+  readonly region: string;
+  /** What a bucket in this region is wished by, as a message calls it; undefined: by nothing, it is the driver's own. */
+  readonly regionAskedBy: string | undefined;
+}
+
 export class Buckets {
   readonly #client: S3Client;
-  readonly #region: string;
+  readonly #region: Region;
 
-  constructor(client: S3Client, region: string) {
+  constructor(client: S3Client, region: Region) {
     this.#client = client;
     this.#region = region;
   }
 
   /** Afterwards there is a bucket of this name, and it belongs to our account. That it was made now is not sure: us-east-1 does not tell. */
   async create(call: Call, bucket: string): Promise<void> {
-    const location = this.#region === unnamedRegion ? {} : constraint(this.#region);
+    const { region, regionAskedBy } = this.#region;
+    if (region === unnamedRegion) return await this.#make(call, bucket, undefined);
     try {
-      await this.#client.send(new CreateBucketCommand({ Bucket: bucket, ...location }), { abortSignal: call.signal });
+      await this.#make(call, bucket, region);
+    } catch (error) {
+      if (!isNoLocation(error)) throw error;
+      if (regionAskedBy !== undefined) throw noLocation(region, regionAskedBy, error);
+      // It is what requests are signed for; a store with locations of its own need not have one of that name.
+      call.log.info("the store has no location called as the driver's region: the bucket is made without one", {
+        region,
+      });
+      await this.#make(call, bucket, undefined);
+    }
+  }
+
+  async #make(call: Call, Bucket: string, location: string | undefined): Promise<void> {
+    const command = new CreateBucketCommand({ Bucket });
+    // Where no location is named, the SDK names the region by itself: this comes after it.
+    const input = { Bucket, CreateBucketConfiguration: location === undefined ? undefined : constraint(location) };
+    command.middlewareStack.add((next) => (args) => next({ ...args, input }), { step: "initialize", priority: "low" });
+    try {
+      await this.#client.send(command, { abortSignal: call.signal });
     } catch (error) {
       if (storeCode(error) !== "BucketAlreadyOwnedByYou")
-        throw storeError(call.signal, `create bucket ${bucket}`, error);
+        throw storeError(call.signal, `create bucket ${Bucket}`, error);
     }
   }
 
@@ -122,7 +147,18 @@ export class Buckets {
 
 /** Stores other than AWS have regions with names of their own. */
 function constraint(region: string) {
-  return { CreateBucketConfiguration: { LocationConstraint: region as "eu-west-1" } };
+  return { LocationConstraint: region as "eu-west-1" };
+}
+
+function isNoLocation(error: unknown): boolean {
+  return error instanceof DriverError && storeCode(error.cause) === "InvalidLocationConstraint";
+}
+
+function noLocation(region: string, askedBy: string, cause: unknown): DriverError {
+  return new DriverError("invalid", `${askedBy} is ${region}, and the store has no such location`, {
+    cause,
+    hint: "Name a location that the store has, or leave it out.",
+  });
 }
 
 /** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent } from "node:https";
 import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import type { Proxy } from "../core/proxy.ts";
-import { Buckets } from "./buckets.ts";
+import { Buckets, type Region } from "./buckets.ts";
 import { withEndpoint } from "./error.ts";
 import type { Keys } from "./keys.ts";
 
@@ -25,9 +25,8 @@ export interface StoreLimits {
 }
 
 /** Whose keys, and the region that they sign for. */
-export interface Access {
+export interface Access extends Region {
   readonly keys: Keys;
-  readonly region: string;
 }
 
 export class ObjectStore implements Disposable {
@@ -48,7 +47,7 @@ export class ObjectStore implements Disposable {
     });
   }
 
-  as({ keys, region }: Access): Buckets {
+  as({ keys, region, regionAskedBy }: Access): Buckets {
     const { endpointUrl, userAgent, limits } = this.#settings;
     const { accessKeyId, secretAccessKey, sessionToken } = keys;
     const client = new S3Client({
@@ -79,7 +78,7 @@ export class ObjectStore implements Disposable {
       },
       { step: "initialize" },
     );
-    return new Buckets(client, region);
+    return new Buckets(client, { region, regionAskedBy });
   }
 
   [Symbol.dispose](): void {

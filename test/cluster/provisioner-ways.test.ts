@@ -15,21 +15,12 @@ import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { Authority, S3Server } from "../support/s3-server.ts";
 
 const cluster = openCluster();
+const rootSecrets = { access_key_id: rootAccount.accessKeyId, secret_access_key: rootAccount.secretAccessKey };
 
 it.for([
   ["the driver", { region: "eu-west-1" }, {}],
   ["the class", {}, { parameters: { region: "eu-west-1" } }],
-  [
-    "the Secret",
-    {},
-    {
-      secrets: {
-        access_key_id: rootAccount.accessKeyId,
-        secret_access_key: rootAccount.secretAccessKey,
-        region: "eu-west-1",
-      },
-    },
-  ],
+  ["the Secret", {}, { secrets: { ...rootSecrets, region: "eu-west-1" } }],
 ] as const)("PR-6 a strict server in eu-west-1: the bucket is made there, as %s says", async ([, wish, call]) => {
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
   await using way = await FaultyS3.before(server.url);
@@ -39,6 +30,33 @@ it.for([
   expect(way.bodyOf(`PUT /${volume?.volumeId}/`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
   const location = new GetBucketLocationCommand({ Bucket: volume?.volumeId });
   expect((await server.client("eu-west-1").send(location)).LocationConstraint).toBe("eu-west-1");
+});
+
+const noSuchLocation = { do: "answer", status: 400, code: "InvalidLocationConstraint" } as const;
+
+it("PR-6 a store without a location called as the driver's region: the bucket is made where the store makes one by itself", async () => {
+  await using server = await S3Server.start(cluster, { region: "ring-1" });
+  await using way = await FaultyS3.before(server.url);
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, region: "ring-1" });
+  way.break(/^PUT \/[^?]*$/, noSuchLocation, 1);
+  const { volume } = await provisioner.controller.createVolume(createRequest());
+  expect(way.bodyOf(`PUT /${volume?.volumeId}/`)).not.toContain("LocationConstraint");
+  expect(provisioner.log).toContain("the store has no location called as the driver's region");
+});
+
+it.for([
+  ["parameters.region", { parameters: { region: "ring-1" } }],
+  ["region in the provisioner Secret", { secrets: { ...rootSecrets, region: "ring-1" } }],
+] as const)("PR-6 a location that the store does not have, asked for by %s, is refused", async ([askedBy, call]) => {
+  await using server = await S3Server.start(cluster, { region: "ring-1" });
+  await using way = await FaultyS3.before(server.url);
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url });
+  way.break(/^PUT \/[^?]*$/, noSuchLocation);
+  await expect(provisioner.controller.createVolume(createRequest(call))).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringContaining(`${askedBy} is ring-1, and the store has no such location`),
+  });
+  expect(way.lines).toHaveLength(1);
 });
 
 it("a region that the server does not have is refused with its name", async () => {
