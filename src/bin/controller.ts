@@ -10,7 +10,7 @@ import { orAborted } from "../kube/or-aborted.ts";
 import { accessFor } from "../provisioner/access.ts";
 import { clusterIdFrom } from "../provisioner/cluster-id.ts";
 import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
-import { OneSidedClasses } from "../provisioner/fallback.ts";
+import { ClassesWithSecrets } from "../provisioner/fallback.ts";
 import { claimUids, KnownVolumes } from "../provisioner/known-volumes.ts";
 import { ProvisionerMetrics } from "../provisioner/metrics.ts";
 import { besideLeader, orphanReports } from "../provisioner/orphan-reports.ts";
@@ -32,7 +32,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
   const volumes = new KnownVolumes();
-  const classes = new OneSidedClasses();
+  const classes = new ClassesWithSecrets();
   const events = new EventRecorder(client, { component: "s3-csi-controller" });
   const fallback = { client, events, allowed: config.fallbackToDriverKeys };
   const progress = new Progress();

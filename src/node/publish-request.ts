@@ -91,9 +91,10 @@ export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }:
   const { authenticationSource } = attributes;
   const named = authenticationSource === "secret" || Object.keys(secrets).length > 0;
   if (!named || keys !== undefined) return;
-  const why = authenticationSource === "secret" ? "no Secret came with it" : 'authenticationSource is not "secret"';
+  const why =
+    authenticationSource === "secret" ? "no keys of a Secret came with it" : 'authenticationSource is not "secret"';
   throw new DriverError("invalid", `the volume would be mounted with the keys of the driver, because ${why}`, {
-    hint: "Name both a provisioner and a node-publish Secret in the StorageClass, or allow it: chart value s3CredentialSecret.fallback.",
+    hint: "Name both a provisioner and a node-publish Secret in the StorageClass, with access_key_id and secret_access_key in them, or allow it: chart value s3CredentialSecret.fallback.",
   });
 }
 

@@ -13,6 +13,7 @@ import {
   targetOf,
   workload,
 } from "../../test/support/fake-node.ts";
+import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import { publish } from "./publish.ts";
 import { unpublish } from "./unpublish.ts";
 
@@ -142,6 +143,17 @@ it.for([
 ])("never gives keys to a mount of $identity that has others", async ({ identity, keys }) => {
   node.knows(podOf({ identity }), workload);
   await expect(publishOne(intentOf(workload, { keys }))).rejects.toThrow("uses the keys of");
+  expect(node.credentials.size).toBe(0);
+  expect(node.traces).toEqual(nothing);
+});
+
+it("PR-10 a Secret that is there and empty does not mean the keys of the driver: it is named", async () => {
+  node.knows(podOf({ identity: "secret:default/keys" }), workload);
+  const attributes = parseVolumeAttributes({ bucketName: "b", authenticationSource: "secret" });
+  await expect(publishOne(intentOf(workload, { attributes }))).rejects.toMatchObject({
+    kind: "invalid",
+    message: expect.stringContaining("access_key_id in Secret default/keys is missing or empty"),
+  });
   expect(node.credentials.size).toBe(0);
   expect(node.traces).toEqual(nothing);
 });

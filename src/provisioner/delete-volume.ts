@@ -5,6 +5,7 @@ import { DriverError } from "../core/errors.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom } from "../core/storage-class.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
+import { bringsKeys } from "./access.ts";
 import type { KnownVolume } from "./known-volumes.ts";
 import type { BucketActions, Kept, ProvisionerParts } from "./provisioner-parts.ts";
 import { unlessMissing } from "./unless-missing.ts";
@@ -19,6 +20,7 @@ export async function deleteVolume(call: Call, parts: ProvisionerParts, request:
   }
   using _ = parts.inFlight.enter(place.id);
   const volume = await parts.volumes.byHandle(call, place.id);
+  if (!bringsKeys(secrets)) refuseWithoutSecret(volume);
   const buckets = parts.store.as(await parts.access(call, secrets, volume?.region));
   const telling = withFields(call, { volume: place.id, bucket: place.bucket });
   const kept = await unlessMissing(remove(telling, buckets, place, volume));
@@ -28,6 +30,15 @@ export async function deleteVolume(call: Call, parts: ProvisionerParts, request:
   }
   if (place.prefix === undefined) await unlessMissing(markKept(telling, buckets, place, kept));
   await parts.reports.kept(telling, { ...place, because: kept, volume });
+}
+
+/** The provisioner goes on without a Secret that it does not find. With other keys nobody could tell whether the bucket is gone. */
+function refuseWithoutSecret(volume: KnownVolume | undefined): void {
+  if (!volume?.deletionSecret) return;
+  const problem = `Secret ${volume.deletionSecret} of PersistentVolume ${volume.name} does not exist, or access_key_id is missing in it`;
+  throw new DriverError("invalid", `${problem}: the bucket cannot be deleted`, {
+    hint: "Make the Secret with keys that may delete the bucket; the keys of the driver do not stand in for it.",
+  });
 }
 
 /** Else it would be taken for one that was forgotten. */

@@ -13,6 +13,8 @@ export interface KnownVolume {
   readonly bucket: string;
   readonly deletePolicy: string | undefined;
   readonly region: string | undefined;
+  /** NAMESPACE/NAME of the Secret that the provisioner has noted for the deletion; undefined: it needs none. */
+  readonly deletionSecret: string | undefined;
 }
 
 export class KnownVolumes {
@@ -62,5 +64,11 @@ function trim({ metadata, spec }: PersistentVolume): KnownVolume {
     bucket: volumeAttributes["bucketName"] ?? "",
     deletePolicy: volumeAttributes["deletePolicy"],
     region: volumeAttributes["region"],
+    deletionSecret: deletionSecretIn(metadata.annotations ?? {}),
   };
+}
+
+function deletionSecretIn(annotations: Readonly<Record<string, string>>): string | undefined {
+  const of = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
+  return of("name") && `${of("namespace")}/${of("name")}`;
 }

@@ -1,52 +1,35 @@
 /** What the provisioner is told when the object store fails: the real service, a real store, and faults on the way between them. */
 import { randomBytes } from "node:crypto";
-import { CreateBucketCommand, CreateMultipartUploadCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { CreateBucketCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
+import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { s3Client } from "../../lab/s3-client.ts";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
-import { type Fault, FaultyS3 } from "../support/faulty-s3.ts";
+import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import type { Fault } from "../support/faulty-s3.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
-const made: string[] = [];
-let faulty: FaultyS3;
-let provisioner: ProvisionerProcess;
+let stage: FaultyProvisioning;
+let faulty: FaultyProvisioning["faulty"];
+let provisioner: FaultyProvisioning["provisioner"];
+let request: FaultyProvisioning["request"];
 
 beforeAll(async () => {
-  faulty = await FaultyS3.before(s3Endpoint);
-  provisioner = await ProvisionerProcess.start(cluster, { s3: faulty.url });
+  stage = await FaultyProvisioning.start(cluster);
+  ({ faulty, provisioner, request } = stage);
 });
 
-afterEach(async () => {
-  faulty.restore();
-  const left = await bucketNames(s3);
-  for (const bucket of made.splice(0).filter((each) => left.includes(each))) await cluster.removeBucket(bucket);
-});
+afterEach(() => stage.restore());
 
-afterAll(async () => {
-  await provisioner[Symbol.asyncDispose]();
-  await faulty[Symbol.asyncDispose]();
-});
+afterAll(() => stage[Symbol.asyncDispose]());
 
 const rootSecrets = { access_key_id: rootAccount.accessKeyId, secret_access_key: rootAccount.secretAccessKey };
-
-/** A request of a name of its own; its bucket goes with the test. */
-function request(wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
-  const wanted = createRequest({ capacityRange: { requiredBytes: 10n, limitBytes: 0n }, ...wish });
-  made.push(bucketOf(wanted.name));
-  return wanted;
-}
-
-function bucketOf(name: string): string {
-  return placeOf(name, { kind: "own" }).bucket;
-}
 
 type Row = readonly [what: string, fault: Fault, code: keyof typeof status];
 
@@ -112,23 +95,6 @@ describe("CreateVolume", () => {
     expect(now.filter((bucket) => !before.includes(bucket))).toEqual([volume?.volumeId]);
   });
 
-  it("DS-4 killed after the bucket was made: the next controller finds it, marks it, and there is exactly one", async () => {
-    const before = await bucketNames(s3);
-    const wanted = request();
-    await using first = await ProvisionerProcess.start(cluster, { s3: faulty.url });
-    const killed = Promise.withResolvers<void>();
-    faulty.break(/^PUT \/csi-s3-[^?]*$/, { do: "cutAfterwards", done: () => killed.resolve(first.kill()) }, 1);
-    await expect(first.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });
-    await killed.promise;
-    expect(await bucketNames(s3)).toContain(bucketOf(wanted.name));
-
-    const { volume } = await provisioner.controller.createVolume(wanted);
-
-    const now = await bucketNames(s3);
-    expect(now.filter((bucket) => !before.includes(bucket))).toEqual([volume?.volumeId]);
-    expect(await tagsOf(s3, bucketOf(wanted.name))).toMatchObject({ "s3.csi.scality.com/pv-name": wanted.name });
-  });
-
   it("DS-4 calls at the same time make one bucket", async () => {
     const before = await bucketNames(s3);
     const wanted = request();
@@ -192,28 +158,7 @@ describe("CreateVolume", () => {
     await expect(
       provisioner.controller.createVolume(request({ parameters: { tags: "team=a" } })),
     ).rejects.toMatchObject({ code: status.INVALID_ARGUMENT, details: expect.stringContaining("parameters.tags") });
-    expect(await bucketNames(s3)).not.toContain(made.at(-1));
-  });
-
-  it("DS-4 keys that are revoked once the bucket is made: the provisioner is told to come back, and then finds it", async () => {
-    const wanted = request();
-    const revoked = { do: "answer", status: 403, code: "InvalidAccessKeyId" } as const;
-    faulty.break(/^GET .*tagging$/, revoked);
-    faulty.break(/^DELETE /, revoked);
-    await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({
-      code: status.UNAVAILABLE,
-      details: expect.stringContaining("InvalidAccessKeyId"),
-    });
-    expect(await bucketNames(s3)).toContain(bucketOf(wanted.name));
-    faulty.restore();
-    await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: {} });
-  });
-
-  it("DS-4 a bucket that was made, and whose tags the store refuses to tell, is taken back before the call fails for good", async () => {
-    const wanted = request();
-    faulty.break(/^GET .*tagging$/, { do: "answer", status: 400, code: "InvalidRequest" });
-    await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
-    expect(await bucketNames(s3)).not.toContain(bucketOf(wanted.name));
+    expect(await bucketNames(s3)).not.toContain(stage.made.at(-1));
   });
 
   it("takes no more than three requests to the store", async () => {
@@ -223,8 +168,6 @@ describe("CreateVolume", () => {
 });
 
 describe("DeleteVolume", () => {
-  const deletionOfBucket = /^DELETE \/[^/]+\/?$/;
-
   it.for(faults)("DS-2, PR-1 %s → the bucket stays, the code says why; repaired, it goes", async ([, fault, code]) => {
     const { volume } = await provisioner.controller.createVolume(request());
     const volumeId = volume?.volumeId ?? "";
@@ -269,73 +212,10 @@ describe("DeleteVolume", () => {
 
   it("DS-2 an id that was never given to a volume deletes nothing, even if there is a bucket of that name", async () => {
     const bucket = `t-${randomBytes(4).toString("hex")}`;
-    made.push(bucket);
+    stage.made.push(bucket);
     await cluster.makeBucket(bucket);
     await provisioner.controller.deleteVolume({ volumeId: bucket, secrets: {} });
     expect(await bucketNames(s3)).toContain(bucket);
-  });
-
-  it("DS-3 without a PersistentVolume the policy is that on the bucket", async () => {
-    const purge = request({ parameters: { deletePolicy: "purge" } });
-    const plain = request();
-    for (const wanted of [purge, plain]) {
-      await provisioner.controller.createVolume(wanted);
-      await s3.send(new PutObjectCommand({ Bucket: bucketOf(wanted.name), Key: "a", Body: "a" }));
-      await provisioner.controller.deleteVolume({ volumeId: bucketOf(wanted.name), secrets: {} });
-    }
-    const left = await bucketNames(s3);
-    expect(left).not.toContain(bucketOf(purge.name));
-    expect(left).toContain(bucketOf(plain.name));
-  });
-
-  it("DS-3 a store that keeps a bucket for an unfinished upload: the bucket is kept, and the volume goes", async () => {
-    const wanted = request();
-    const volumeId = bucketOf(wanted.name);
-    await provisioner.controller.createVolume(wanted);
-    faulty.break(deletionOfBucket, { do: "answer", status: 409, code: "MPUinProgress" });
-    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
-    expect(await tagsOf(s3, volumeId)).toMatchObject({ "s3.csi.scality.com/kept": "notEmpty" });
-  });
-
-  it("DS-3 purge ends unfinished uploads before it asks for the deletion of the bucket", async () => {
-    const wanted = request({ parameters: { deletePolicy: "purge" } });
-    const volumeId = bucketOf(wanted.name);
-    await provisioner.controller.createVolume(wanted);
-    await s3.send(new CreateMultipartUploadCommand({ Bucket: volumeId, Key: "unfinished" }));
-    faulty.restore();
-    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
-    const deletions = faulty.lines.filter((line) => line.startsWith("DELETE "));
-    expect(deletions).toEqual([`DELETE /${volumeId}/unfinished?uploadId`, expect.stringMatching(deletionOfBucket)]);
-    expect(await bucketNames(s3)).not.toContain(volumeId);
-  });
-
-  it("DS-3 a bucket that is kept is a metric with its name", async () => {
-    await using counting = await ProvisionerProcess.start(cluster, {
-      s3: faulty.url,
-      flags: ["--health-port=0", "--metrics"],
-    });
-    const wanted = request();
-    await counting.controller.createVolume(wanted);
-    await s3.send(new PutObjectCommand({ Bucket: bucketOf(wanted.name), Key: "a", Body: "a" }));
-    await counting.controller.deleteVolume({ volumeId: bucketOf(wanted.name), secrets: {} });
-    const [, port] = /"serving health","port":(\d+)/.exec(counting.log) ?? [];
-    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    expect(metrics).toContain(`s3_csi_kept_buckets_total{bucket="${bucketOf(wanted.name)}",because="notEmpty"} 1`);
-  });
-
-  it("DS-3 purging goes on where it was stopped", async () => {
-    const wanted = request({ parameters: { deletePolicy: "purge" } });
-    const volumeId = bucketOf(wanted.name);
-    await provisioner.controller.createVolume(wanted);
-    const keys = Array.from({ length: 5 }, (_, index) => `dir/${index}`);
-    for (const Key of keys) await s3.send(new PutObjectCommand({ Bucket: volumeId, Key, Body: "a" }));
-    faulty.break(/^POST .*delete$/, { do: "cutAfterwards" });
-    await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
-      code: status.UNAVAILABLE,
-    });
-    faulty.restore();
-    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
-    expect(await bucketNames(s3)).not.toContain(volumeId);
   });
 });
 
@@ -343,7 +223,7 @@ it("PR-1 a shared bucket is missing only if the store says so", async () => {
   const sharedBucket = `t-${randomBytes(4).toString("hex")}`;
   const wanted = createRequest({ parameters: { sharedBucket } });
   await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.NOT_FOUND });
-  made.push(sharedBucket);
+  stage.made.push(sharedBucket);
   await cluster.makeBucket(sharedBucket);
   faulty.break(/./, gatewayLost);
   await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });

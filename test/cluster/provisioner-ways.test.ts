@@ -1,5 +1,4 @@
 /** How the CSI controller service reaches object stores: regions, certificates, proxies, and keys of others. */
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, request as httpRequest, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
@@ -121,46 +120,6 @@ it("PR-7 a session token is passed on", async () => {
     code: status.PERMISSION_DENIED,
   });
   expect(new Set(tokens)).toEqual(new Set(["token-1"]));
-});
-
-it("PR-10 where the driver's keys may not stand in, a class with a Secret for mounting only is refused", async () => {
-  const name = `t-${randomBytes(4).toString("hex")}`;
-  const claim = { name, namespace: "default" };
-  await cluster.apply(
-    {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "StorageClass",
-      metadata: { name },
-      provisioner: "s3.csi.scality.com",
-      volumeBindingMode: "WaitForFirstConsumer",
-      parameters: {
-        "csi.storage.k8s.io/node-publish-secret-name": "keys",
-        "csi.storage.k8s.io/node-publish-secret-namespace": "default",
-      },
-    },
-    {
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: claim,
-      spec: {
-        storageClassName: name,
-        accessModes: ["ReadWriteMany"],
-        resources: { requests: { storage: "1Gi" } },
-      },
-    },
-  );
-  await using undo = new AsyncDisposableStack();
-  undo.defer(async () => {
-    await cluster.kubectl("delete", "pvc", name, "-n", "default");
-    await cluster.kubectl("delete", "storageclass", name);
-  });
-  const flags = ["--no-driver-credentials-fallback"];
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags });
-  const parameters = { "csi.storage.k8s.io/pvc/name": name, "csi.storage.k8s.io/pvc/namespace": "default" };
-  await expect(provisioner.controller.createVolume(createRequest({ parameters }))).rejects.toMatchObject({
-    code: status.INVALID_ARGUMENT,
-    details: expect.stringContaining(`StorageClass ${name} names a node-publish Secret, but no provisioner Secret`),
-  });
 });
 
 /** Both kinds of proxying: of requests, and of connections. */

@@ -1,8 +1,9 @@
 /** Volumes that cannot be mounted: the owner of the Pod reads why, soon and in the words of whoever knows. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { tenantAccount } from "../../lab/s3.ts";
+import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
+import { secretManifest } from "../support/s3-accounts.ts";
 import { eventsOf, mountpointPodsOf, objectText, podOf } from "../support/traces.ts";
 
 const cluster = openCluster();
@@ -81,6 +82,26 @@ it.for([
     await cluster.deletePod(pod);
   },
 );
+
+it("PR-10 a Secret that is there and empty is named, and the keys of the driver do not stand in; the Pod starts when it is filled", async () => {
+  const keys = { namespace: sandbox.name, name: "empty" };
+  await cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: keys });
+  const claim = await sandbox.volume({
+    name: `${sandbox.name}-empty`,
+    mountOptions: ["prefix=empty/"],
+    attributes: { authenticationSource: "secret" },
+    csi: { nodePublishSecretRef: keys },
+  });
+  const pod = await sandbox.pod("empty", { node, claim });
+  await expect
+    .poll(() => eventsOf(cluster, pod), long)
+    .toMatch(
+      new RegExp(`code = InvalidArgument .*access_key_id in Secret ${keys.namespace}/empty is missing or empty`),
+    );
+  await cluster.apply(secretManifest(keys, rootAccount));
+  await cluster.untilReady(pod);
+  await cluster.deletePod(pod);
+});
 
 it("S3 that is down when a volume is mounted is told in the words of mount-s3; the Pod starts when it is up again", async () => {
   const claim = await sandbox.volume({

@@ -66,6 +66,29 @@ it("DS-2 a Secret that is missing, then right, then revoked: the claim waits, bi
   expect(await bucketNames(s3)).not.toContain(volume.spec.csi.volumeHandle);
 });
 
+it("DS-2, PR-10 a Secret that is empty, then filled, then gone: nothing is made or deleted with the keys of the driver", async () => {
+  const keys = { namespace: sandbox.name, name: "hollow" };
+  const use = (kind: SecretUse) => secretFor(kind, keys.name, "${pvc.namespace}");
+  await using claims = await Claims.ofClass(sandbox, { parameters: { ...use("provisioner"), ...use("node-publish") } });
+  await cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: keys });
+  await claims.claim("hollow");
+  await expect
+    .poll(() => messagesAbout("hollow", sandbox.name), patient)
+    .toMatch(new RegExp(`InvalidArgument.*access_key_id in Secret ${sandbox.name}/hollow is missing or empty`));
+  await cluster.apply(secretManifest(keys, tenantAccount));
+  const volume = await claims.bound("hollow");
+  expect(volume.spec.csi.volumeAttributes).toMatchObject({ authenticationSource: "secret" });
+  await cluster.kubectl("delete", "secret", keys.name, "-n", keys.namespace);
+  await claims.deleteClaim("hollow");
+  await expect
+    .poll(() => messagesAbout(volume.metadata.name), patient)
+    .toMatch(new RegExp(`InvalidArgument.*Secret ${sandbox.name}/hollow of PersistentVolume .* does not exist`));
+  expect(await bucketNames(s3)).toContain(volume.spec.csi.volumeHandle);
+  await cluster.apply(secretManifest(keys, tenantAccount));
+  await cluster.kubectl("wait", "--for=delete", `pv/${volume.metadata.name}`, "--timeout=240s");
+  expect(await bucketNames(s3)).not.toContain(volume.spec.csi.volumeHandle);
+});
+
 it("DS-4 controller and provisioner are killed while claims come: in the end each claim has one bucket, and there is no other", async () => {
   const before = await bucketNames(s3);
   await using claims = await Claims.ofClass(sandbox);

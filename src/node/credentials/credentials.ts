@@ -60,6 +60,7 @@ export function usesDriverKeys(pod: LocalMountpointPod): boolean {
 /** Keys of one identity never reach a mount of another (SE-6). Pods of 2.x do not say whose keys they use. */
 export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): void {
   if (pod.identity === undefined || usesDriverKeys(pod) === (intent.keys === undefined)) return;
+  if (intent.keys === undefined && intent.attributes.authenticationSource === "secret") throw noKeysIn(pod.identity);
   const wants = intent.keys === undefined ? "those of the driver" : "keys of its own";
   throw new DriverError(
     "notReady",
@@ -68,4 +69,12 @@ export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): v
       hint: "Check that the Secret named by nodePublishSecretRef holds keys, then start the Pod anew.",
     },
   );
+}
+
+/** kubelet has found the Secret, else it would not have called. */
+function noKeysIn(identity: string): DriverError {
+  const secret = identity.replace(/^secret:/, "");
+  return new DriverError("invalid", `access_key_id in Secret ${secret} is missing or empty`, {
+    hint: "It is named by nodePublishSecretRef: put access_key_id and secret_access_key into it. The keys of the driver do not stand in for it.",
+  });
 }

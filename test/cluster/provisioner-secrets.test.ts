@@ -1,0 +1,113 @@
+/** Whose keys make and delete a bucket where a class or volume names a Secret: never those of the driver without a word. */
+import { randomBytes } from "node:crypto";
+import { status } from "@grpc/grpc-js";
+import { expect, it } from "vitest";
+import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
+import { bucketNames, secretFor } from "../support/claims.ts";
+import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
+import { createRequest } from "../support/create-request.ts";
+import { bucketOf } from "../support/faulty-provisioning.ts";
+import { ProvisionerProcess } from "../support/provisioner-process.ts";
+import { secretFields } from "../support/s3-accounts.ts";
+
+const cluster = openCluster();
+const noFallback = ["--no-driver-credentials-fallback"];
+
+it("PR-10 where the driver's keys may not stand in, a class with a Secret for mounting only is refused", async () => {
+  await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
+  await expect(
+    provisioner.controller.createVolume(createRequest({ parameters: claim.parameters })),
+  ).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringContaining(
+      `StorageClass ${claim.name} names a node-publish Secret, but no provisioner Secret`,
+    ),
+  });
+});
+
+it.for([
+  ["for provisioning", "provisioner-secret", []],
+  ["for everything", "secret", []],
+  ["and the driver's keys may not stand in", "provisioner-secret", noFallback],
+] as const)(
+  "PR-10 a class names a Secret %s, and it is empty: no bucket is made with the keys of the driver",
+  async ([, use, flags]) => {
+    const secret = {
+      [`csi.storage.k8s.io/${use}-name`]: "keys",
+      [`csi.storage.k8s.io/${use}-namespace`]: "${pvc.namespace}",
+    };
+    await using claim = await claimOfClass({ ...secret, ...secretFor("node-publish", "keys", "default") });
+    await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags });
+    const request = createRequest({ parameters: claim.parameters });
+    await expect(provisioner.controller.createVolume(request)).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: expect.stringContaining(
+        `access_key_id in Secret default/keys is missing or empty: it is the provisioner Secret of StorageClass ${claim.name}`,
+      ),
+    });
+    expect(await bucketNames(cluster.s3)).not.toContain(bucketOf(request.name));
+  },
+);
+
+it("DS-2 a volume whose Secret for the deletion is gone or empty stays, and with it the bucket, until it has keys again", async () => {
+  const name = `pvc-${randomBytes(8).toString("hex")}`;
+  const volumeId = bucketOf(name);
+  await using undo = new AsyncDisposableStack();
+  await cluster.makeBucket(volumeId);
+  const volume = persistentVolumeManifest({ namespace: "default", name }, volumeId, {
+    csi: { volumeHandle: volumeId },
+  });
+  const annotations = { [noted("name")]: "keys", [noted("namespace")]: "default" };
+  await cluster.apply({ ...volume, metadata: { name, annotations } });
+  undo.defer(async () => void (await cluster.kubectl("delete", "pv", name)));
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint });
+  await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringContaining(
+      `Secret default/keys of PersistentVolume ${name} does not exist, or access_key_id is`,
+    ),
+  });
+  expect(await bucketNames(cluster.s3)).toContain(volumeId);
+  await provisioner.controller.deleteVolume({ volumeId, secrets: secretFields(rootAccount) });
+  expect(await bucketNames(cluster.s3)).not.toContain(volumeId);
+});
+
+/** The provisioner notes there which Secret it will need. */
+function noted(field: string): string {
+  return `volume.kubernetes.io/provisioner-deletion-secret-${field}`;
+}
+
+/** A claim that nobody serves, of a class of its own; with the parameters by which csi-provisioner tells of it. */
+async function claimOfClass(classParameters: Readonly<Record<string, string>>) {
+  const name = `t-${randomBytes(4).toString("hex")}`;
+  const claim = { name, namespace: "default" };
+  await cluster.apply(
+    {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name },
+      provisioner: "s3.csi.scality.com",
+      volumeBindingMode: "WaitForFirstConsumer",
+      parameters: classParameters,
+    },
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: claim,
+      spec: {
+        storageClassName: name,
+        accessModes: ["ReadWriteMany"],
+        resources: { requests: { storage: "1Gi" } },
+      },
+    },
+  );
+  return {
+    name,
+    parameters: { "csi.storage.k8s.io/pvc/name": name, "csi.storage.k8s.io/pvc/namespace": "default" },
+    [Symbol.asyncDispose]: async () => {
+      await cluster.kubectl("delete", "pvc", name, "-n", "default");
+      await cluster.kubectl("delete", "storageclass", name);
+    },
+  };
+}

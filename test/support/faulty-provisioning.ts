@@ -1,0 +1,59 @@
+/** A provisioner with everything that can happen on its way to the lab's store; the buckets of its requests go with each test. */
+
+import { s3Endpoint } from "../../lab/s3.ts";
+import { placeOf } from "../../src/core/dynamic-volume.ts";
+import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
+import { bucketNames } from "./claims.ts";
+import type { Cluster } from "./cluster.ts";
+import { createRequest } from "./create-request.ts";
+import { FaultyS3 } from "./faulty-s3.ts";
+import { ProvisionerProcess, type ProvisionerWish } from "./provisioner-process.ts";
+
+export class FaultyProvisioning implements AsyncDisposable {
+  readonly #cluster: Cluster;
+  readonly faulty: FaultyS3;
+  readonly provisioner: ProvisionerProcess;
+  /** Buckets that a test may have made. */
+  readonly made: string[] = [];
+
+  private constructor(cluster: Cluster, faulty: FaultyS3, provisioner: ProvisionerProcess) {
+    this.#cluster = cluster;
+    this.faulty = faulty;
+    this.provisioner = provisioner;
+  }
+
+  static async start(cluster: Cluster): Promise<FaultyProvisioning> {
+    const faulty = await FaultyS3.before(s3Endpoint);
+    return new FaultyProvisioning(cluster, faulty, await ProvisionerProcess.start(cluster, { s3: faulty.url }));
+  }
+
+  /** One more, which a test may kill. */
+  async another(wish: Omit<ProvisionerWish, "s3"> = {}): Promise<ProvisionerProcess> {
+    return await ProvisionerProcess.start(this.#cluster, { s3: this.faulty.url, ...wish });
+  }
+
+  /** A request of a name of its own; its bucket goes with the test. */
+  readonly request = (wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest => {
+    const wanted = createRequest({ capacityRange: { requiredBytes: 10n, limitBytes: 0n }, ...wish });
+    this.made.push(bucketOf(wanted.name));
+    return wanted;
+  };
+
+  async restore(): Promise<void> {
+    this.faulty.restore();
+    const left = await bucketNames(this.#cluster.s3);
+    for (const bucket of this.made.splice(0).filter((each) => left.includes(each))) {
+      await this.#cluster.removeBucket(bucket);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.provisioner[Symbol.asyncDispose]();
+    await this.faulty[Symbol.asyncDispose]();
+  }
+}
+
+/** Of a volume without wishes. */
+export function bucketOf(requestName: string): string {
+  return placeOf(requestName, { kind: "own" }).bucket;
+}
