@@ -1,9 +1,11 @@
 /** Calls that do not come to their end: whoever repeats them ends with one bucket for a volume that is made, and none for one that is deleted. */
+import { CreateMultipartUploadCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import type { ProvisionerProcess } from "../support/provisioner-process.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -21,22 +23,38 @@ afterEach(() => stage.restore());
 
 afterAll(() => stage[Symbol.asyncDispose]());
 
-it("DS-4 killed after the bucket was made: the next controller finds it, marks it, and there is exactly one", async () => {
-  const before = await bucketNames(s3);
-  const wanted = request();
-  await using first = await stage.another();
-  const killed = Promise.withResolvers<void>();
-  faulty.break(/^PUT \/csi-s3-[^?]*$/, { do: "cutAfterwards", done: () => killed.resolve(first.kill()) }, 1);
-  await expect(first.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });
-  await killed.promise;
-  expect(await bucketNames(s3)).toContain(bucketOf(wanted.name));
-
-  const { volume } = await provisioner.controller.createVolume(wanted);
-
-  const now = await bucketNames(s3);
-  expect(now.filter((bucket) => !before.includes(bucket))).toEqual([volume?.volumeId]);
-  expect(await tagsOf(s3, bucketOf(wanted.name))).toMatchObject({ "s3.csi.scality.com/pv-name": wanted.name });
+it("DS-4 killed at any step of CreateVolume: the next controller finds the bucket, marks it, and there is exactly one", async () => {
+  const steps = await killedAtEachStep(async (attempt) => {
+    const before = await bucketNames(s3);
+    const wanted = request();
+    await attempt((controller) => controller.createVolume(wanted));
+    const { volume } = await provisioner.controller.createVolume(wanted);
+    const now = await bucketNames(s3);
+    expect(now.filter((bucket) => !before.includes(bucket))).toEqual([volume?.volumeId]);
+    expect(await tagsOf(s3, bucketOf(wanted.name))).toMatchObject({ "s3.csi.scality.com/pv-name": wanted.name });
+  });
+  expect(steps).toEqual(["PUT", "PUT ?tagging"]);
 });
+
+it.for([
+  ["delete-if-empty", "kept: notEmpty", ["DELETE", "PUT ?tagging"]],
+  ["purge", "gone", ["POST ?delete", "DELETE ?uploadId", "DELETE"]],
+] as const)(
+  "DS-2, DS-3 killed at any step of DeleteVolume for a bucket with data, %s: in the end it is %s",
+  async ([deletePolicy, fate, expected]) => {
+    const steps = await killedAtEachStep(async (attempt) => {
+      const wanted = request({ parameters: { deletePolicy } });
+      const volumeId = bucketOf(wanted.name);
+      await provisioner.controller.createVolume(wanted);
+      await s3.send(new PutObjectCommand({ Bucket: volumeId, Key: "a", Body: "a" }));
+      await s3.send(new CreateMultipartUploadCommand({ Bucket: volumeId, Key: "unfinished" }));
+      await attempt((controller) => controller.deleteVolume({ volumeId, secrets: {} }));
+      await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+      expect(await fateOf(volumeId)).toBe(fate);
+    });
+    expect(steps).toEqual(expected);
+  },
+);
 
 it("DS-4 keys that are revoked once the bucket is made: the provisioner is told to come back, and then finds it", async () => {
   const wanted = request();
@@ -58,3 +76,35 @@ it("DS-4 a bucket that was made, and whose tags the store refuses to tell, is ta
   await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   expect(await bucketNames(s3)).not.toContain(bucketOf(wanted.name));
 });
+
+async function fateOf(bucket: string): Promise<string> {
+  if (!(await bucketNames(s3)).includes(bucket)) return "gone";
+  return `kept: ${(await tagsOf(s3, bucket))["s3.csi.scality.com/kept"]}`;
+}
+
+type Controller = ProvisionerProcess["controller"];
+type Attempt = (call: (controller: Controller) => Promise<unknown>) => Promise<void>;
+
+/** A request that only reads leaves the store as it was. */
+const step = /^(PUT|POST|DELETE) /;
+
+/** Plays the scene to its end, then again with a controller that is killed when the store has done the first step of the call, and so on. */
+async function killedAtEachStep(scene: (attempt: Attempt) => Promise<void>): Promise<readonly string[]> {
+  const steps: string[] = [];
+  await scene(async (call) => {
+    faulty.restore();
+    await call(provisioner.controller);
+    steps.push(...faulty.lines.filter((line) => step.test(line)));
+  });
+  for (const done of steps.keys()) {
+    await scene(async (call) => {
+      await using doomed = await stage.another();
+      const killed = Promise.withResolvers<void>();
+      faulty.break(step, { do: "cutAfterwards", done: () => killed.resolve(doomed.kill()) }, 1, done);
+      await expect(call(doomed.controller)).rejects.toMatchObject({ code: status.UNAVAILABLE });
+      await killed.promise;
+      faulty.restore();
+    });
+  }
+  return steps.map((line) => line.replace(/ \/[^?]*/, " ").trim());
+}

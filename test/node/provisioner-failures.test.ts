@@ -1,4 +1,5 @@
 /** Provisioning while something is broken: the store, the keys, or the provisioning programs themselves. */
+import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { placeOf } from "../../src/core/dynamic-volume.ts";
@@ -89,17 +90,27 @@ it("DS-2, PR-10 a Secret that is empty, then filled, then gone: nothing is made 
   expect(await bucketNames(s3)).not.toContain(volume.spec.csi.volumeHandle);
 });
 
-it("DS-4 controller and provisioner are killed while claims come: in the end each claim has one bucket, and there is no other", async () => {
+it("DS-2, DS-4 controller and provisioner are killed while claims come and go: in the end each claim has one bucket, and there is no other", async () => {
   const before = await bucketNames(s3);
   await using claims = await Claims.ofClass(sandbox);
+  await using purged = await Claims.ofClass(sandbox, { parameters: { deletePolicy: "purge" } });
+  const leaving = Array.from({ length: 4 }, (_, index) => `leaving-${index}`);
+  const gone = await Promise.all(leaving.map((name) => purged.volume(name)));
+  for (const { spec } of gone) {
+    await s3.send(new PutObjectCommand({ Bucket: spec.csi.volumeHandle, Key: "a", Body: "a" }));
+  }
   const names = Array.from({ length: 6 }, (_, index) => `during-${index}`);
   const making = Promise.all(names.map((name) => claims.claim(name)));
-  await expect
-    .poll(async () => (await bucketNames(s3)).length, { ...patient, interval: 20 })
-    .toBeGreaterThan(before.length);
+  const removing = Promise.all(leaving.map((name) => purged.deleteClaim(name)));
+  const all = (await bucketNames(s3)).toSorted();
+  await expect.poll(async () => (await bucketNames(s3)).toSorted(), { ...patient, interval: 20 }).not.toEqual(all);
   await Promise.all([killContainer("/opt/s3-csi/controller.mjs"), killContainer("csi-provisioner")]);
   const uids = await making;
+  await removing;
   const volumes = await Promise.all(names.map((name) => claims.bound(name)));
+  for (const { metadata } of gone) {
+    await cluster.kubectl("wait", "--for=delete", `pv/${metadata.name}`, "--timeout=240s");
+  }
   const made = (await bucketNames(s3)).filter((bucket) => !before.includes(bucket));
   expect(made.toSorted()).toEqual(volumes.map(({ spec }) => spec.csi.volumeHandle).toSorted());
   expect(made.toSorted()).toEqual(uids.map((uid) => placeOf(`pvc-${uid}`, { kind: "own" }).bucket).toSorted());

@@ -22,6 +22,8 @@ interface Rule {
   readonly on: RegExp;
   readonly fault: Fault;
   times: number;
+  /** How many more go through before. */
+  after: number;
 }
 
 export class FaultyS3 implements AsyncDisposable {
@@ -58,8 +60,8 @@ export class FaultyS3 implements AsyncDisposable {
   }
 
   /** From now on, for requests whose line matches. */
-  break(on: RegExp, fault: Fault, times = Infinity): void {
-    this.#rules.push({ on, fault, times });
+  break(on: RegExp, fault: Fault, times = Infinity, after = 0): void {
+    this.#rules.push({ on, fault, times, after });
   }
 
   restore(): void {
@@ -76,9 +78,7 @@ export class FaultyS3 implements AsyncDisposable {
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const line = lineOf(incoming);
     this.#lines.push(line);
-    const rule = this.#rules.find(({ on, times }) => times > 0 && on.test(line));
-    if (rule !== undefined) rule.times -= 1;
-    const fault = rule?.fault;
+    const fault = this.#faultFor(line);
     switch (fault?.do) {
       case "answer":
         outgoing.writeHead(fault.status, { "content-type": "application/xml" }).end(textOf(fault));
@@ -101,6 +101,17 @@ export class FaultyS3 implements AsyncDisposable {
       default:
         fault satisfies never;
     }
+  }
+
+  #faultFor(line: Line): Fault | undefined {
+    const rule = this.#rules.find(({ on, times }) => times > 0 && on.test(line));
+    if (rule === undefined) return undefined;
+    if (rule.after > 0) {
+      rule.after -= 1;
+      return undefined;
+    }
+    rule.times -= 1;
+    return rule.fault;
   }
 
   /** As it came, host included: that is signed. */
