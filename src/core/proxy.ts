@@ -1,5 +1,5 @@
 /** The way of mount-s3 to the object store. Nothing else of its environment is for volumes to set. */
-import { attributeRefusal, quoted } from "./attribute-refusal.ts";
+import { attributeRefusal } from "./attribute-refusal.ts";
 
 export const proxyVariables = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
 
@@ -37,5 +37,6 @@ function variableOf(attribute: string): ProxyVariable {
 
 function checked(attribute: string, value: string): string {
   if (!/\p{Cc}/u.test(value)) return value;
-  throw attributeRefusal(attribute, `${quoted(value)} has control characters`, "write it on one line");
+  // Not shown: a proxy may have a password.
+  throw attributeRefusal(attribute, "has control characters", "write it on one line");
 }

@@ -70,3 +70,8 @@ it("keeps the hint when the text is cut, and sends nothing that cannot be encode
   expect(() => encodeURI(details)).not.toThrow();
   expect(() => encodeURI(toStatus(new Error("\ud800")).details)).not.toThrow();
 });
+
+it("SE-4 no answer has a URL with a password", () => {
+  const error = new DriverError("notReady", "no way to http://user:hunter2@proxy", { hint: "Try http://a:hunter2@b" });
+  expect(toStatus(error).details).toBe("no way to http://proxy. Try http://b");
+});

@@ -2,6 +2,7 @@
 import { status } from "@grpc/grpc-js";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import { describeError } from "../runtime/log.ts";
+import { withoutUserInfo } from "../runtime/user-info.ts";
 
 export interface Failure {
   readonly code: status;
@@ -10,7 +11,7 @@ export interface Failure {
 
 export function toStatus(error: unknown): Failure {
   const reason = reasonOf(error);
-  return { code: codeFor(reason), details: sendable(reason) };
+  return { code: codeFor(reason), details: withoutUserInfo(sendable(reason)) };
 }
 
 /** The reason of a call that is aborted because its caller no longer waits for an answer. */

@@ -1,6 +1,7 @@
 /** Events on objects: what a user sees in `kubectl describe`. */
 import { randomBytes } from "node:crypto";
 import { type Call, deadline } from "../runtime/call.ts";
+import { withoutUserInfo } from "../runtime/user-info.ts";
 import { ApiError } from "./api-error.ts";
 import type { KubeClient } from "./client.ts";
 import { type Kind, kinds } from "./kinds.ts";
@@ -57,8 +58,9 @@ export class EventRecorder {
   /** Never rejects: an event that cannot be written, for lack of rights or of a server, costs nothing but itself. */
   async record(call: Call, about: About, happening: Happening): Promise<void> {
     using limited = deadline(call, recordLimitMs, "an Event to be recorded");
+    const message = withoutUserInfo(happening.message).slice(0, messageLimit);
     try {
-      await this.#write(limited, about, { ...happening, message: happening.message.slice(0, messageLimit) });
+      await this.#write(limited, about, { ...happening, message });
       this.#troubles.over("events");
     } catch (error) {
       this.#troubles.met(call.log, "events", "events cannot be recorded", { reason: happening.reason, error });

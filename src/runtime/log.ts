@@ -1,5 +1,6 @@
 /** One JSON object per line, with constant messages and variable fields, so that logs can be searched and counted. */
 import { inspect } from "node:util";
+import { withoutUserInfo } from "./user-info.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -30,7 +31,8 @@ export function jsonLogger(write: (line: string) => void, verbosity: number, con
 
 /** JSON drops errors, sets, maps and bigints to `{}` or throws; an operator needs their content. */
 function printable(_key: string, value: unknown): unknown {
-  if (value instanceof Error) return describeError(value);
+  if (value instanceof Error) return withoutUserInfo(describeError(value));
+  if (typeof value === "string") return withoutUserInfo(value);
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Set) return [...value];
   if (value instanceof Map) return Object.fromEntries(value);

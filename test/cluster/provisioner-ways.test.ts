@@ -83,13 +83,15 @@ it("PR-8 the controller trusts a CA of the installation, in addition to those of
   });
 });
 
-it("the store is reached through a proxy, if there is one", async () => {
+it("the store is reached through a proxy, if there is one, and its password is not in the log", async () => {
   await using proxy = await countingProxy();
-  const env = { MOUNTPOINT_HTTP_PROXY: proxy.url };
+  const env = { MOUNTPOINT_HTTP_PROXY: proxy.url.replace("//", "//user:hunter2@") };
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, env });
   const { volume } = await provisioner.controller.createVolume(createRequest());
   expect(proxy.count()).toBeGreaterThan(0);
   await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets: {} });
+  expect(provisioner.log).toContain(proxy.url);
+  expect(provisioner.log).not.toContain("hunter2");
 });
 
 it("PR-7 without keys of its own the service is ready, and provisions with those that a class brings", async () => {
