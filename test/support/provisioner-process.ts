@@ -23,7 +23,7 @@ export interface ProvisionerWish {
 }
 
 /** Quick to give up, so that no test waits for what production waits for. */
-const impatient = ["--s3-connect-seconds=1", "--s3-answer-seconds=1", "--s3-attempts=2"];
+const impatient = ["--s3-connect-seconds=5", "--s3-answer-seconds=5", "--s3-attempts=2"];
 /** Requests that no test has asked for would be in its way. */
 const minding = "--orphan-look-seconds=0";
 

@@ -1,17 +1,19 @@
 /**
  * Stands between csi-sanity and the driver. csi-sanity knows no Pods, and this driver mounts for nobody else: so each
  * NodePublishVolume gets a PersistentVolume, a claim and a Pod, and paths that csi-sanity makes up become those of that Pod.
- * Everything else passes through as it is, refusals included.
+ * Everything else passes through as it is, refusals included; a call that has to wait for another one is repeated.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type handleUnaryCall,
   Server,
   ServerCredentials,
   type ServiceDefinition,
   type ServiceError,
+  status,
 } from "@grpc/grpc-js";
 import {
   ControllerService,
@@ -89,7 +91,10 @@ export class SanityProxy implements AsyncDisposable {
     const client = csiClient(definition, `unix:${target}`);
     this.#undo.defer(() => client[Symbol.dispose]());
     const calls = client as unknown as Readonly<Record<string, Unary>>;
-    const handlers = Object.keys(definition).map((name) => [name, this.#handler(name, calls[name] as Unary)]);
+    const handlers = Object.keys(definition).map((name) => [
+      name,
+      this.#handler(name, untilAlone(calls[name] as Unary)),
+    ]);
     this.#server.addService(definition, Object.fromEntries(handlers));
   }
 
@@ -154,6 +159,20 @@ export class SanityProxy implements AsyncDisposable {
     await cluster.kubectl("delete", "pv", published.claim, "--wait=true");
     return response;
   }
+}
+
+/** kubelet calls for the same volume every minute or so, and whoever comes meanwhile is to come back: csi-sanity does not. */
+function untilAlone(call: Unary): Unary {
+  return async (request) => {
+    while (true) {
+      try {
+        return await call(request);
+      } catch (error) {
+        if ((error as ServiceError).code !== status.ABORTED) throw error;
+        await delay(200);
+      }
+    }
+  };
 }
 
 /** csi-sanity tidies up after tests that never published: at the path of a Pod that never was. */
