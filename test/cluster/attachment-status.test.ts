@@ -1,6 +1,7 @@
 /** The reconciler against a real API server and scheduler: what it says about an attachment, and to the owner of a workload. */
 import { beforeAll, expect, it } from "vitest";
-import type { AttachmentStatus } from "../../src/core/attachment-status.ts";
+import { auditedRequests } from "../../lab/audit.ts";
+import { type AttachmentStatus, statusManagers } from "../../src/core/attachment-status.ts";
 import { annotations, mountpointContainer } from "../../src/core/names.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../support/cluster.ts";
@@ -104,6 +105,7 @@ it("OP-5 it is written once for each change, by server-side apply, and what the 
   const { metadata } = await stage.client.applyStatus(stage.call, kinds.attachments, attachment.metadata, said);
 
   // What changes nothing of importance is looked at and leads to no write: the next one is that of the restart.
+  const writtenBefore = writesOf(metadata.name);
   const note = { metadata: { annotations: { "example.com/note": "x" } } };
   await stage.client.patch(stage.call, kinds.pods, mountpointPod.metadata, note);
   const versions: string[] = [];
@@ -117,6 +119,7 @@ it("OP-5 it is written once for each change, by server-side apply, and what the 
     });
   await following.until((await stage.attachments())[0]?.metadata.resourceVersion ?? "");
   expect(versions).toHaveLength(1);
+  await expect.poll(() => writesOf(metadata.name), long).toBe(writtenBefore + 1);
   const shown = ["-o", "json", "--show-managed-fields"];
   const managers = await cluster.kubectl("get", "s3pa", metadata.name, ...shown);
   const fields = (JSON.parse(managers) as { metadata: { managedFields: object[] } }).metadata.managedFields;
@@ -208,6 +211,13 @@ function withLast(state: object): object {
 
 function crashed(reason: string, exitCode: number): object {
   return { last: { terminated: { reason, exitCode, startedAt: null, finishedAt: null } } };
+}
+
+/** How often the reconciler has written the status, also with what it was already. */
+function writesOf(attachment: string): number {
+  const writer = `fieldManager=${statusManagers.controller}`;
+  const requests = auditedRequests(cluster.lab.layout);
+  return requests.filter((one) => one.objectRef?.name === attachment && one.requestURI.includes(writer)).length;
 }
 
 /** The versions of an attachment after the given one. */

@@ -5,11 +5,13 @@ import { afterAll, expect, it } from "vitest";
 import { parse } from "yaml";
 import { chart, driverNamespace } from "../../lab/install-driver.ts";
 import { version } from "../../src/bin/version.ts";
+import { IdentityService } from "../../src/csi/gen/csi.ts";
 import type { KubeObject, Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../support/cluster.ts";
+import { csiClient } from "../support/csi-client.ts";
 import { HelmRelease } from "../support/helm-release.ts";
 import { goesOn, live, putBlocks } from "../support/live-pod.ts";
-import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { attachmentsOf, csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -92,11 +94,11 @@ it("SE-5 a Mountpoint Pod has nothing to write to, no token, and lives under the
   expect((await cluster.exec(inside, "id -u")).trim()).toBe("1000");
 });
 
-it("OP-1 one version: package, chart, image, labels, program", async () => {
+it("OP-1 one version: package, chart, image, labels, program, plugin info, user agent", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
   await cluster.untilReady(await sandbox.pod("app", { node, claim }));
-  const { name } = await mountS3Of(cluster, node, claim);
+  const { name, pid } = await mountS3Of(cluster, node, claim);
   const mountpointPod = await cluster.get<Pod & { spec: { containers: { image: string }[] } }>(
     "pod",
     name,
@@ -123,6 +125,9 @@ it("OP-1 one version: package, chart, image, labels, program", async () => {
   const program = ["--", "/bin/scality-s3-csi-driver", "--version"];
   const said = await cluster.kubectl("exec", "-n", driverNamespace, plugin?.metadata.name ?? "", ...program);
   expect(JSON.parse(said)).toMatchObject({ driverVersion: version });
+  using driver = csiClient(IdentityService, csiSocketOf(cluster, node));
+  expect(await driver.getPluginInfo({})).toMatchObject({ vendorVersion: version });
+  expect(await onNode(cluster, node, "cat", `/proc/${pid}/cmdline`)).toContain(`s3-csi-driver/${version} `);
 });
 
 it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves only the definition", async () => {

@@ -1,6 +1,7 @@
 /** Mountpoint Pods that nobody needs any more: all of them go, whatever else lies around and whoever was away meanwhile. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
+import { controllerAway } from "../support/controller-away.ts";
 import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { pluginProcess, replacePlugin, withoutPlugins } from "../support/node-plugin.ts";
 import { kubeletDir, mountpointPodsOf, mountsNaming, podOf, sourcesDir } from "../support/traces.ts";
@@ -31,14 +32,19 @@ it(`LC-14 ${many} Mountpoint Pods that end together are all gone, with their sou
 it("LC-14 what nobody needs any more when the node plugin comes back is cleaned at its start", async () => {
   const { pods, names } = await users("away", 3);
   const [orphaned = "", ...marked] = names;
+  await using away = new AsyncDisposableStack();
   {
-    await using _away = await withoutPlugins(cluster);
+    // The workloads leave while nobody marks: afterwards kubelet has nothing to unpublish that would tell of their volumes.
+    await using _nobodyMarks = await controllerAway(cluster);
     await deleteAtOnce(pods);
-    // One of them goes with its source still mounted, and nothing in the cluster names that any more.
-    await cluster.kubectl("delete", "pod", orphaned, "-n", "mount-s3", "--grace-period=0", "--force");
-    await expect.poll(() => marksOf(marked), long).toEqual(marked.map(() => "true"));
-    expect(await mountsNaming(cluster, node, orphaned)).not.toBe("");
+    await expect.poll(() => mountsNaming(cluster, node, `${sandbox.name}-away-`), long).toBe("");
+    away.use(await withoutPlugins(cluster));
   }
+  // One of them goes with its source still mounted, and nothing in the cluster names that any more.
+  await cluster.kubectl("delete", "pod", orphaned, "-n", "mount-s3", "--grace-period=0", "--force");
+  await expect.poll(() => marksOf(marked), long).toEqual(marked.map(() => "true"));
+  for (const name of names) expect(await mountsNaming(cluster, node, name)).not.toBe("");
+  await away.disposeAsync();
   await expectGone(names);
 });
 

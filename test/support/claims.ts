@@ -117,6 +117,8 @@ export class Claims implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // A claim in use does not go, and a test that failed leaves its Pods: it would wait for them, and not say why it failed.
+    await this.#cluster.kubectl("delete", "pod", "--all", "-n", this.#namespace);
     for (const { namespace, name } of this.#made) await this.deleteClaim(name, namespace);
     await this.#cluster.kubectl("delete", "storageclass", this.className);
     for (const volume of this.#buckets.values()) {
