@@ -25,6 +25,7 @@ import { MountMemory } from "../node/heal/mount-memory.ts";
 import { HostSwapper } from "../node/heal/swap.ts";
 import { thisKernel } from "../node/kernel.ts";
 import { NodeMetrics } from "../node/metrics.ts";
+import { mountS3Log } from "../node/mount-s3-log.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { reportStatus } from "../node/report-status.ts";
 import { nodeService } from "../node/service.ts";
@@ -49,7 +50,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
   using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
-  const node = nodeParts(config, cluster, unmounts, new MountMemory(keeper));
+  const node = nodeParts(config, { cluster, client }, unmounts, new MountMemory(keeper));
   using _driverKeys = keepDriverKeys(call.log, node);
 
   await using parts = new AsyncDisposableStack();
@@ -89,7 +90,12 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   await orAborted(call, loops);
 }
 
-function nodeParts(config: NodeConfig, cluster: Cluster, unmounts: WorkQueue<PodName>, memory: MountMemory): NodeParts {
+function nodeParts(
+  config: NodeConfig,
+  { cluster, client }: { readonly cluster: Cluster; readonly client: KubeClient },
+  unmounts: WorkQueue<PodName>,
+  memory: MountMemory,
+): NodeParts {
   const { kubeletDir, hostProc } = config;
   const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
   return {
@@ -109,6 +115,7 @@ function nodeParts(config: NodeConfig, cluster: Cluster, unmounts: WorkQueue<Pod
     unmounts,
     attachments: cluster.attachments,
     mountpointPods: cluster.mountpointPods,
+    mountS3Log: mountS3Log(client, config.mountpointNamespace),
     driverKeys: cluster.driverKeys,
     kubernetesVersion: cluster.kubernetesVersion,
   };

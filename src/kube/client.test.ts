@@ -69,6 +69,14 @@ it("tells an object that is missing from a kind that is not served", async () =>
   await expect(client.get(call, kinds.attachments, { name: "x" })).rejects.toThrow(ApiError);
 });
 
+it("gets the end of a log, as it is", async () => {
+  const { asked, answer } = answering([200, "one\ntwo\n"], status(403, "Forbidden"));
+  const client = await against(answer);
+  expect(await client.logTail(call, ref, { container: "main", lines: 2 })).toBe("one\ntwo\n");
+  expect(asked[0]?.url).toBe("/base/api/v1/namespaces/ns/pods/a/log?container=main&tailLines=2&limitBytes=65536");
+  await expect(client.logTail(call, ref, { container: "main", lines: 2 })).rejects.toThrow(ApiError);
+});
+
 it("lists page by page, with its selectors", async () => {
   const first = { metadata: { resourceVersion: "9", continue: "more==" }, items: [pod] };
   const second = { metadata: { resourceVersion: "9", continue: "" }, items: [pod, pod] };

@@ -2,7 +2,7 @@
 import type { Call } from "../runtime/call.ts";
 import { ApiError, type Status } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
-import type { Kind, KubeObject } from "./kinds.ts";
+import { type Kind, type KubeObject, kinds } from "./kinds.ts";
 import { type Exchange, Transport, type TransportOptions } from "./transport.ts";
 
 /** Names an object; `metadata` of any object will do. */
@@ -123,6 +123,12 @@ export class KubeClient implements Disposable {
     }
   }
 
+  /** The end of what a container of a Pod has printed. */
+  async logTail(call: Call, ref: Ref, { container, lines }: { container: string; lines: number }): Promise<string> {
+    const query = new URLSearchParams({ container, tailLines: String(lines), limitBytes: String(logLimitBytes) });
+    return await this.#transport.text(call, `${pathOf(kinds.pods, ref)}/log?${query.toString()}`);
+  }
+
   /** Such as "v1.36.3". */
   async serverVersion(call: Call): Promise<string> {
     const { gitVersion } = (await this.#json(call, { method: "GET", path: "/version" })) as { gitVersion: string };
@@ -137,6 +143,9 @@ export class KubeClient implements Disposable {
     return this.#transport.json(call, exchange);
   }
 }
+
+/** Lines may be of any length. */
+const logLimitBytes = 64 * 1024;
 
 interface ListAnswer<Shape> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };

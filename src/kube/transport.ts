@@ -71,6 +71,11 @@ export class Transport implements Disposable {
     }
   }
 
+  /** An answer that is no JSON. */
+  async text(call: Call, path: string): Promise<string> {
+    return await this.#text(call, { method: "GET", path });
+  }
+
   /** Opens an endless answer; the promise is kept once the server agreed. */
   async lines(call: Call, path: string): Promise<AsyncGenerator<string>> {
     const answer = await this.#accepted(call, { method: "GET", path }, this.#options.silenceLimitMs);
@@ -82,9 +87,13 @@ export class Transport implements Disposable {
   }
 
   async #exchange(call: Call, exchange: Exchange): Promise<unknown> {
-    const answer = await this.#accepted(call, exchange, this.#options.answerLimitMs);
-    const text = await textOf(this.#chunks(call, answer));
+    const text = await this.#text(call, exchange);
     return text === "" ? undefined : JSON.parse(text);
+  }
+
+  async #text(call: Call, exchange: Exchange): Promise<string> {
+    const answer = await this.#accepted(call, exchange, this.#options.answerLimitMs);
+    return await textOf(this.#chunks(call, answer));
   }
 
   async #accepted(call: Call, exchange: Exchange, silenceMs: number): Promise<Answer> {

@@ -5,6 +5,7 @@ import type { PidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import type { Health } from "../linux/probe.ts";
 import { type Call, deadline } from "../runtime/call.ts";
+import { askSource } from "./ask-source.ts";
 import type { CommVolume } from "./comm-volume.ts";
 import { giveKeys, type KeysInUse } from "./credentials/credentials.ts";
 import { type Listening, untilListening } from "./listening.ts";
@@ -12,7 +13,6 @@ import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { untilAnswer } from "./until-answer.ts";
-import { orMissing } from "./waiting.ts";
 
 export interface SourceWish {
   readonly mountpointPod: PodName;
@@ -21,7 +21,7 @@ export interface SourceWish {
   readonly pidNamespace: PidNamespace;
 }
 
-type Needed = Pick<NodeParts, "config" | "kernel" | "comm" | "mountpointPods" | "sources">;
+type Needed = Pick<NodeParts, "config" | "kernel" | "comm" | "mountpointPods" | "mountS3Log" | "sources">;
 type Mounts = Pick<NodeParts, "config" | "kernel" | "sources">;
 
 /**
@@ -70,24 +70,6 @@ function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume,
   connection.send(message, device);
   undo.move();
   sources.connected(call.log, wish.mountpointPod, connection);
-}
-
-/** The call's own limit ends the wait earlier: this one is for callers without any. */
-const answerLimitMs = 120_000;
-
-/** What the server of a source answers, waiting for it as long as the call may and the Mountpoint Pod is needed. */
-export async function askSource(call: Call, node: Needed, name: PodName): Promise<Exclude<Health, "hung">> {
-  const unanswered = () =>
-    new DriverError("notReady", `Timed out waiting for mount-s3 of Mountpoint Pod ${name} to answer`, {
-      hint: node.mountpointPods.logsCommand(name),
-    });
-  const source = sourcePath(node.config.kubeletDir, name);
-  const answer = node.mountpointPods.whileNeeded(call, name, (until) =>
-    node.kernel.probe(until, source, answerLimitMs),
-  );
-  const health = await orMissing(call, unanswered, answer);
-  if (health === "hung") throw unanswered();
-  return health;
 }
 
 /** A mounter of 2.x closes the connection as soon as it has read the request, which means nothing. */

@@ -10,6 +10,7 @@ import type { MountMemory } from "./heal/mount-memory.ts";
 import type { Swapper } from "./heal/swap.ts";
 import type { Kernel } from "./kernel.ts";
 import type { NodeMetrics } from "./metrics.ts";
+import type { MountS3Log } from "./mount-s3-log.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
 import type { SourceHealth } from "./source-health.ts";
 import type { Sources } from "./sources.ts";
@@ -28,6 +29,7 @@ export interface NodeParts {
   readonly comm: CommVolumes;
   readonly attachments: Attachments;
   readonly mountpointPods: MountpointPods;
+  readonly mountS3Log: MountS3Log;
   readonly driverKeys: DriverKeys;
   readonly v1Files: V1Files;
   readonly sources: Sources;

@@ -60,6 +60,30 @@ it("has the source looked at again when it ends: somebody may have wanted to unm
   await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
 });
 
+it("tells in the words of mount-s3 why it does not answer, and leaves it alone: the next call finds it", async () => {
+  node.knows(podOf(), workload);
+  node.behaviour = hangs;
+  const refusal =
+    "2026-11-16T08:41:47.372Z  WARN ThreadId(06) awscrt::tls-handler: id=0x7f2b: Certificate is untrusted";
+  node.log = `2026-11-16T08:41:47.100Z  INFO ThreadId(01) mount_s3: mount-s3 1.24.0\n${refusal}\n`;
+  await Promise.all([
+    expect(publishOne()).rejects.toMatchObject({
+      kind: "notReady",
+      message: expect.stringMatching(
+        /^Could not mount .*: mount-s3 does not reach the object store: Certificate is untrusted$/,
+      ),
+      hint: expect.stringMatching(/tls\.caCertConfigMap.*kubectl logs -n mount-s3 mp-/),
+    }),
+    vi.advanceTimersByTimeAsync(10_000),
+  ]);
+  expect(node.traces.mounts).toEqual([source]);
+
+  const again = publishOne();
+  node.kernel.server(source, "serving");
+  await again;
+  expect(node.requests).toHaveLength(1);
+});
+
 it("leaves a slow start alone when time is up, and the next call finds it", async () => {
   node.knows(podOf(), workload);
   node.behaviour = hangs;

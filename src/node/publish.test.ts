@@ -64,6 +64,7 @@ it("sends the bucket, options and an environment without keys", async () => {
       ],
       env: [
         "AWS_MAX_ATTEMPTS=5",
+        expect.stringMatching(/^MOUNTPOINT_LOG=warn,/),
         "AWS_ENDPOINT_URL=http://s3",
         "AWS_REGION=us-east-1",
         "AWS_EC2_METADATA_DISABLED=true",

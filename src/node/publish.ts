@@ -1,17 +1,19 @@
 /** Makes a bucket appear at a path: attachment → Mountpoint Pod → keys → source → target. */
 import { DriverError } from "../core/errors.ts";
 import { type MountArguments, mountArguments, userAgentPrefix } from "../core/mount-args.ts";
+import { logEnvironment } from "../core/mount-s3-log.ts";
 import type { PodName } from "../core/names.ts";
 import { choosePidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
+import { askSource } from "./ask-source.ts";
 import { bindTarget, isBound, proveServing } from "./bind-target.ts";
 import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
 import type { MountRecord } from "./heal/mount-memory.ts";
 import { mountEnvironment } from "./mount-environment.ts";
-import { askSource, mountSource, removeSource } from "./mount-source.ts";
+import { mountSource, removeSource } from "./mount-source.ts";
 import { isOurs, mountpointPodBehind } from "./mount-table.ts";
 import { hopelessBecause } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
@@ -189,7 +191,11 @@ function recordOf(node: NodeParts, intent: PublishIntent): MountRecord {
   const { persistentVolume, volumeId, workload, keys } = intent;
   const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
   const { args, env } = argumentsFor(node, intent);
-  const request = { bucketName: bucket, args, env: mountEnvironment(node.config, { ...env, ...proxy }) };
+  const request = {
+    bucketName: bucket,
+    args,
+    env: mountEnvironment(node.config, { ...env, ...proxy, ...logEnvironment(args) }),
+  };
   const pidNamespace = choosePidNamespace(node.config.pidNamespaces, wanted);
   return { persistentVolume, volumeId, workload, request, keys, pidNamespace };
 }

@@ -8,7 +8,7 @@ describe("rights", () => {
   const attachments = { apiGroups: [attachmentApi.group], resources: [attachmentApi.plural] };
   const pods = { apiGroups: [""], resources: ["pods"] };
 
-  it("let the node read attachments, Mountpoint Pods and one Secret, and write nothing but their status, nodes and events", () => {
+  it("let the node read attachments, Mountpoint Pods with their logs and one Secret, and write nothing but their status, nodes and events", () => {
     const verbs = ["list", "watch"];
     expect(rules("ClusterRole", "s3-csi-driver-cluster-role")).toEqual([
       { ...attachments, verbs },
@@ -16,7 +16,10 @@ describe("rights", () => {
       { apiGroups: [""], resources: ["nodes"], verbs: [...verbs, "patch"] },
       { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
     ]);
-    expect(rules("Role", "s3-csi-driver-node-mountpoint-pod-namespace-role")).toEqual([{ ...pods, verbs }]);
+    expect(rules("Role", "s3-csi-driver-node-mountpoint-pod-namespace-role")).toEqual([
+      { ...pods, verbs },
+      { ...pods, resources: ["pods/log"], verbs: ["get"] },
+    ]);
     expect(rules("Role", "s3-csi-driver-node-credentials-role")).toEqual([
       { apiGroups: [""], resources: ["secrets"], resourceNames: ["s3-secret"], verbs },
     ]);

@@ -1,43 +1,37 @@
 /** PersistentVolumes and StorageClasses that could never be mounted are refused by the API server itself, with the fix. */
-import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { type Manifest, render } from "../chart/rendered-chart.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Manifest } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
 import { long } from "../support/stage.ts";
 import {
+  trialClass as storageClass,
+  trialName,
+  tried as triedBy,
+  trialVolume as volume,
+  volumePolicies,
+  withVolumePolicies,
+} from "../support/volume-policies.ts";
+import {
   acceptedClasses,
   acceptedVolumes,
-  type ClassWish,
   questionable,
   refusedClasses,
   refusedVolumes,
-  type VolumeWish,
 } from "./early-refusal.table.ts";
 
 const cluster = openCluster();
-const name = `t-${randomBytes(4).toString("hex")}`;
-
-/** Only the policies; nothing of the chart runs. */
-const policies = render().filter(
-  ({ kind, metadata }) => kind.startsWith("ValidatingAdmissionPolicy") && !metadata.name.includes("node"),
-);
+let policies: AsyncDisposable;
 
 beforeAll(async () => {
-  await cluster.apply(...policies);
-  // The API server takes up policies in its own time.
-  const stripped = { mountOptions: ["profile=x"] };
-  await untilSaid(volume({ attributes: { bucketName: "" } }), "bucketName");
-  await untilSaid(storageClass({ mountOptions: ["uid=x"] }), "uid");
-  await untilSaid(volume(stripped), "Warning");
-  await untilSaid(storageClass(stripped), "Warning");
+  policies = await withVolumePolicies(cluster);
 });
 
 afterAll(async () => {
-  for (const { kind, metadata } of policies) await cluster.kubectl("delete", kind, metadata.name, "--ignore-not-found");
+  await policies[Symbol.asyncDispose]();
 });
 
 it("the policies are correct for the API server", async () => {
-  for (const { kind, metadata } of policies.filter((one) => one.kind === "ValidatingAdmissionPolicy")) {
+  for (const { kind, metadata } of volumePolicies.filter((one) => one.kind === "ValidatingAdmissionPolicy")) {
     await expect
       .poll(async () => (await cluster.get<Manifest>(kind, metadata.name))?.["status"]?.typeChecking, long)
       .toEqual({});
@@ -73,9 +67,9 @@ it.for(questionable)("mount option %s is accepted with a warning that names %s",
 it("what exists already can be changed, whatever it says", async ({ onTestFinished }) => {
   const old = volume({ mountOptions: ["allow-delete"] });
   await cluster.apply(old);
-  onTestFinished(async () => void (await cluster.kubectl("delete", "pv", name)));
+  onTestFinished(async () => void (await cluster.kubectl("delete", "pv", trialName)));
   const patch = JSON.stringify({ spec: { mountOptions: ["uid=nobody"] } });
-  expect(await cluster.kubectl("patch", "pv", name, "--type=merge", "-p", patch)).toContain("patched");
+  expect(await cluster.kubectl("patch", "pv", trialName, "--type=merge", "-p", patch)).toContain("patched");
 });
 
 it("volumes and classes of other drivers are left alone", async () => {
@@ -83,36 +77,7 @@ it("volumes and classes of other drivers are left alone", async () => {
   expect(await tried(storageClass({ provisioner: "other.example.com", mountOptions: ["uid=x"] }))).toBe("accepted");
 });
 
-function volume({ attributes, mountOptions = [], spec = {}, driver = "s3.csi.scality.com" }: VolumeWish): object {
-  return {
-    apiVersion: "v1",
-    kind: "PersistentVolume",
-    metadata: { name },
-    spec: {
-      capacity: { storage: "1Gi" },
-      accessModes: ["ReadWriteMany"],
-      persistentVolumeReclaimPolicy: "Retain",
-      mountOptions,
-      csi: { driver, volumeHandle: name, volumeAttributes: { bucketName: "data", ...attributes } },
-      ...spec,
-    },
-  };
-}
-
-function storageClass({ provisioner = "s3.csi.scality.com", ...wish }: ClassWish): object {
-  return { apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name }, provisioner, ...wish };
-}
-
-async function untilSaid(object: object, word: string): Promise<void> {
-  await vi.waitFor(async () => {
-    if (!(await tried(object)).includes(word)) throw new Error(`no policy says ${word} yet`);
-  }, long);
-}
-
 /** What kubectl says when the object is created on trial. */
-async function tried(object: object): Promise<string> {
-  const argv = ["create", "--dry-run=server", "-o", "name", "-f", "-"];
-  const options = { signal: AbortSignal.timeout(60_000), input: JSON.stringify(object) };
-  const { code, stdout, stderr } = await cluster.lab.tryKubectl(argv, options);
-  return `${stderr}${code === 0 && stdout.includes(name) ? "accepted" : ""}`;
+function tried(object: object): Promise<string> {
+  return triedBy(cluster, JSON.stringify(object));
 }

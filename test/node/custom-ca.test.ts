@@ -6,6 +6,7 @@ import { openCluster, type PodRef } from "../support/cluster.ts";
 import { installedWith } from "../support/installed-with.ts";
 import { rootsImage } from "../support/roots-image.ts";
 import { connectProxy, type TlsEndpoint, tlsEndpoint } from "../support/tls-endpoint.ts";
+import { eventsOf } from "../support/traces.ts";
 
 const cluster = openCluster();
 const host = "s3.of-many-authorities.test";
@@ -32,7 +33,11 @@ it("PR-8 a CA of the installation adds to the system's: controller and mount-s3 
   await expectFiles(await sandbox.pod("of-systems", { claim: await through(systems.proxy) }), sandbox.bucket);
 
   const pod = await sandbox.pod("of-strangers", { claim: await through(strangers.proxy) });
-  await expect.poll(() => strangers.seen.refusals, patient).toBeGreaterThan(0);
+  // mount-s3 goes on trying for minutes; the owner of the Pod reads why at once.
+  await expect.poll(() => eventsOf(cluster, pod), patient).toContain("Certificate is untrusted");
+  expect(await eventsOf(cluster, pod)).toMatch(
+    /Could not mount "[^"]+" at "[^"]+": mount-s3 does not reach the object store: .*tls\.caCertConfigMap.*kubectl logs -n mount-s3 mp-/,
+  );
   await cluster.deletePod(pod);
   expect(strangers.seen.requests).toBe(0);
   for (const { seen } of [ours, systems]) expect(seen.requests).toBeGreaterThan(0);

@@ -4,11 +4,10 @@ import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { halted, processOf } from "../support/container-process.ts";
 import { type Fault, Injection } from "../support/faults.ts";
-import { onNode } from "../support/mount-s3-process.ts";
+import { listeningMounter } from "../support/listening-mounter.ts";
 import { mortalPlugin, pluginProcess } from "../support/node-plugin.ts";
 import {
   eventsOf,
-  kubeletDir,
   mountpointPodsOf,
   mountsNaming,
   objectText,
@@ -125,7 +124,7 @@ it.for<[string, Fault]>([
   {
     using _connectsLater = halted(plugin);
     pod = await sandbox.pod(`app-of-${claim}`, { node, claim, command: writer });
-    scope.use(await Injection.into(await listeningMounter(claim), fault));
+    scope.use(await Injection.into(await listeningMounter(cluster, node, claim), fault));
   }
   await expectOnS3(pod, claim);
   const [name = ""] = await mountpointPodsOf(cluster, claim);
@@ -186,20 +185,4 @@ async function untilKilled(plugin: ProcessId, injection: Injection): Promise<voi
   await expect.poll(() => injection.log, long).toMatch(/stopped by SIGSTOP|killed by SIGKILL/);
   signalProcess(plugin, "SIGKILL");
   await expect.poll(() => injection.log, long).toContain("killed by SIGKILL");
-}
-
-/** The mounter of the volume's only Mountpoint Pod, once it listens. */
-async function listeningMounter(claim: string): Promise<ProcessId> {
-  const socket = async () => {
-    const [name = ""] = await mountpointPodsOf(cluster, claim);
-    const uid = name && (await podOf(cluster, { namespace: "mount-s3", name }))?.metadata.uid;
-    const path = `${kubeletDir}/pods/${uid}/volumes/kubernetes.io~empty-dir/comm/mount.sock`;
-    return (await onNode(cluster, node, "sh", "-c", 'test -S "$1" && echo there || true', "look", path)).trim();
-  };
-  await expect.poll(socket, long).toBe("there");
-  const [name = ""] = await mountpointPodsOf(cluster, claim);
-  await cluster.untilReady({ namespace: "mount-s3", name });
-  const mounter = await processOf(cluster, { namespace: "mount-s3", name });
-  if (mounter === undefined) throw new Error(`the mounter of ${name} does not run`);
-  return mounter;
 }

@@ -1,17 +1,15 @@
 /** The Pod Reconciler beside a real kubelet: who shares, what becomes of Mountpoint Pods that are taken away, and its own absence. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { signalProcess } from "../../lab/process-id.ts";
-import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
-import { processOf } from "../support/container-process.ts";
 import { controllerAway } from "../support/controller-away.ts";
+import { reconcilerContainer as container, reconcilerPod, reconcilerProcess } from "../support/installed-reconciler.ts";
 import { mountpointPodsOf, mountsNaming, objectText, podOf, servedBy } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
 const long = { timeout: 240_000, interval: 500 };
 const deployment = ["deployment/s3-csi-controller", "-n", "kube-system"] as const;
-const container = "s3-pod-reconciler";
 let sandbox: Sandbox;
 
 beforeAll(async () => {
@@ -80,11 +78,9 @@ it("while no reconciler runs, mounts work on; when it is back, who came is serve
 
 it("OP-2 a reconciler that is frozen is restarted by kubelet, and works on", async () => {
   await using _impatient = await impatientLiveness();
-  const pod = await reconcilerPod();
+  const pod = await reconcilerPod(cluster);
   const before = (await restartsOf(pod)) ?? 0;
-  const process = await processOf(cluster, pod, container);
-  if (process === undefined) throw new Error(`${pod.name} does not run`);
-  signalProcess(process, "SIGSTOP");
+  signalProcess(await reconcilerProcess(cluster), "SIGSTOP");
   await expect.poll(() => restartsOf(pod), long).toBeGreaterThan(before);
   const claim = await volume("frozen");
   await end([await started("after-frozen", claim)], claim);
@@ -115,12 +111,6 @@ async function end(pods: readonly PodRef[], claim: string): Promise<void> {
 async function uidsOf(pods: readonly PodRef[]): Promise<readonly string[]> {
   const uids = await Promise.all(pods.map(async (pod) => (await podOf(cluster, pod))?.metadata.uid ?? ""));
   return uids.toSorted();
-}
-
-async function reconcilerPod(): Promise<PodRef> {
-  const pods = await cluster.list<Pod>("pods", "-n", "kube-system", "-l", "app=s3-csi-controller");
-  const pod = pods.find(({ metadata }) => metadata.deletionTimestamp === undefined);
-  return { namespace: "kube-system", name: pod?.metadata.name ?? "" };
 }
 
 async function restartsOf(pod: PodRef): Promise<number | undefined> {

@@ -37,6 +37,7 @@ const explained: Readonly<Record<string, string>> = {
   "list secrets s3-secret in kube-system": listsFirst,
   "update persistentvolumeclaims":
     "the provisioner takes a choice of node back when there is no room left for a volume",
+  "get pods/log in mount-s3": "the node plugin asks why a mount-s3 does not reach the object store",
   "patch events": "the node plugin tells again of a volume that it still cannot heal",
 };
 

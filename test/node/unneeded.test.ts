@@ -1,10 +1,23 @@
 /** Mountpoint Pods that nobody needs any more: all of them go, whatever else lies around and whoever was away meanwhile. */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
+import { halted } from "../support/container-process.ts";
 import { controllerAway } from "../support/controller-away.ts";
+import { Injection } from "../support/faults.ts";
+import { reconcilerProcess } from "../support/installed-reconciler.ts";
+import { listeningMounter } from "../support/listening-mounter.ts";
 import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { pluginProcess, replacePlugin, withoutPlugins } from "../support/node-plugin.ts";
-import { kubeletDir, mountpointPodsOf, mountsNaming, podOf, sourcesDir } from "../support/traces.ts";
+import {
+  eventsOf,
+  kubeletDir,
+  mountpointPodsOf,
+  mountsNaming,
+  objectText,
+  podOf,
+  sourcesDir,
+} from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -81,6 +94,29 @@ it("LC-15 odd entries among the sources, and a Mountpoint Pod that is not schedu
   expect(await cluster.exec({ namespace, name }, "echo x > /data/x.txt && ls /data")).toContain("x.txt");
 });
 
+it("LC-15 a source is not unmounted while it is being mounted, although its Mountpoint Pod has been deleted", async () => {
+  const witness = await users("witness", 1);
+  const claim = await volume("race");
+  using starting = await startingMount(claim);
+  const { pod, name, mountS3 } = starting;
+  // As in a drain: nobody is there any more who would replace a Mountpoint Pod.
+  using _nobodyReplaces = halted(await reconcilerProcess(cluster));
+  await deleteAtOnce(witness.pods);
+  // The node plugin hears of them one after the other: when it has acted on the last, it has thought about the first.
+  for (const each of [name, ...witness.names])
+    await cluster.kubectl("delete", "pod", each, "-n", "mount-s3", "--wait=false");
+  for (const each of witness.names) await expect.poll(() => mountsNaming(cluster, node, each), long).toBe("");
+  expect(await mountsNaming(cluster, node, name)).not.toBe("");
+
+  signalProcess(mountS3, "SIGCONT");
+  await cluster.untilReady(pod);
+  expect(await eventsOf(cluster, pod)).not.toContain("Could not mount");
+  await cluster.exec(pod, "echo served > /data/a.txt");
+  expect(await objectText(sandbox, "race/a.txt")).toBe("served\n");
+  await deleteAtOnce([pod]);
+  await expectGone([name, ...witness.names]);
+});
+
 it("LC-16 the source is unmounted although the directory of the Mountpoint Pod has vanished", async () => {
   const claim = await volume("vanished");
   const pod = await sandbox.pod("vanished", { node, claim });
@@ -92,6 +128,26 @@ it("LC-16 the source is unmounted although the directory of the Mountpoint Pod h
   await cluster.deletePod(pod);
   await expectGone([name]);
 });
+
+interface StartingMount extends Disposable {
+  readonly pod: PodRef;
+  /** Of its Mountpoint Pod. */
+  readonly name: string;
+  /** It stands still until the end of the scope. */
+  readonly mountS3: ProcessId;
+}
+
+/** A workload whose source is mounted, and whose mount-s3 has not answered yet: it stops when it turns to S3. */
+async function startingMount(claim: string): Promise<StartingMount> {
+  using plugin = halted(await pluginProcess(cluster, node));
+  const pod = await sandbox.pod(`user-of-${claim}`, { node, claim });
+  const mountS3 = await listeningMounter(cluster, node, claim);
+  await using injection = await Injection.into(mountS3, { syscall: "connect", effect: "signal=STOP", when: "1" });
+  plugin[Symbol.dispose]();
+  await expect.poll(() => injection.log, long).toContain("stopped by SIGSTOP");
+  const [name = ""] = await mountpointPodsOf(cluster, claim);
+  return { pod, name, mountS3, [Symbol.dispose]: () => signalProcess(mountS3, "SIGCONT") };
+}
 
 /** Workloads with a volume each, all of which run, and the Mountpoint Pods that serve them. */
 async function users(what: string, count: number): Promise<{ pods: readonly PodRef[]; names: readonly string[] }> {

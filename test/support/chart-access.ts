@@ -14,7 +14,7 @@ const accessKinds = new Set([
   ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
   ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
 ]);
-const subresources = new Set(["exec", "status", "eviction", "token"]);
+const subresources = new Set(["log", "exec", "status", "eviction", "token"]);
 
 export class ChartAccess implements AsyncDisposable {
   readonly #cluster: Cluster;

@@ -1,6 +1,7 @@
 /**
  * The code blocks of the documentation. Behind the language stands what becomes of a block: `sh run` is run by the node ring as it
- * is written, `sh not run: WHY` is not; `text printed` is what the block before it prints.
+ * is written, `sh not run: WHY` is not; `text printed` is what the block before it prints. `yaml objects` is tried on an API server,
+ * `yaml values` on the chart, both by the cluster ring; `yaml not tried: WHY` is not.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -42,11 +43,20 @@ export function parseBlocks(file: string, document: string): readonly DocBlock[]
   });
 }
 
+const anything = { pattern: /^/, advice: "" };
+
+const rules: Readonly<Record<string, { readonly pattern: RegExp; readonly advice: string }>> = {
+  sh: { pattern: /^(run|not run: \S.*)$/, advice: 'commands are marked "sh run" or "sh not run: WHY"' },
+  yaml: {
+    pattern: /^(objects|values|not tried: \S.*)$/,
+    advice: 'YAML is marked "yaml objects", "yaml values" or "yaml not tried: WHY"',
+  },
+};
+
 /** What is wrong with how a block is marked; undefined if nothing is. */
 export function problemOf({ file, line, language, said }: DocBlock): string | undefined {
   const at = `${file}:${line}:`;
   if (language === "") return `${at} say behind the fence what this is: sh, yaml, text, …`;
-  if (language !== "sh") return undefined;
-  const isMarked = said === "run" || /^not run: \S/.test(said);
-  return isMarked ? undefined : `${at} commands are marked "sh run" or "sh not run: WHY"`;
+  const { pattern: marks, advice } = rules[language] ?? anything;
+  return marks.test(said) ? undefined : `${at} ${advice}`;
 }

@@ -117,6 +117,8 @@ export class FakeNode implements Disposable {
   /** How often a credential file was written. */
   writes = 0;
   exitAsked = false;
+  /** What mount-s3 has printed. */
+  log = "";
   openConnections = 0;
   volumeExists = true;
   listens = true;
@@ -149,6 +151,7 @@ export class FakeNode implements Disposable {
       },
       attachments: new Attachments("ask the controller"),
       mountpointPods: new MountpointPods(namespace),
+      mountS3Log: async () => this.log,
       driverKeys: fixedKeys(driverKeys),
       v1Files: {
         keep: ({ workload: of }) => void this.v1Files.add(of),

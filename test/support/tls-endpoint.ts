@@ -12,13 +12,13 @@ export interface TlsEndpoint extends AsyncDisposable {
   readonly port: number;
   /** Certificate of the authority to trust, PEM. */
   readonly authority: string;
-  /** What clients did: asked for something, or went away when they had seen the certificate. */
-  readonly seen: { requests: number; refusals: number };
+  /** Of clients that took the certificate. */
+  readonly seen: { requests: number };
 }
 
 export async function tlsEndpoint(host: string): Promise<TlsEndpoint> {
   const { authority, ...pair } = await certificateFor(host);
-  const seen = { requests: 0, refusals: 0 };
+  const seen = { requests: 0 };
   const server = createTlsServer(pair, (incoming, answer) => {
     seen.requests += 1;
     const { method, url: path, headers } = incoming;
@@ -29,9 +29,6 @@ export async function tlsEndpoint(host: string): Promise<TlsEndpoint> {
       response.pipe(answer);
     });
     incoming.pipe(forwarded);
-  });
-  server.on("tlsClientError", () => {
-    seen.refusals += 1;
   });
   const port = await listening(server);
   return { port, authority, seen, [Symbol.asyncDispose]: () => closed(server, () => server.closeAllConnections()) };
