@@ -64,7 +64,18 @@ export class Cluster {
 
   async untilReady(pod: PodRef): Promise<void> {
     const wait = ["wait", "--for=condition=Ready", `pod/${pod.name}`, "-n", pod.namespace, "--timeout=240s"];
-    await this.kubectl(...wait);
+    try {
+      await this.kubectl(...wait);
+    } catch (error) {
+      throw new Error(`Pod ${pod.name} is not ready:\n${await this.#eventsOf(pod)}`, { cause: error });
+    }
+  }
+
+  /** The latest last. */
+  async #eventsOf({ namespace, name }: PodRef): Promise<string> {
+    const about = ["--field-selector", `involvedObject.name=${name}`, "--sort-by=.lastTimestamp"];
+    const lines = "jsonpath={range .items[*]}{.reason}: {.message}{'\\n'}{end}";
+    return await this.kubectl("get", "events", "-n", namespace, ...about, "-o", lines);
   }
 
   async deletePod(pod: PodRef): Promise<void> {
@@ -78,15 +89,25 @@ export class Cluster {
     if (TagSet.length > 0) await as.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } }));
   }
 
+  /** Until nothing is listed: the store may leave something out of a long list, and a mount-s3 may still be uploading. */
   async emptyBucket(bucket: string, as = this.s3): Promise<void> {
-    for (const { key, versionId } of await versionsIn(as, bucket)) {
-      await as.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, VersionId: versionId }));
+    for (let left = await versionsIn(as, bucket); left.length > 0; left = await versionsIn(as, bucket)) {
+      for (const { key, versionId } of left) {
+        await as.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, VersionId: versionId }));
+      }
     }
   }
 
   async removeBucket(bucket: string, as = this.s3): Promise<void> {
-    await this.emptyBucket(bucket, as);
-    await as.send(new DeleteBucketCommand({ Bucket: bucket }));
+    while (true) {
+      await this.emptyBucket(bucket, as);
+      try {
+        await as.send(new DeleteBucketCommand({ Bucket: bucket }));
+        return;
+      } catch (error) {
+        if ((error as Error).name !== "BucketNotEmpty") throw error;
+      }
+    }
   }
 
   /** A namespace and a bucket of the test's own; both go with everything in them. */
