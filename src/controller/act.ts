@@ -18,7 +18,7 @@ import type { Outcome } from "../kube/work-queue.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "./decision/decision.ts";
 import type { View } from "./view.ts";
-import { warn, warnClaims } from "./warn.ts";
+import { warn, warnOfVolume } from "./warn.ts";
 
 export interface Cluster {
   readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
@@ -68,8 +68,8 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
 
 async function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Promise<Result> {
   const warning = { reason: step.reason, message: step.because };
-  await warn(call, cluster, step.workload, warning);
-  if (step.volume !== undefined) await warnClaims(call, cluster, step.volume, warning);
+  if (step.volume === undefined) await warn(call, cluster, step.workload, warning);
+  else await warnOfVolume(call, cluster, { workload: step.workload, volume: step.volume }, warning);
   return "accepted";
 }
 
@@ -111,15 +111,11 @@ async function createMountpointPod(
     throw error;
   }
   for (const message of mountpointPodWarnings(cluster.mountpointPods, purpose)) {
-    const warning = { reason: "VolumeQuestionable", message };
-    await warn(call, cluster, workload, warning);
-    await warnClaims(call, cluster, volume, warning);
+    await warnOfVolume(call, cluster, { workload, volume }, { reason: "VolumeQuestionable", message });
   }
   if (fallback !== undefined) {
     const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
-    const warning = { reason: "DriverCredentialsUsed", message };
-    await warn(call, cluster, workload, warning);
-    await warnClaims(call, cluster, volume, warning);
+    await warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message });
   }
   return result;
 }

@@ -215,6 +215,15 @@ describe("a Mountpoint Pod with workloads", () => {
       ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
+      "is being deleted, was marked by a late picture, and still serves those that are deleted, too",
+      {
+        workloads: [{ ...running, terminating: true }],
+        attachments,
+        mountpointPods: [pod(mp(w1), { terminating: true, needsUnmount: true, needsUnmountSince: now })],
+      },
+      [],
+    ],
+    [
       "was marked by someone else and still serves those that run",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { needsUnmount: true })] },
       [],

@@ -27,14 +27,15 @@ export function warn(
 }
 
 /** What is wrong with a volume is wrong for every Pod that will use it: whoever looks at the claim finds it, too. */
-export async function warnClaims(
+export async function warnOfVolume(
   call: Call,
-  { events, view }: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
-  volume: PvName,
+  cluster: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
+  { workload, volume }: { readonly workload: WarnedPod; readonly volume: PvName },
   warning: Warning,
 ): Promise<void> {
-  for (const { name, namespace, uid } of view.claims.by("volume", volume)) {
+  await warn(call, cluster, workload, warning);
+  for (const { name, namespace, uid } of cluster.view.claims.by("volume", volume)) {
     const about = { kind: kinds.persistentVolumeClaims, metadata: { name, namespace, uid } };
-    await events.record(call, about, { type: "Warning", ...warning });
+    await cluster.events.record(call, about, { type: "Warning", ...warning });
   }
 }

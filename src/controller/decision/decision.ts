@@ -67,9 +67,8 @@ export interface Again {
   readonly because: string;
 }
 
-export type Step = {
-  readonly because: string;
-} /** With a volume: whoever looks at its claim is to find it there, too. */ & (
+/** A report on a volume is for its claim, too. */
+export type Step = { readonly because: string } & (
   | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
   | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
   | { readonly do: "deleteMountpointPod"; readonly mountpointPod: ReportedMountpointPod }
