@@ -11,6 +11,7 @@ import { openCluster, type PodRef, type Sandbox } from "../../test/support/clust
 import { csiClient } from "../../test/support/csi-client.ts";
 import { csiSocketOf, mountS3Of, onNode } from "../../test/support/mount-s3-process.ts";
 import { percentile, table } from "../table.ts";
+import { WatchedPods } from "../watched-pods.ts";
 
 const pairs = Number(process.argv[2] ?? 1000);
 const endings = Number(process.argv[3] ?? 10);
@@ -129,19 +130,25 @@ async function pair(): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** Both ends as kubectl sees them in a watch. */
+/** Both ends as a watch sees them. */
 async function timeToEnd(where: Sandbox, name: string): Promise<number> {
   const volume = await where.volume();
   const pod = await where.pod(name, { node, claim: volume, ...endsWhenAsked });
   await cluster.untilReady(pod);
   const server = await mountS3Of(cluster, node, volume);
-  const deletedMs = untilDeleted({ namespace: "mount-s3", name: server.name });
-  const goneMs = untilDeleted(pod);
+  await using pods = new WatchedPods(cluster);
+  const mountpointPod = { namespace: "mount-s3", name: server.name };
+  await Promise.all([pod, mountpointPod].map((each) => pods.until(each, isThere)));
+  const deletedMs = pods.until(mountpointPod, isGone);
+  const goneMs = pods.until(pod, isGone);
   await cluster.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--wait=false");
   return (await deletedMs) - (await goneMs);
 }
 
-async function untilDeleted({ namespace, name }: PodRef): Promise<number> {
-  await cluster.kubectl("wait", "--for=delete", `pod/${name}`, "-n", namespace, "--timeout=120s");
-  return performance.now();
+function isThere(pod: Pod | undefined): boolean {
+  return pod !== undefined;
+}
+
+function isGone(pod: Pod | undefined): boolean {
+  return pod === undefined;
 }

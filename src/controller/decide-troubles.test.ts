@@ -75,6 +75,16 @@ describe("a Mountpoint Pod (LC-2)", () => {
       },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
+    [
+      "whose container has ended well is replaced without waiting until it is Succeeded (LC-13)",
+      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { trouble: trouble("ended") })] },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
+      "that is marked, and whose container has ended well, is deleted once it is Succeeded, and not before",
+      { mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now, trouble: trouble("ended") })] },
+      [],
+    ],
     ["that is marked is left to its node for a while", { mountpointPods: [marked(599_000)] }, []],
     ["that is marked and does not end is deleted in the end", { mountpointPods: [marked(600_000)] }, ["delete w1#0"]],
     [
@@ -97,7 +107,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w2#0", "rewrite w1#0: w1, w2#0: w2"],
     ],
     [
-      "that is marked, and whose container is down, is deleted: it would never end well",
+      "that is marked, and whose container has failed, is deleted: it would never end well",
       { mountpointPods: [pod(mp(w1), { needsUnmount: true, trouble: trouble("crashing") })] },
       ["delete w1#0"],
     ],

@@ -152,11 +152,11 @@ class Draft {
   }
 
   /**
-   * One that is stuck is never started again. A mounter of 2.x gives up when nobody talks to it soon after its start, and so
+   * One that is stuck or has ended well is never started again. A mounter of 2.x gives up when nobody talks to it soon after its start, and so
    * again and again.
    */
   #isBeyondRepair({ trouble, driverVersion }: ReportedMountpointPod): boolean {
-    if (trouble?.kind === "stuck") return true;
+    if (trouble?.kind === "stuck" || trouble?.kind === "ended") return true;
     return trouble?.kind === "crashing" && driverVersion !== this.#observed.driverVersion;
   }
 

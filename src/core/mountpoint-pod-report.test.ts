@@ -55,6 +55,11 @@ describe("a Mountpoint Pod", () => {
         cause: "has ended (Completed, exit code 0)",
       },
     ],
+    [
+      "ended unasked a moment ago, and kubelet has not yet drawn its conclusion",
+      pod(container({ terminated: { exitCode: 0, reason: "Completed" } }), "n"),
+      { kind: "ended" },
+    ],
     ["is down", pod(container({ terminated: { exitCode: 1, reason: "Error" } }), "n"), { kind: "crashing" }],
     [
       "was killed for its memory",

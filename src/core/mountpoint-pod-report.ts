@@ -84,7 +84,7 @@ export const stuckTrouble: Trouble = {
 function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
   const { status = {}, metadata } = pod;
   const describe = `See: kubectl describe pod -n ${metadata.namespace} ${metadata.name}.`;
-  if (status.phase === "Failed" || status.phase === "Succeeded") {
+  if (status.phase === "Failed" || status.phase === "Succeeded" || endedWell(container)) {
     return { kind: "ended", cause: `has ended (${endOf(status, container)})`, fix: "Its workloads get another one." };
   }
   if (metadata.deletionTimestamp !== undefined) {
@@ -130,6 +130,14 @@ function notStarting({ status = {} }: ReportedPod, describe: string): Trouble | 
     .filter(Boolean)
     .join(": ");
   return { kind: "notStarting", cause: `does not start: ${cause}`, fix };
+}
+
+/**
+ * Never started again, because a Mountpoint Pod starts its container again only when it fails. kubelet reports that a second
+ * before it calls the Pod Succeeded.
+ */
+function endedWell(container: ContainerStatus | undefined): boolean {
+  return container?.state?.terminated?.exitCode === 0;
 }
 
 function crashing({ metadata }: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
