@@ -49,13 +49,8 @@ export class Reconciler implements AsyncDisposable {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1024;
   }
 
-  /** Of all its threads, so far. */
-  get cpuMs(): number {
-    const fields = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8")
-      .replace(/^.*\) /s, "")
-      .split(" ");
-    const [user, system] = fields.slice(11, 13).map(Number) as [number, number];
-    return (user + system) * 10; // the kernel counts in hundredths of a second
+  get pid(): number {
+    return this.#child.pid ?? Number.NaN;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

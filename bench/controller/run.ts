@@ -13,6 +13,7 @@ import { openCluster } from "../../test/support/cluster.ts";
 import { controllerAway } from "../../test/support/controller-away.ts";
 import { type Faults, FaultyWay } from "../../test/support/faulty-way.ts";
 import { createForeignPods } from "../../test/support/foreign-pods.ts";
+import { cpuMsOf } from "../cpu-time.ts";
 import { table } from "../table.ts";
 import { type Reconciler, reconcilerProgram } from "./reconciler-program.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
@@ -49,20 +50,33 @@ async function measureRate(): Promise<void> {
   await simulated.workloads(waiting);
   await using reconciler = await startReconciler();
   const started = performance.now();
-  const usedMs = reconciler.cpuMs;
+  const waitingCpu = cpuClock(reconciler);
   await attached(workloads);
   note(`attached per second, ${workloads} that wait for a reconciler`, perSecond(workloads, started));
-  note("CPU time of the reconciler for each of them", `${((reconciler.cpuMs - usedMs) / workloads).toFixed(1)} ms`);
+  note("CPU time for each of them", waitingCpu(workloads));
 
   // The scheduler and kwok are still busy with those; the figure of the Go driver was taken where nothing else happened.
   await attached(workloads, isRunning);
   const created = performance.now();
+  const burstCpu = cpuClock(reconciler);
   await simulated.workloads(late);
   const offered = perSecond(burst, created);
   await attached(workloads + burst);
   note(`attached per second, ${burst} created at once (${offered} created per second)`, perSecond(burst, created));
+  note("CPU time for each of them", burstCpu(burst));
   await simulated.endWorkloads([...waiting, ...late]);
   await withoutMountpointPods();
+}
+
+/** Of everybody who shares the cores, from now on. */
+function cpuClock(reconciler: Reconciler): (workloadCount: number) => string {
+  const pids = new Map([["reconciler", reconciler.pid], ...simulated.others, ["this benchmark", process.pid]]);
+  const before = new Map([...pids].map(([name, pid]) => [name, cpuMsOf(pid)]));
+  return (count) => {
+    const each = [...pids].map(([name, pid]) => [name, (cpuMsOf(pid) - (before.get(name) ?? 0)) / count] as const);
+    const whole = each.reduce((sum, [, ms]) => sum + ms, 0);
+    return `${whole.toFixed(1)} ms: ${each.map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(", ")}`;
+  };
 }
 
 /** From the first look to a Mountpoint Pod that runs, and from the end of the workload to nothing. */

@@ -23,7 +23,7 @@ export class SimulatedCluster implements AsyncDisposable {
   readonly #cluster: Cluster;
   readonly #transport: Transport;
   readonly #nodes: readonly string[];
-  readonly #kwok: Disposable;
+  readonly #kwok: Kwok;
 
   private constructor(cluster: Cluster, nodes: number) {
     const { kubeconfig } = cluster.lab.layout;
@@ -45,6 +45,13 @@ export class SimulatedCluster implements AsyncDisposable {
     await cluster.lab.component("kube-controller-manager").stop(simulated.call.signal);
     await simulated.#addNodes();
     return simulated;
+  }
+
+  /** Programs that work for the same workloads on the same cores, by name. */
+  get others(): ReadonlyMap<string, number> {
+    const components = ["kube-apiserver", "etcd", "kube-scheduler"];
+    const pids = components.map((name) => [name, this.#cluster.lab.component(name).process?.pid] as const);
+    return new Map([...pids, ["kwok", this.#kwok.pid] as const].flatMap(([name, pid]) => (pid ? [[name, pid]] : [])));
   }
 
   /** Volumes with their claims, bound to each other; gives their common names. */
@@ -126,8 +133,12 @@ export class SimulatedCluster implements AsyncDisposable {
   }
 }
 
+interface Kwok extends Disposable {
+  readonly pid: number | undefined;
+}
+
 /** For as long as this is held. */
-function kwok(kubeconfig: string, mountpointNamespace: string): Disposable {
+function kwok(kubeconfig: string, mountpointNamespace: string): Kwok {
   const program = process.env["KWOK"];
   if (program === undefined) throw new Error("KWOK names no program: run this with ./dev bench controller");
   const directory = mkdtempSync(join(tmpdir(), "bench-kwok-"));
@@ -138,6 +149,7 @@ function kwok(kubeconfig: string, mountpointNamespace: string): Disposable {
   const flags = [`--kubeconfig=${kubeconfig}`, `--config=${config}`, "--node-lease-duration-seconds=40"];
   const child = spawn(program, [...flags, ...managed], { stdio: "ignore" });
   return {
+    pid: child.pid,
     [Symbol.dispose]: () => {
       child.kill("SIGKILL");
       rmSync(directory, { recursive: true });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { mountAt, mountsOfMinor, parseMountinfo } from "./mountinfo.ts";
+import { mountAt, mountsOfMinor, mountTable, parseMountinfo, readMounts } from "./mountinfo.ts";
 
 const table = parseMountinfo(
   [
@@ -65,4 +65,10 @@ it.for([
 
 it.for(["garbage", "90 21 0:45 / /m rw fuse old rw"])("refuses %o", (line) => {
   expect(() => parseMountinfo(line)).toThrow("not a line of mountinfo");
+});
+
+it("takes the table apart once, for as long as the kernel writes the same", () => {
+  const look = mountTable();
+  expect(look()).toBe(look());
+  expect(look()).toEqual(readMounts());
 });

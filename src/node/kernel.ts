@@ -5,7 +5,7 @@ import type { Descriptor } from "../linux/descriptor.ts";
 import { bind, bindReadOnly, mountFuse, mountFuseUnseeing, openFuse, unmount } from "../linux/fuse.ts";
 import { abortConnection } from "../linux/fusectl.ts";
 import { MountChanges } from "../linux/mount-changes.ts";
-import { type Mount, readMounts } from "../linux/mountinfo.ts";
+import { type Mount, mountTable } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
 import { type ContainerProgram, cpuTimeNs } from "../linux/processes.ts";
 import type { Call } from "../runtime/call.ts";
@@ -47,7 +47,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
   const prober = new Prober();
   const changes = new MountChanges();
   return {
-    mounts: readMounts,
+    mounts: mountTable(),
     onMountChange: (listener) => changes.subscribe(listener),
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
     openFuse,
