@@ -11,8 +11,11 @@ import type { StatusWriter } from "./status-writer.ts";
 export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;
   /** Places about which there is something to say. */
-  readonly untold: { add(key: PlaceKey): void };
+  readonly untold: { addLater(key: PlaceKey, afterMs: number): void };
 }
+
+/** A Mountpoint Pod that is made, finds its place and runs within this time is one status instead of three. */
+const tellAfterMs = 1000;
 
 export async function reconcile(call: Call, context: ReconcileContext, key: PlaceKey): Promise<Outcome> {
   const { steps, statuses, again } = decisionOn(context, key);
@@ -21,7 +24,7 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Plac
     outcome = await act(call, steps, context);
   } finally {
     // Also after a failure: then, above all, somebody will look.
-    if (statuses.length > 0) context.untold.add(key);
+    if (statuses.length > 0) context.untold.addLater(key, tellAfterMs);
   }
   return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again } : outcome;
 }

@@ -149,6 +149,25 @@ it("keeps the earlier of two appointments", async () => {
   expect(taken).toEqual(["a"]);
 });
 
+it("makes one look of what has time, and puts it off no further", async () => {
+  queue.addLater("a", 1000);
+  await work(done, 900);
+  queue.addLater("a", 1000);
+  expect(taken).toEqual([]);
+  await work(done, 5000);
+  expect(taken).toEqual(["a"]);
+});
+
+it("does not put off what is ready or in hands", async () => {
+  queue.add("a");
+  queue.addLater("a", 1000);
+  const key = await queue.take(call());
+  queue.addLater("a", 1000);
+  queue.settle(key, done);
+  await work(done);
+  expect(taken).toEqual(["a"]);
+});
+
 it("ends the wait of a worker with its call, and gives the next key to another", async () => {
   const next = queue.take(call());
   stop.abort(new Error("stopping"));

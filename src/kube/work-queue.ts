@@ -42,6 +42,12 @@ export class WorkQueue<Key extends string> implements Disposable {
     else this.#makeReady(key);
   }
 
+  /** The same, and there is time: whatever else changes until then is looked at with it. */
+  addLater(key: Key, afterMs: number): void {
+    if (this.#inHands.has(key)) this.#changedMeanwhile.add(key);
+    else if (!this.#ready.has(key)) this.#delay(key, afterMs);
+  }
+
   /** Whoever takes a key must settle it. Rejects when the call is aborted. */
   async take(call: Call): Promise<Key> {
     const { value: first } = this.#ready.values().next();
