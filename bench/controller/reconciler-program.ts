@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { bundle, growingProcess } from "../../scripts/bundle.ts";
+import { bundle, growingProcess, steadyMemory } from "../../scripts/bundle.ts";
 
 export interface Program extends Disposable {
   start(args: readonly string[]): Promise<Reconciler>;
@@ -28,7 +28,7 @@ export class Reconciler implements AsyncDisposable {
     // Without the variables of the machine, which are defaults of flags.
     const child = spawn(process.execPath, [...growingProcess, program, ...args], {
       stdio: ["ignore", "ignore", "pipe"],
-      env: {},
+      env: steadyMemory,
     });
     this.#child = child;
     createInterface({ input: child.stderr }).on("line", (line) => {

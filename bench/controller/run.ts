@@ -15,6 +15,7 @@ import { type Faults, FaultyWay } from "../../test/support/faulty-way.ts";
 import { createForeignPods } from "../../test/support/foreign-pods.ts";
 import { cpuMsOf } from "../cpu-time.ts";
 import { table } from "../table.ts";
+import { type Originals, originalsIn, writeCopies } from "./copies.ts";
 import { type Reconciler, reconcilerProgram } from "./reconciler-program.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
 
@@ -37,14 +38,14 @@ using program = await reconcilerProgram();
 await using simulated = await SimulatedCluster.open(cluster, nodes);
 const rows: Record<string, string>[] = [];
 
-await measureRate();
+await measureLimit(await measureRate());
 await measureRequests();
 await measureMemory();
 process.stdout.write(`${workloads} workloads on ${nodes} simulated nodes\n`);
 process.stdout.write(table(rows));
 
 /** Each workload has a volume of its own, so each needs a Mountpoint Pod and an attachment. */
-async function measureRate(): Promise<void> {
+async function measureRate(): Promise<Originals> {
   const waiting = await simulated.volumes("waiting", workloads);
   const late = await simulated.volumes("late", burst);
   await simulated.workloads(waiting);
@@ -57,6 +58,7 @@ async function measureRate(): Promise<void> {
 
   // The scheduler and kwok are still busy with those; the figure of the Go driver was taken where nothing else happened.
   await attached(workloads, isRunning);
+  const originals = await originalsIn(simulated);
   const created = performance.now();
   const burstCpu = cpuClock(reconciler);
   await simulated.workloads(late);
@@ -65,6 +67,17 @@ async function measureRate(): Promise<void> {
   note(`attached per second, ${burst} created at once (${offered} created per second)`, perSecond(burst, created));
   note("CPU time for each of them", burstCpu(burst));
   await simulated.endWorkloads([...waiting, ...late]);
+  await withoutMountpointPods();
+  return originals;
+}
+
+/** Scheduler and kwok do with the copies what they do with Mountpoint Pods. */
+async function measureLimit(originals: Originals): Promise<void> {
+  const started = performance.now();
+  await writeCopies(simulated, originals);
+  const limit = perSecond(originals.attachments.length, started);
+  note("the same objects written by a loop that does nothing else, per second", limit);
+  await simulated.deleteServed();
   await withoutMountpointPods();
 }
 

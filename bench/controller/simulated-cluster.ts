@@ -99,14 +99,20 @@ export class SimulatedCluster implements AsyncDisposable {
     await this.#delete(kinds.pods, ({ name, namespace }) => namespace === this.name && names.has(name));
   }
 
-  /** What is left in the namespaces goes with them, in the time of kube-controller-manager. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const isOurs = ({ name }: { readonly name: string }) => name.startsWith(this.name);
+  /** Mountpoint Pods and attachments, whoever wrote them. */
+  async deleteServed(): Promise<void> {
+    await this.#delete(kinds.pods, ({ namespace }) => namespace === this.mountpointNamespace);
     const attachments = await this.client.list(this.call, kinds.attachments);
     const ours = attachments.filter(({ spec }) => spec.nodeName.startsWith(this.name));
     await inParallel(ours, ({ metadata }) =>
       this.client.delete(this.call, kinds.attachments, metadata, { uid: metadata.uid }),
     );
+  }
+
+  /** What is left in the namespaces goes with them, in the time of kube-controller-manager. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const isOurs = ({ name }: { readonly name: string }) => name.startsWith(this.name);
+    await this.deleteServed();
     await this.#cluster.kubectl("delete", "namespace", this.name, this.mountpointNamespace, "--wait=false");
     await this.#delete(kinds.nodes, isOurs);
     await this.#delete(kinds.persistentVolumes, isOurs);
