@@ -4,6 +4,7 @@ import { runReconciler } from "../controller/run-reconciler.ts";
 import { serveHealth } from "../csi/health.ts";
 import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
+import { WatchHealth } from "../kube/watch-health.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { version as driverVersion } from "./version.ts";
@@ -16,14 +17,16 @@ async function run(signal: AbortSignal): Promise<void> {
 
   using client = new KubeClient(credentialsAt(config.api), { userAgent: `s3-pod-reconciler/${driverVersion}` });
   let complete = false;
+  const watchHealth = new WatchHealth();
   const readiness = () =>
-    complete ? ({ ready: true } as const) : ({ ready: false, because: "the cluster is not known yet" } as const);
+    complete ? watchHealth.readiness() : ({ ready: false, because: "the cluster is not known yet" } as const);
   const progress = new Progress();
   const health = { readiness, liveness: progress.liveness };
   await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, health);
   await runReconciler(call, client, {
     ...config,
     progress,
+    watchHealth,
     onReady: () => {
       complete = true;
     },

@@ -6,6 +6,7 @@ import { EventRecorder } from "../kube/events.ts";
 import { type Candidate, lead } from "../kube/lease.ts";
 import { runController } from "../kube/run-controller.ts";
 import { Term } from "../kube/term.ts";
+import type { WatchHealth } from "../kube/watch-health.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
@@ -28,6 +29,7 @@ export interface ReconcilerOptions {
   /** In which election; undefined: there is none, and nobody else works. */
   readonly candidate: Candidate | undefined;
   readonly progress: Progress;
+  readonly watchHealth: WatchHealth;
   /** Called once the whole picture is there: from now on it works, or is ready to take over. */
   readonly onReady: () => void;
 }
@@ -39,8 +41,8 @@ const tellers = 4;
 
 /** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
-  const { mountpointPods, candidate, progress } = options;
-  const watching = { mountpointNamespace: mountpointPods.namespace, progress };
+  const { mountpointPods, candidate, progress, watchHealth: health } = options;
+  const watching = { mountpointNamespace: mountpointPods.namespace, progress, health };
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);

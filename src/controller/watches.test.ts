@@ -5,6 +5,7 @@ import { driverName } from "../core/names.ts";
 import type { WatchEvent } from "../kube/client.ts";
 import type { Kind } from "../kube/kinds.ts";
 import type { Watcher } from "../kube/watch.ts";
+import { WatchHealth } from "../kube/watch-health.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { Progress } from "../runtime/progress.ts";
 import { attachment, mp, node, volume, w1 } from "./situation.fixture.ts";
@@ -37,6 +38,7 @@ async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Pro
   const watching = watchCluster(call, fakeClient(objects), view, {
     mountpointNamespace: "mount-s3",
     progress: new Progress(),
+    health: new WatchHealth(),
   });
   await synced(call, view);
   stop.abort();

@@ -20,6 +20,7 @@ import {
 } from "../kube/kinds.ts";
 import type { Feed } from "../kube/store.ts";
 import { type Watched, type Watcher, watch } from "../kube/watch.ts";
+import type { WatchHealth } from "../kube/watch-health.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import type { ObservedAttachment, Refusal } from "./decision/decision.ts";
@@ -28,6 +29,7 @@ import type { Claim, View } from "./view.ts";
 export interface WatchOptions {
   readonly mountpointNamespace: string;
   readonly progress: Pick<Progress, "pulse">;
+  readonly health: Pick<WatchHealth, "of">;
 }
 
 /** Ends when the call does. */
@@ -35,12 +37,14 @@ export async function watchCluster(
   call: Call,
   client: Watcher,
   view: View,
-  { mountpointNamespace, progress }: WatchOptions,
+  { mountpointNamespace, progress, health }: WatchOptions,
 ): Promise<void> {
   const { pods, persistentVolumeClaims, persistentVolumes, attachments } = kinds;
   const podFrom = (pod: PodObject, intern: Intern) => seenPod(pod, mountpointNamespace, intern);
-  const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept>, feed: Feed<Kept>) =>
-    watch(call, client, { ...what, turned: progress.pulse(`watch over ${what.kind.plural}`) }, feed);
+  const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept>, feed: Feed<Kept>) => {
+    const name = `watch over ${what.kind.plural}`;
+    return watch(call, client, { ...what, turned: progress.pulse(name), follows: health.of(name) }, feed);
+  };
   await Promise.all([
     follow({ kind: pods, ...wherever(podFrom) }, podFeed(view)),
     follow({ kind: persistentVolumeClaims, ...wherever(boundClaim) }, view.claims),

@@ -131,6 +131,20 @@ it("is synced at the end of the list, not at its first object", async () => {
   expect(order).toEqual(["ends", "synced"]);
 });
 
+it("tells whether it follows the server or has lost it; a list that expired is not lost", async () => {
+  const told: boolean[] = [];
+  const follows = (now: boolean) => void (told.at(-1) !== now && told.push(now));
+  followOnly(
+    { follows },
+    streamThenCut(added("a", "1", "n1"), endOfList("5")),
+    refuse(503, "not now"),
+    stream(event("ERROR", error(410, "too old"))),
+    stream(added("a", "7", "n2"), endOfList("8")),
+  );
+  await arrived("a", "n2");
+  expect(told).toEqual([true, false, true]);
+});
+
 it("falls back to pages where the server has no streaming list", async () => {
   follow(
     refuse(422, "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),

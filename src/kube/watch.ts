@@ -18,6 +18,8 @@ export interface Watched<Shape, Kept> extends Selection {
   readonly trim: (object: Shape, intern: Intern) => Kept;
   /** Called at every turn, be it an event or a failure: within minutes in any case. */
   readonly turned?: () => void;
+  /** Called at the same turns: whether the server is followed, or was lost. */
+  readonly follows?: (follows: boolean) => void;
 }
 
 export type Watcher = Pick<KubeClient, "pages" | "watch">;
@@ -44,15 +46,17 @@ export async function watch<Shape extends KubeObject, Kept>(
       await sleep(pauseMs(state, Math.random()), undefined, { signal: call.signal });
       for await (const input of open(call, client, what, state)) {
         if (troubles.over(kind)) call.log.info("watch recovered", { kind });
+        what.follows?.(true);
         take(input);
       }
       take({ saw: "lost" });
     } catch (error) {
       if (call.signal.aborted) return;
       const input = inputFrom(error, state);
-      if (input.saw === "lost" || input.saw === "silent")
+      if (input.saw === "lost" || input.saw === "silent") {
         troubles.met(call.log, kind, troubleIn(state, kind), { kind, error });
-      else call.log.debug("watch starts anew", { kind, error, saw: input.saw });
+        what.follows?.(false);
+      } else call.log.debug("watch starts anew", { kind, error, saw: input.saw });
       take(input);
     }
   }

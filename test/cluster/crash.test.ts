@@ -6,6 +6,7 @@ import { headroom } from "../../src/core/names.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { WatchHealth } from "../../src/kube/watch-health.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
@@ -175,6 +176,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
     stallLimitMs: 600_000,
     candidate: undefined,
     progress: new Progress(),
+    watchHealth: new WatchHealth(),
     onReady: () => undefined,
   };
 }

@@ -7,6 +7,7 @@ import { watchCluster } from "../../src/controller/watches.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { Store } from "../../src/kube/store.ts";
 import { watch } from "../../src/kube/watch.ts";
+import { WatchHealth } from "../../src/kube/watch-health.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -72,7 +73,8 @@ async function heldBy(begin: (call: Call) => Promise<Measured>): Promise<Held> {
 
 async function picture(call: Call, stage: Stage): Promise<Measured> {
   const view = emptyView();
-  const options = { mountpointNamespace: stage.mountpointNamespace, progress: new Progress() };
+  const { mountpointNamespace } = stage;
+  const options = { mountpointNamespace, progress: new Progress(), health: new WatchHealth() };
   const ended = watchCluster(call, stage.client, view, options);
   await synced(call, view);
   return { sizes: sizesOf(view), ended, held: view };
