@@ -2,9 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import type { Trouble } from "../core/mountpoint-pod-report.ts";
-import type { PvName } from "../core/names.ts";
+import type { PodName, PvName } from "../core/names.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision/decision.ts";
+import { PlaceModel } from "./place-model.fixture.ts";
 import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
@@ -16,6 +17,7 @@ const noRoom: Partial<ReportedMountpointPod> = {
   trouble: trouble("unschedulable"),
 };
 const running = workload(w1, { phase: "running" });
+const backingOff = pod(mp(w1), { trouble: trouble("backingOff") });
 const attachments = [attachment({ [mp(w1)]: [w1] })];
 
 describe("a Mountpoint Pod (LC-2)", () => {
@@ -67,6 +69,39 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
+      "whose container is in back-off is replaced, and marked only after that",
+      { workloads: [running], attachments, mountpointPods: [backingOff] },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
+      "whose container is in back-off is marked when its workloads have been given to another one",
+      {
+        workloads: [running],
+        attachments: [attachment({ [mp(w1)]: [], [mp(w1, 1)]: [w1] })],
+        mountpointPods: [backingOff, pod(mp(w1, 1))],
+      },
+      ["mark w1#0", "rewrite w1#1: w1"],
+    ],
+    [
+      "whose container is in back-off keeps those that are yet to be mounted: its words are their explanation",
+      { workloads: [workload(w1)], attachments, mountpointPods: [backingOff] },
+      [],
+    ],
+    [
+      "whose container is in back-off loses also those that are yet to be mounted to one that is ready",
+      {
+        workloads: [running, workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w2], [mp(w1, 1)]: [w1] })],
+        mountpointPods: [backingOff, pod(mp(w1, 1))],
+      },
+      ["rewrite w1#0: , w1#1: w1 w2"],
+    ],
+    [
+      "of another version whose container is in back-off is replaced also for those that are yet to be mounted",
+      { workloads: [workload(w1)], attachments, mountpointPods: [{ ...backingOff, driverVersion: "2.1.1" }] },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
       "that is stuck is replaced, and marked only after that",
       {
         workloads: [running],
@@ -112,6 +147,11 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["delete w1#0"],
     ],
     [
+      "that is marked, and whose container is in back-off, is deleted: it must not come back beside its successor",
+      { mountpointPods: [{ ...backingOff, needsUnmount: true }] },
+      ["delete w1#0"],
+    ],
+    [
       "that does not start is told to its workloads",
       { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { trouble: trouble("notStarting") })] },
       ["report MountpointPodNotStarting to w1"],
@@ -125,6 +165,30 @@ describe("a Mountpoint Pod (LC-2)", () => {
     expect(decision).toMatchObject({ steps: [], again: { afterMs: 3000 } });
   });
 });
+
+it("successors whose containers back off, too, follow each other further and further apart, and none is left", () => {
+  const model = new PlaceModel();
+  model.come(w1, "");
+  settle(model);
+  model.put("workloads", w1, running);
+  const pauses: number[] = [];
+  for (let death = 1; death <= 12; death += 1) {
+    const [holder] = model.holdersOf(w1) as [PodName];
+    const bornAt = model.now.getTime();
+    model.change(holder, { phase: "running", scheduled: true, trouble: trouble("backingOff") });
+    settle(model);
+    pauses.push((model.now.getTime() - bornAt) / 1000);
+    expect(model.holdersOf(w1)).not.toContain(holder);
+    expect([...model.truth.mountpointPods.keys()]).toEqual(model.holdersOf(w1));
+  }
+  expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+});
+
+/** Time passes only as far as the reconciler waits. */
+function settle(model: PlaceModel): void {
+  do model.tellAll();
+  while (!model.reconcile());
+}
 
 function marked(sinceMs: number): ReportedMountpointPod {
   return pod(mp(w1), { needsUnmount: true, needsUnmountSince: new Date(now.getTime() - sinceMs) });

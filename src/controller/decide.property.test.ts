@@ -52,8 +52,14 @@ class World {
     if (phase === "running") this.model.change(name, { trouble, restarts: restarts + 1 });
   }
 
+  backsOff({ name, trouble }: ReportedMountpointPod): void {
+    const lasting = { kind: "backingOff", cause: "is down for a while", fix: "" } as const;
+    if (trouble?.kind === "crashing") this.model.change(name, { trouble: lasting });
+  }
+
   isStartedAgain({ name, trouble }: ReportedMountpointPod): void {
-    if (trouble?.kind === "crashing") this.model.change(name, { trouble: undefined });
+    const isDown = trouble?.kind === "crashing" || trouble?.kind === "backingOff";
+    if (isDown) this.model.change(name, { trouble: undefined });
   }
 
   /** It serves until its grace period is over, which may be never. */
@@ -97,6 +103,7 @@ type ToMountpointPod =
   | "starts"
   | "findsNoRoom"
   | "crashes"
+  | "backsOff"
   | "isStartedAgain"
   | "isDeleted"
   | "unmounts"
@@ -134,7 +141,10 @@ const happenings = [
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("starts"), toMountpointPod("unmounts")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("dies"), toMountpointPod("vanishes")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("findsNoRoom"), toMountpointPod("isDeleted")) },
-  { weight: 1, arbitrary: fc.oneof(toMountpointPod("crashes"), toMountpointPod("isStartedAgain")) },
+  {
+    weight: 2,
+    arbitrary: fc.oneof(toMountpointPod("crashes"), toMountpointPod("backsOff"), toMountpointPod("isStartedAgain")),
+  },
   {
     weight: 6,
     arbitrary: fc.tuple(kind, fc.constantFrom(1, 2, Infinity)).map(

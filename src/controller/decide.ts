@@ -3,6 +3,7 @@
  * it knows no clock, no cache and no server, so every situation is a row of a table in the test.
  */
 import { holderOf, newAttachment, type SharingKey, sharingKey } from "../core/attachment.ts";
+import { isBeyondRepair } from "../core/beyond-repair.ts";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { leftoverTask } from "../core/leftover.ts";
 import { stuckTrouble } from "../core/mountpoint-pod-report.ts";
@@ -139,25 +140,16 @@ class Draft {
   #isServed(entry: Entry, workload: Workload): boolean {
     const pod = this.#holderOf(workload);
     if (pod === undefined) return this.#isAwaited(holderOf(entry.after.spec, workload.uid));
-    if (!isAlive(pod) || this.#isBeyondRepair(pod)) return false;
+    if (!isAlive(pod) || isBeyondRepair(pod, workload, this.#observed.driverVersion)) return false;
     if (workload.phase === "running") return workload.terminating || !this.#isLeaving(pod);
-    // One that is yet to be mounted needs one that stays; and waits for no place that another one has found.
+    // One that is yet to be mounted needs one that stays; and does not wait where another one is ready.
     const open = this.#openIn(entry);
-    const hasBetter = isUnschedulable(pod) && open !== undefined && this.#hasPlace(open);
+    const hasBetter = isHeldUp(pod) && open !== undefined && this.#hasPlace(open);
     return !pod.terminating && !pod.needsUnmount && !hasBetter;
   }
 
   #isAwaited(mountpointPod: PodName | undefined): boolean {
     return mountpointPod !== undefined && this.#observed.unheard.has(mountpointPod);
-  }
-
-  /**
-   * One that is stuck or has ended well is never started again. A mounter of 2.x gives up when nobody talks to it soon after its start, and so
-   * again and again.
-   */
-  #isBeyondRepair({ trouble, driverVersion }: ReportedMountpointPod): boolean {
-    if (trouble?.kind === "stuck" || trouble?.kind === "ended") return true;
-    return trouble?.kind === "crashing" && driverVersion !== this.#observed.driverVersion;
   }
 
   /**
@@ -270,8 +262,8 @@ class Draft {
 /** Between the deletion of a Mountpoint Pod and that of the last workload, when somebody empties a node. */
 const drainMs = 5000;
 
-function isUnschedulable({ trouble }: ReportedMountpointPod): boolean {
-  return trouble?.kind === "unschedulable";
+function isHeldUp({ trouble }: ReportedMountpointPod): boolean {
+  return trouble?.kind === "unschedulable" || trouble?.kind === "backingOff";
 }
 
 /** Those that came after an attachment with their key had been written were listed in it. RFC 3339 in UTC sorts by time. */

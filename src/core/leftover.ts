@@ -35,7 +35,8 @@ function endOf({ phase, trouble, needsUnmountSince }: ReportedMountpointPod, now
     case "running":
       // A mounter of 2.x whose mount-s3 failed never ends well. Without a process nothing serves the source any more.
       // One that has ended well is about to be Succeeded, and is then gone at once: deleted before, it would wait for kubelet.
-      if (trouble?.kind === "crashing") return "its container has failed and is not needed";
+      if (trouble?.kind === "crashing" || trouble?.kind === "backingOff")
+        return "its container has failed and is not needed";
       return needsUnmountSince !== undefined && now.getTime() - needsUnmountSince.getTime() >= unmountLimitMs
         ? "it does not end although it is not needed"
         : undefined;

@@ -7,9 +7,15 @@ function pod(status: NonNullable<ReportedPod["status"]>, nodeName?: string, meta
   return { metadata: { ...name, ...metadata }, spec: { ...(nodeName !== undefined && { nodeName }) }, status };
 }
 
-const container = (state: object, lastState: object = {}) => ({
+const container = (state: object, lastState: object = {}, restartCount = 3) => ({
   phase: "Running",
-  containerStatuses: [{ name: "mountpoint", restartCount: 3, state, lastState }],
+  containerStatuses: [{ name: "mountpoint", restartCount, state, lastState }],
+});
+const ended = (finishedAt?: string) => ({
+  exitCode: 1,
+  reason: "Error",
+  startedAt: "2026-01-15T10:00:00Z",
+  finishedAt,
 });
 const verdict = (status: string, reason: string, message = "") => ({
   phase: "Pending",
@@ -60,15 +66,31 @@ describe("a Mountpoint Pod", () => {
       pod(container({ terminated: { exitCode: 0, reason: "Completed" } }), "n"),
       { kind: "ended" },
     ],
-    ["is down", pod(container({ terminated: { exitCode: 1, reason: "Error" } }), "n"), { kind: "crashing" }],
+    ["is down for the first time", pod(container({ terminated: ended() }, {}, 0), "n"), { kind: "crashing" }],
+    ["is down again", pod(container({ terminated: ended() }, {}, 1), "n"), { kind: "backingOff" }],
     [
-      "was killed for its memory",
+      "is down again, soon after it was started again",
+      pod(container({ terminated: ended("2026-01-15T10:09:59Z") }, {}, 1), "n"),
+      { kind: "backingOff" },
+    ],
+    [
+      "is down again, after a time so long that kubelet has forgotten the first",
+      pod(container({ terminated: ended("2026-01-15T10:10:00Z") }, {}, 1), "n"),
+      { kind: "crashing" },
+    ],
+    [
+      "is being started again",
+      pod(container({ waiting: { reason: "ContainerCreating" } }, { terminated: { exitCode: 1 } }), "n"),
+      { kind: "crashing" },
+    ],
+    [
+      "was killed for its memory, and waits for its next start",
       pod(
         container({ waiting: { reason: "CrashLoopBackOff" } }, { terminated: { exitCode: 137, reason: "OOMKilled" } }),
         "n",
       ),
       {
-        kind: "crashing",
+        kind: "backingOff",
         fix: expect.stringContaining("mountpointContainerResourcesLimitsMemory"),
       },
     ],

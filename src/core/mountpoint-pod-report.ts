@@ -16,10 +16,10 @@ export interface MountpointPodReport {
 export interface Trouble {
   /**
    * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
-   * ended and is yet to be started again. stuck: it runs, and the node says that it has lost its mount. leaving: it is being
-   * deleted. ended: it will never run again.
+   * ended and is about to be started again. backingOff: the same, and kubelet waits before it does so. stuck: it runs, and the
+   * node says that it has lost its mount. leaving: it is being deleted. ended: it will never run again.
    */
-  readonly kind: "unschedulable" | "notStarting" | "crashing" | "stuck" | "leaving" | "ended";
+  readonly kind: "unschedulable" | "notStarting" | "crashing" | "backingOff" | "stuck" | "leaving" | "ended";
   /** Goes on "Mountpoint Pod X …". */
   readonly cause: string;
   /** A whole sentence. */
@@ -56,7 +56,12 @@ interface ContainerStatus {
 
 interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
-  readonly terminated?: { readonly exitCode: number; readonly reason?: string };
+  readonly terminated?: {
+    readonly exitCode: number;
+    readonly reason?: string;
+    readonly startedAt?: string | null;
+    readonly finishedAt?: string | null;
+  };
 }
 
 export function reportFrom(pod: ReportedPod): MountpointPodReport {
@@ -90,7 +95,7 @@ function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Tr
   if (metadata.deletionTimestamp !== undefined) {
     return { kind: "leaving", cause: "is being deleted", fix: "Workloads that stay get another one." };
   }
-  return unschedulable(pod, describe) ?? notStarting(pod, describe) ?? crashing(pod, container);
+  return unschedulable(pod, describe) ?? notStarting(pod, describe) ?? down(pod, container);
 }
 
 function unschedulable({ spec, status = {} }: ReportedPod, describe: string): Trouble | undefined {
@@ -140,12 +145,27 @@ function endedWell(container: ContainerStatus | undefined): boolean {
   return container?.state?.terminated?.exitCode === 0;
 }
 
-function crashing({ metadata }: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+function down({ metadata }: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
   const end = container && endBefore(container);
-  if (end === undefined) return undefined;
+  if (container === undefined || end === undefined) return undefined;
   const fix = end.reason === "OOMKilled" ? memoryFix : logsOf(metadata);
-  return { kind: "crashing", cause: `is down until it is started again (${exitOf(end)})`, fix };
+  const kind = isBackingOff(container) ? "backingOff" : "crashing";
+  return { kind, cause: `is down until it is started again (${exitOf(end)})`, fix };
 }
+
+/**
+ * kubelet says CrashLoopBackOff only when it looks again, and that is when a back-off of 10 s is over. Until then it shows an end as
+ * any other; but only the first one, and one after ten good minutes, are followed by a start at once.
+ */
+function isBackingOff({ state = {}, restartCount }: ContainerStatus): boolean {
+  const { waiting, terminated } = state;
+  if (terminated === undefined) return waiting?.reason === "CrashLoopBackOff";
+  const servedMs = Date.parse(terminated.finishedAt ?? "") - Date.parse(terminated.startedAt ?? "");
+  return restartCount > 0 && !(servedMs >= forgivenAfterMs);
+}
+
+/** Twice its longest back-off. */
+const forgivenAfterMs = 600_000;
 
 /** How the container ended that is not running now; undefined for one that runs, or never did. */
 function endBefore({ state = {}, lastState = {} }: ContainerStatus): ContainerState["terminated"] {

@@ -49,7 +49,7 @@ it("OP-5 the status tells version, phase and restarts of each Mountpoint Pod, an
 it.for<{ state: string; make: (stage: Stage, pod: Pod) => Promise<void>; told: readonly RegExp[] }>([
   {
     state: "crashes",
-    make: (stage, pod) => stage.phase(pod, "Running", container(3, crashed("OOMKilled", 137))),
+    make: (stage, pod) => stage.phase(pod, "Running", container(0, crashed("OOMKilled", 137))),
     told: [/is down until it is started again \(OOMKilled, exit code 137\)/, /LimitsMemory/],
   },
   {
@@ -199,18 +199,12 @@ const imageMissing = { reason: "ErrImagePull", message: "manifest unknown" };
 
 function container(restartCount: number, state: object): object {
   return {
-    containerStatuses: [
-      { name: mountpointContainer, image: "driver", imageID: "", ready: false, restartCount, ...withLast(state) },
-    ],
+    containerStatuses: [{ name: mountpointContainer, image: "driver", imageID: "", ready: false, restartCount, state }],
   };
 }
 
-function withLast(state: object): object {
-  return "last" in state ? { state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: state.last } : { state };
-}
-
 function crashed(reason: string, exitCode: number): object {
-  return { last: { terminated: { reason, exitCode, startedAt: null, finishedAt: null } } };
+  return { terminated: { reason, exitCode, startedAt: null, finishedAt: null } };
 }
 
 /** How often the reconciler has written the status, also with what it was already. */

@@ -80,25 +80,25 @@ it("LC-2 a Mountpoint Pod without a place on the node gets no newcomer, and one 
   await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([false]);
 });
 
-it("LC-2 a Mountpoint Pod whose container was killed for its memory gets no newcomer while it is down", async () => {
+it("LC-2 a Mountpoint Pod whose container was killed for its memory gets no newcomer, keeps its workloads while kubelet starts it again, and loses them when kubelet lets it wait", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const claim = await stage.volume();
   const { workload, mountpointPod } = await stage.running("first", claim);
   const terminated = { reason: "OOMKilled", exitCode: 137, startedAt: null, finishedAt: null };
-  const container = { name: "mountpoint", image: "driver", imageID: "", ready: false, restartCount: 1 };
-  await stage.phase(mountpointPod, "Running", {
-    containerStatuses: [
-      { ...container, state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: { terminated } },
-    ],
-  });
+  const state = { terminated };
+  const container = { name: "mountpoint", image: "driver", imageID: "", ready: false, state };
+  await stage.phase(mountpointPod, "Running", { containerStatuses: [{ ...container, restartCount: 0 }] });
   const newcomer = await stage.workload("newcomer", { claims: [claim] });
+  const other = mountpointPodOf(newcomer, claim);
   await expect
     .poll(() => stage.served(), long)
-    .toEqual({
-      [mountpointPod.metadata.name]: [workload.metadata.uid],
-      [mountpointPodOf(newcomer, claim)]: [newcomer.metadata.uid],
-    });
+    .toEqual({ [mountpointPod.metadata.name]: [workload.metadata.uid], [other]: [newcomer.metadata.uid] });
+
+  await stage.phase(mountpointPod, "Running", { containerStatuses: [{ ...container, restartCount: 1 }] });
+  await expect.poll(() => stage.served(), long).toEqual({ [other]: [newcomer.metadata.uid, workload.metadata.uid] });
+  const old = async () => (await stage.mountpointPod(mountpointPod.metadata.name))?.metadata.deletionTimestamp;
+  await expect.poll(old, long).toBeDefined();
 });
 
 it("LC-9 an attachment deleted by hand comes back with all its workloads, and a workload of v1 is left alone", async () => {

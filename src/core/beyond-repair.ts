@@ -1,0 +1,27 @@
+/** Which Mountpoint Pods, although they are alive, have nothing more to give to a workload. */
+import type { ReportedMountpointPod } from "./controller-status.ts";
+import type { Workload } from "./workload.ts";
+
+/**
+ * One that is stuck or has ended well is never started again. A mounter of 2.x gives up when nobody talks to it soon after its
+ * start, and so again and again. Ours is started at once after its first death; after that kubelet lets it wait, for up to
+ * five minutes, and who has lost a mount does not wait with it. Who is yet to get one stays: what fails from the beginning fails in a
+ * successor, too, and this one tells why.
+ */
+export function isBeyondRepair(
+  { trouble, driverVersion }: ReportedMountpointPod,
+  { phase }: Workload,
+  ownVersion: string,
+): boolean {
+  switch (trouble?.kind) {
+    case "stuck":
+    case "ended":
+      return true;
+    case "backingOff":
+      return phase === "running" || driverVersion !== ownVersion;
+    case "crashing":
+      return driverVersion !== ownVersion;
+    default:
+      return false;
+  }
+}
