@@ -102,6 +102,15 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
+      "that is marked under a running workload, and whose container is down, is replaced: the node does not mount there again",
+      {
+        workloads: [running],
+        attachments,
+        mountpointPods: [pod(mp(w1), { needsUnmount: true, trouble: trouble("crashing") })],
+      },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
       "that is stuck is replaced, and marked only after that",
       {
         workloads: [running],
@@ -116,9 +125,14 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "that is marked, and whose container has ended well, is deleted once it is Succeeded, and not before",
-      { mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now, trouble: trouble("ended") })] },
+      "that is marked, and whose container has ended well, is left to kubelet, which calls it Succeeded in a moment",
+      { mountpointPods: [{ ...marked(119_000), trouble: trouble("ended") }] },
       [],
+    ],
+    [
+      "that is marked, and whose container has ended well, is deleted after a while also where another container runs on",
+      { mountpointPods: [{ ...marked(120_000), trouble: trouble("ended") }] },
+      ["delete w1#0"],
     ],
     ["that is marked is left to its node for a while", { mountpointPods: [marked(599_000)] }, []],
     ["that is marked and does not end is deleted in the end", { mountpointPods: [marked(600_000)] }, ["delete w1#0"]],

@@ -47,9 +47,20 @@ class World {
     if (!scheduled) this.model.change(name, { trouble: { kind: "unschedulable", cause: "is too large", fix: "" } });
   }
 
-  crashes({ name, phase, restarts }: ReportedMountpointPod): void {
+  crashes({ name, phase, restarts, trouble: before }: ReportedMountpointPod): void {
     const trouble = { kind: "crashing", cause: "is down", fix: "" } as const;
-    if (phase === "running") this.model.change(name, { trouble, restarts: restarts + 1 });
+    const isUp = phase === "running" && before?.kind !== "ended";
+    if (isUp) this.model.change(name, { trouble, restarts: restarts + 1 });
+  }
+
+  crashesMarked(pod: ReportedMountpointPod): void {
+    if (pod.needsUnmount) this.crashes(pod);
+  }
+
+  /** Beside a container of somebody else, which keeps the Pod running. */
+  endsWell({ name, phase }: ReportedMountpointPod): void {
+    const trouble = { kind: "ended", cause: "has ended", fix: "" } as const;
+    if (phase === "running") this.model.change(name, { trouble });
   }
 
   backsOff({ name, trouble }: ReportedMountpointPod): void {
@@ -67,9 +78,10 @@ class World {
     if (!terminating) this.model.change(name, { terminating: true, deletionAskedAt: this.model.now });
   }
 
-  unmounts({ name, phase, needsUnmount }: MountpointPod): void {
+  unmounts({ name, phase, needsUnmount, trouble }: ReportedMountpointPod): void {
     const bound = [...this.#binds.values()].includes(name);
-    if (phase === "running" && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
+    const isUp = phase === "running" && trouble?.kind !== "ended";
+    if (isUp && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
   }
 
   /** By kubelet, once it has stopped its containers. */
@@ -103,6 +115,8 @@ type ToMountpointPod =
   | "starts"
   | "findsNoRoom"
   | "crashes"
+  | "crashesMarked"
+  | "endsWell"
   | "backsOff"
   | "isStartedAgain"
   | "isDeleted"
@@ -140,6 +154,7 @@ const happenings = [
   { weight: 2, arbitrary: fc.oneof(toWorkload("runs"), toWorkload("terminates")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("starts"), toMountpointPod("unmounts")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("dies"), toMountpointPod("vanishes")) },
+  { weight: 1, arbitrary: fc.oneof(toMountpointPod("crashesMarked"), toMountpointPod("endsWell")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("findsNoRoom"), toMountpointPod("isDeleted")) },
   {
     weight: 2,
@@ -206,6 +221,12 @@ function isKept(model: PlaceModel, workload: Workload, pod: MountpointPod): bool
   return workload.phase === "running" && (model.hasTakenOver || pod.terminating);
 }
 
+/** Nobody brings it back soon: kubelet lets it wait, or does not start it again, or the node does not talk to it any more. */
+function isGivenUp({ trouble, needsUnmount }: ReportedMountpointPod): boolean {
+  if (trouble?.kind === "crashing") return needsUnmount;
+  return trouble?.kind === "backingOff" || trouble?.kind === "ended";
+}
+
 function expectEveryoneServed({ model }: World): void {
   for (const workload of [...model.truth.workloads.values()].filter(needsVolumes)) {
     const holders = model.holdersOf(workload.uid);
@@ -214,6 +235,7 @@ function expectEveryoneServed({ model }: World): void {
     expect(pod && isAlive(pod) && (!pod.needsUnmount || isKept(model, workload, pod))).toBe(true);
     // LC-2: one that is being deleted serves those alone that are, too.
     expect(pod?.terminating && !workload.terminating).not.toBe(true);
+    expect(pod && workload.phase === "running" && isGivenUp(pod)).not.toBe(true);
   }
 }
 

@@ -6,10 +6,11 @@ import type { Workload } from "./workload.ts";
  * One that is stuck or has ended well is never started again. A mounter of 2.x gives up when nobody talks to it soon after its
  * start, and so again and again. Ours is started at once after its first death; after that kubelet lets it wait, for up to
  * five minutes, and who has lost a mount does not wait with it. Who is yet to get one stays: what fails from the beginning fails in a
- * successor, too, and this one tells why.
+ * successor, too, and this one tells why. The node mounts nothing in one that is marked, by whomever: what was served there is lost
+ * with its process.
  */
 export function isBeyondRepair(
-  { trouble, driverVersion }: ReportedMountpointPod,
+  { trouble, driverVersion, needsUnmount }: ReportedMountpointPod,
   { phase }: Workload,
   ownVersion: string,
 ): boolean {
@@ -20,7 +21,7 @@ export function isBeyondRepair(
     case "backingOff":
       return phase === "running" || driverVersion !== ownVersion;
     case "crashing":
-      return driverVersion !== ownVersion;
+      return needsUnmount || driverVersion !== ownVersion;
     default:
       return false;
   }

@@ -13,7 +13,7 @@ export function leftoverTask(pod: ReportedMountpointPod, now: Date, staleAfterMs
     return stale ? { do: "markForUnmount", because: "cleanup: no attachment lists it" } : undefined;
   }
   if (pod.terminating) return undefined;
-  const because = endOf(pod, now);
+  const because = endOf(pod, now, staleAfterMs);
   if (because !== undefined) return { do: "deleteMountpointPod", because };
   // 2.x does not note the time, nor does somebody who marks it by hand; without it there would be no limit.
   if (pod.needsUnmountSince === undefined)
@@ -28,18 +28,20 @@ export function leftoverTask(pod: ReportedMountpointPod, now: Date, staleAfterMs
 const unmountLimitMs = 600_000;
 
 /** undefined while it is the node's turn: it unmounts, and the Pod then ends by itself. */
-function endOf({ phase, trouble, needsUnmountSince }: ReportedMountpointPod, now: Date): string | undefined {
+function endOf(pod: ReportedMountpointPod, now: Date, staleAfterMs: number): string | undefined {
+  const { phase, trouble, needsUnmountSince } = pod;
+  const markedMs = needsUnmountSince === undefined ? 0 : now.getTime() - needsUnmountSince.getTime();
   switch (phase) {
     case "pending":
       return "it never started and is not needed";
     case "running":
       // A mounter of 2.x whose mount-s3 failed never ends well. Without a process nothing serves the source any more.
-      // One that has ended well is about to be Succeeded, and is then gone at once: deleted before, it would wait for kubelet.
       if (trouble?.kind === "crashing" || trouble?.kind === "backingOff")
         return "its container has failed and is not needed";
-      return needsUnmountSince !== undefined && now.getTime() - needsUnmountSince.getTime() >= unmountLimitMs
-        ? "it does not end although it is not needed"
-        : undefined;
+      // One that has ended well is about to be Succeeded, and is then gone at once: deleted before, it would wait for kubelet. A
+      // container that somebody else has put beside it may run on, and keep it from that.
+      if (trouble?.kind === "ended" && markedMs >= staleAfterMs) return "its container has ended and is not needed";
+      return markedMs >= unmountLimitMs ? "it does not end although it is not needed" : undefined;
     case "succeeded":
     case "failed":
       return "it has ended and is not needed";
