@@ -20,6 +20,8 @@ export class PlaceModel {
   #time = Date.parse("2026-01-15T10:00:00Z");
   /** Whether one leads that did not see all that its predecessor did: then a mark may be wrong, and is got over. */
   hasTakenOver = false;
+  /** Whether somebody else marks Mountpoint Pods without regard to who uses them: they may then be lost at any time. */
+  hasForeignMarks = false;
   #leader = new Follower(this.truth, this.now);
   #standby = new Follower(this.truth, this.now);
   /** What the leader had been told when it decided last. */
@@ -81,6 +83,10 @@ export class PlaceModel {
     this.hasTakenOver = true;
     this.#leader = this.#standby;
     this.#standby = new Follower(this.truth, this.now);
+  }
+
+  get mayHaveWrongMarks(): boolean {
+    return this.hasTakenOver || this.hasForeignMarks;
   }
 
   get now(): Date {
@@ -166,7 +172,7 @@ export class PlaceModel {
     // Listed on another one by a twin as well, it has that.
     const users = this.listedOn(name).filter((user) => this.holdersOf(user.uid).every((holder) => holder === name));
     const isInUse = isAlive(now) && !now.terminating && users.length > 0;
-    if (isInUse && !this.hasTakenOver) throw new Error(`${name} is needed by ${users[0]?.uid}`);
+    if (isInUse && !this.mayHaveWrongMarks) throw new Error(`${name} is needed by ${users[0]?.uid}`);
     this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
     return true;
   }
@@ -176,7 +182,7 @@ export class PlaceModel {
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
     const isMarked = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
-    if (isMarked && !this.hasTakenOver) throw new Error("a marked one");
+    if (isMarked && !this.mayHaveWrongMarks) throw new Error("a marked one");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
@@ -207,7 +213,7 @@ export class PlaceModel {
   #deletePod({ name, resourceVersion }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now !== undefined && now.resourceVersion !== resourceVersion) return false;
-    if (this.listedOn(name).length > 0) throw new Error(`${name} deleted under a workload`);
+    if (this.listedOn(name).length > 0 && !this.hasForeignMarks) throw new Error(`${name} deleted under a workload`);
     this.remove("mountpointPods", name);
     return true;
   }

@@ -1,0 +1,100 @@
+/** What happens around the reconciler of the model: workloads, kubelet, the node, the scheduler, and people. */
+import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
+import type { PodUid } from "../core/names.ts";
+import type { Workload } from "../core/workload.ts";
+import { PlaceModel } from "./place-model.fixture.ts";
+
+export class World {
+  readonly model = new PlaceModel();
+  /** Workload → the Mountpoint Pod its bind mount belongs to: the node unmounts no source with binds. */
+  readonly #binds = new Map<PodUid, string>();
+  #count = 0;
+
+  comes(fsGroup: string): void {
+    this.#count += 1;
+    this.model.come(`w${this.#count}` as PodUid, fsGroup);
+  }
+
+  ends({ uid }: Workload): void {
+    this.#binds.delete(uid);
+    this.model.remove("workloads", uid);
+  }
+
+  terminates(workload: Workload): void {
+    this.model.put("workloads", workload.uid, { ...workload, terminating: true });
+  }
+
+  /** kubelet starts it once the node has mounted what the attachment says. */
+  runs(workload: Workload): void {
+    const [holder = ""] = this.model.holdersOf(workload.uid);
+    const pod = this.model.truth.mountpointPods.get(holder);
+    if (workload.terminating || pod?.phase !== "running" || pod.needsUnmount) return;
+    this.#binds.set(workload.uid, holder);
+    this.model.put("workloads", workload.uid, { ...workload, phase: "running" });
+  }
+
+  starts({ name, phase }: ReportedMountpointPod): void {
+    if (phase === "pending") this.model.change(name, { phase: "running", scheduled: true, trouble: undefined });
+  }
+
+  findsNoRoom({ name, scheduled }: ReportedMountpointPod): void {
+    if (!scheduled) this.model.change(name, { trouble: { kind: "unschedulable", cause: "is too large", fix: "" } });
+  }
+
+  crashes({ name, phase, restarts, trouble: before }: ReportedMountpointPod): void {
+    const trouble = { kind: "crashing", cause: "is down", fix: "" } as const;
+    const isUp = phase === "running" && before?.kind !== "ended";
+    if (isUp) this.model.change(name, { trouble, restarts: restarts + 1 });
+  }
+
+  isMarkedByHand({ name }: ReportedMountpointPod): void {
+    this.model.hasForeignMarks = true;
+    this.model.change(name, { needsUnmount: true });
+  }
+
+  crashesMarked(pod: ReportedMountpointPod): void {
+    this.isMarkedByHand(pod);
+    this.crashes(pod);
+  }
+
+  /** Beside a container of somebody else, which keeps the Pod running. */
+  endsWell({ name, phase }: ReportedMountpointPod): void {
+    const trouble = { kind: "ended", cause: "has ended", fix: "" } as const;
+    if (phase === "running") this.model.change(name, { trouble });
+  }
+
+  backsOff({ name, trouble }: ReportedMountpointPod): void {
+    const lasting = { kind: "backingOff", cause: "is down for a while", fix: "" } as const;
+    if (trouble?.kind === "crashing") this.model.change(name, { trouble: lasting });
+  }
+
+  isStartedAgain({ name, trouble }: ReportedMountpointPod): void {
+    const isDown = trouble?.kind === "crashing" || trouble?.kind === "backingOff";
+    if (isDown) this.model.change(name, { trouble: undefined });
+  }
+
+  /** It serves until its grace period is over, which may be never. */
+  isDeleted({ name, terminating }: ReportedMountpointPod): void {
+    if (!terminating) this.model.change(name, { terminating: true, deletionAskedAt: this.model.now });
+  }
+
+  unmounts({ name, phase, needsUnmount, trouble }: ReportedMountpointPod): void {
+    const bound = [...this.#binds.values()].includes(name);
+    const isUp = phase === "running" && trouble?.kind !== "ended";
+    if (isUp && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
+  }
+
+  /** By kubelet, once it has stopped its containers. */
+  removes({ name, terminating }: MountpointPod): void {
+    if (terminating) this.model.remove("mountpointPods", name);
+  }
+
+  dies({ name }: MountpointPod): void {
+    this.model.change(name, { phase: "failed" });
+  }
+
+  vanishes({ name }: MountpointPod): void {
+    this.model.remove("mountpointPods", name);
+  }
+}
