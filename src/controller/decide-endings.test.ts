@@ -246,6 +246,7 @@ describe("a Mountpoint Pod with workloads", () => {
       });
     expect(decide(since(waitMs - 100))).toMatchObject({ steps: [], again: { afterMs: 100 } });
     expect(told(decide(since(waitMs)))).toContain(`create w1#${generation}`);
+    expect(told(decide(since(-1000))), "attached in the future").toContain(`create w1#${generation}`);
   });
 });
 

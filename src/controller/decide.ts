@@ -225,7 +225,10 @@ class Draft {
     if (entry !== undefined && entry.reasons.length > 0) return;
     const isKnown = (name: PodName) => this.#pods.has(name) || this.roster.lists(name);
     const generation = nextGeneration(workload.uid, volume.name, isKnown);
-    const waitMs = (entry ? attachedAt(entry, workload.uid) : 0) + successorDelayMs(generation) - now.getTime();
+    const attachedMs = entry ? attachedAt(entry, workload.uid) : 0;
+    // One in the future is somebody's mistake, and would keep the workload waiting until then.
+    const sinceMs = attachedMs > now.getTime() ? 0 : attachedMs;
+    const waitMs = sinceMs + successorDelayMs(generation) - now.getTime();
     if (waitMs > 0) return this.#comeBack(waitMs, "Mountpoint Pods end soon after their start");
     const name = mountpointPodName(workload.uid, volume.name, generation);
     const because = generation === 0 ? "no Mountpoint Pod is open to a workload" : "the Mountpoint Pod ended";

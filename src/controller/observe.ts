@@ -17,8 +17,10 @@ export function observe(view: View, place: Place, { driverVersion, staleAfterMs 
   const mountpointPods = view.mountpointPods.by("place", key);
   const known = new Set<string>([...workloads.map(({ uid }) => uid), ...mountpointPods.map(({ name }) => name)]);
   const named = attachments.flatMap(namedIn).filter(({ id }) => !known.has(id));
-  // Contract 1.6: what was attached a moment ago is not judged by what is missing, unless we saw it go.
-  const unheard = named.filter(({ id, atMs }) => now.getTime() - atMs < staleAfterMs && view.news.mayCome(id, atMs));
+  // Contract 1.6: what was attached a moment ago is not judged by what is missing, unless we saw it go. Another leader's clock may be
+  // ahead of ours, but not by more than that.
+  const isFresh = (atMs: number) => Math.abs(now.getTime() - atMs) < staleAfterMs;
+  const unheard = named.filter(({ id, atMs }) => isFresh(atMs) && view.news.mayCome(id, atMs));
   return {
     now,
     node: place.node,

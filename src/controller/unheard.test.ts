@@ -78,6 +78,13 @@ describe("a workload that is not in the picture", () => {
     expect(unheardAfter((view) => taken(view, "2026-01-15T11:59:01Z"))).toEqual([]);
   });
 
+  it("was attached in the future, by a clock that is far ahead: that is not waited for", () => {
+    const before = (ms: number) => new Date(Date.parse(since) - ms);
+    const unheard = (at: Date) => unheardAfter((view) => taken(view, "2026-01-15T11:00:00Z"), at);
+    expect(unheard(before(119_000))).toEqual([[w1, until]]);
+    expect(unheard(before(120_000))).toEqual([]);
+  });
+
   it("was seen to go", () => {
     const unheard = unheardAfter((view) => {
       taken(view, "2026-01-15T11:58:00Z");

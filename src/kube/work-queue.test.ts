@@ -207,3 +207,11 @@ it("stands still while a key is in the same hands, whatever else moves", async (
   queue.settle("stuck", failed);
   expect(queue.stalledMs).toBe(0); // an appointment after a failure is no standstill
 });
+
+it("waits as long as a timer can for a time in the far future, instead of not at all", async () => {
+  queue.add("a");
+  await work(again(2 ** 31), 60_000);
+  expect(taken).toEqual(["a"]);
+  await work(done, 2 ** 31 - 1);
+  expect(taken).toEqual(["a", "a"]);
+});

@@ -18,6 +18,9 @@ export function nextDelayMs(result: Outcome | Error, failures: number): number |
  */
 const changeDelayMs = 1000;
 
+/** Of a longer one, as a time in the far future asks for, Node makes one of 1 ms. */
+const longestTimerMs = 2 ** 31 - 1;
+
 export class WorkQueue<Key extends string> implements Disposable {
   /** In the order of arrival. */
   readonly #ready = new Set<Key>();
@@ -92,7 +95,8 @@ export class WorkQueue<Key extends string> implements Disposable {
   }
 
   /** The earlier of two appointments holds. */
-  #delay(key: Key, afterMs: number): void {
+  #delay(key: Key, wantedMs: number): void {
+    const afterMs = Math.min(wantedMs, longestTimerMs);
     const at = performance.now() + afterMs;
     const appointed = this.#delayed.get(key);
     if (appointed !== undefined && appointed.at <= at) return;

@@ -86,9 +86,15 @@ describe("a workload that waits", () => {
       steps: [],
       again: { afterMs: bindingPatienceMs - 4000, because: "a claim is not bound yet" },
     });
-    const ahead = new Date(now.getTime() + 3_600_000);
-    const { again } = decide(seen({ reservation: reservation({ createdAt: ahead }), volumes }));
-    expect(again?.afterMs).toBe(bindingPatienceMs);
+  });
+
+  it("waits no longer than that for a server whose clock is ahead, and not at all where it is far ahead", () => {
+    const volumes = [claimed(), claimed("unbound")];
+    const ahead = (ms: number) =>
+      decide(seen({ reservation: reservation({ createdAt: new Date(now.getTime() + ms) }), volumes }));
+    expect(ahead(bindingPatienceMs).again?.afterMs).toBe(bindingPatienceMs);
+    expect(ahead(3_600_000).again).toBeUndefined();
+    expect(ahead(3_600_000).steps.map((step) => step.do)).toContain("removeGate");
   });
 });
 

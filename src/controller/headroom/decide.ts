@@ -105,8 +105,8 @@ function complaints(volumes: readonly ClaimedVolume[]): readonly string[] {
 function patienceLeftMs({ now, volumes }: Observed, { createdAt }: Reservation): number {
   if (volumes.every(({ volume }) => volume !== "unbound")) return 0;
   const leftMs = createdAt.getTime() + bindingPatienceMs - now.getTime();
-  // The API server's clock need not agree with ours.
-  return Math.min(leftMs, bindingPatienceMs);
+  // The API server's clock need not agree with ours. One that is far ahead would be waited for until ours is there.
+  return leftMs > 2 * bindingPatienceMs ? 0 : Math.min(leftMs, bindingPatienceMs);
 }
 
 /** The right to change it is granted only where headroom is turned on, so it stays as it is. */
