@@ -216,12 +216,16 @@ it("says on the workload why its Mountpoint Pod cannot be created, and fails", a
   ]);
 });
 
-it("fails, and does not try for ever at once, when an attachment of another key has the name", async () => {
+it("fails, and says so on the workloads, when an attachment of another key has the name", async () => {
   const api = fakeCluster();
+  api.view.workloads.put("shop/w1", "1", workload(w1));
   const steps = stepsFor(api);
   const stray = attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" });
   api.put({ ...stray } as unknown as Stored);
   await expect(act(call, steps, api.cluster)).rejects.toThrow("is in the way");
+  expect(api.told).toEqual([
+    expect.stringMatching(/^w1: AttachmentRefused: .*PersistentVolume data .*kubectl delete s3pa s3pa-/),
+  ]);
 });
 
 it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {

@@ -146,7 +146,13 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const creation = cluster.client.create(call, kinds.attachments, attachment);
   const result = await attempt(creation, "isAlreadyExists");
   if (result === "outdated" && cluster.view.attachments.get(name) !== undefined) {
-    throw inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
+    const error = inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
+    const { persistentVolumeName: volume } = attachment.spec;
+    const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
+    const listed = Object.values(attachment.spec.mountpointS3PodAttachments).flat();
+    const workloads = listed.flatMap(({ workloadPodUID }) => cluster.view.workloads.by("uid", workloadPodUID));
+    for (const workload of workloads) await warn(call, cluster, workload, { reason: "AttachmentRefused", message });
+    throw error;
   }
   await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
   return result;
