@@ -17,13 +17,17 @@ function fakeCluster() {
     create: async (_call: unknown, _kind: unknown, event: unknown) => {
       cluster.writes += 1;
       if (cluster.failure) throw cluster.failure;
-      events.set((event as Written).metadata.name, event as Written);
+      const { name } = (event as Written).metadata;
+      if (events.has(name)) throw new ApiError(409, "AlreadyExists", "already exists");
+      events.set(name, event as Written);
     },
     patch: async (_call: unknown, _kind: unknown, { name }: { name: string }, patch: object) => {
       cluster.writes += 1;
       const event = events.get(name);
       if (event === undefined) throw new ApiError(404, "NotFound", "gone");
-      events.set(name, { ...event, ...patch });
+      const patched = { ...event, ...patch };
+      events.set(name, patched);
+      return patched;
     },
   };
   return cluster;
@@ -94,7 +98,7 @@ it("writes a new Event when the server has dropped the old one", async () => {
   expect(written().map(({ count }) => count)).toEqual([1]);
 });
 
-it("forgets the longest unused beyond its limit", async () => {
+it("forgets the longest unused beyond its limit, and counts it on as the server remembers it", async () => {
   for (let i = 0; i < 500; i += 1) await recorder.record(call, about, numbered(i));
   await recorder.record(call, about, numbered(0)); // used again, so 1 is the oldest now
   await recorder.record(call, about, numbered(500));
@@ -102,7 +106,29 @@ it("forgets the longest unused beyond its limit", async () => {
   await recorder.record(call, about, numbered(0));
   expect(written()).toHaveLength(501);
   await recorder.record(call, about, numbered(1));
-  expect(written()).toHaveLength(502);
+  expect(written()).toHaveLength(501);
+  const forgotten = written().find(({ message }) => (message as string) === "bucket 1");
+  expect(forgotten?.count).toBe(2);
+});
+
+it("writes no Event twice, however many there are that come again and again", async () => {
+  for (let round = 1; round <= 3; round += 1) {
+    for (let i = 0; i < 600; i += 1) await recorder.record(call, about, numbered(i));
+    vi.advanceTimersByTime(120_000);
+  }
+  expect(written()).toHaveLength(600);
+  expect(new Set(written().map(({ count }) => count))).toEqual(new Set([3]));
+});
+
+it("counts on what a predecessor wrote, and leaves alone what another program says", async () => {
+  await recorder.record(call, about, happening);
+  const record = (component: string, host: string) =>
+    new EventRecorder(cluster as unknown as KubeClient, { component, host }).record(call, about, happening);
+  await record("s3-csi-node", "worker-1");
+  await record("s3-csi-node", "worker-2");
+  await record("s3-csi-controller", "worker-1");
+  expect(written().map(({ count }) => count)).toEqual([2, 1, 1]);
+  expect(lines).toEqual([]);
 });
 
 it("costs nothing but the Event when rights are missing, and says so once", async () => {

@@ -1,5 +1,5 @@
 /** Events on objects: what a user sees in `kubectl describe`. */
-import { randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { type Call, deadline } from "../runtime/call.ts";
 import { withoutUserInfo } from "../runtime/user-info.ts";
 import { ApiError } from "./api-error.ts";
@@ -32,13 +32,12 @@ export interface EventSource {
 const recordLimitMs = 5000;
 /** A key in its first, quick attempts repeats the same event many times; it is counted, and written this often. */
 const writeEveryMs = 10_000;
-/** Beyond this many, the longest unused is forgotten, and its next occurrence is a new Event. */
+/** Beyond this many, the longest unused is forgotten, and at its next occurrence the server is asked how often it was. */
 const rememberedEvents = 500;
 /** Longer ones are refused by the newer Event API, and nobody reads them. */
 const messageLimit = 1024;
 
 interface Recorded {
-  readonly name: string;
   count: number;
   writtenAt: number;
 }
@@ -46,7 +45,7 @@ interface Recorded {
 export class EventRecorder {
   readonly #client: Pick<KubeClient, "create" | "patch">;
   readonly #source: EventSource;
-  /** In the order of last use. */
+  /** By the name of the Event, in the order of last use. */
   readonly #recorded = new Map<string, Recorded>();
   readonly #troubles = new TroubleLog();
 
@@ -68,33 +67,39 @@ export class EventRecorder {
   }
 
   async #write(call: Call, about: About, happening: Happening): Promise<void> {
-    const id = [about.metadata.uid, happening.type, happening.reason, happening.message].join("\n");
-    const known = this.#recorded.get(id);
+    const name = this.#nameOf(about, happening);
+    const known = this.#recorded.get(name);
     if (known === undefined) {
-      await this.#create(call, id, about, happening);
+      await this.#create(call, name, about, happening);
     } else {
-      this.#remember(id, known);
-      await this.#repeat(call, id, about, { ...happening, known });
+      this.#remember(name, known);
+      await this.#repeat(call, name, about, { ...happening, known });
     }
   }
 
-  async #repeat(call: Call, id: string, about: About, { known, ...happening }: Happening & { known: Recorded }) {
+  /** The same for the same news, so that the server knows it again when we have forgotten it. */
+  #nameOf({ metadata }: About, { type, reason, message }: Happening): string {
+    const { component, host = "" } = this.#source;
+    const identity = [component, host, metadata.uid, type, reason, message].join("\n");
+    return `${metadata.name.slice(0, 230)}.${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
+  }
+
+  async #repeat(call: Call, name: string, about: About, { known, ...happening }: Happening & { known: Recorded }) {
     known.count += 1;
     if (performance.now() - known.writtenAt < writeEveryMs) return;
     known.writtenAt = performance.now();
-    const ref = { namespace: namespaceOf(about), name: known.name };
+    const ref = { namespace: namespaceOf(about), name };
     try {
       await this.#client.patch(call, kinds.events, ref, { count: known.count, lastTimestamp: now() });
     } catch (error) {
       if (!(error instanceof ApiError && error.isNotFound)) throw error;
-      await this.#create(call, id, about, happening); // the server keeps Events for an hour
+      await this.#create(call, name, about, happening); // the server keeps Events for an hour
     }
   }
 
-  async #create(call: Call, id: string, about: About, happening: Happening): Promise<void> {
-    const name = `${about.metadata.name.slice(0, 230)}.${randomBytes(8).toString("hex")}`;
+  async #create(call: Call, name: string, about: About, happening: Happening): Promise<void> {
     // Remembered first: several workers may say the same at the same time.
-    this.#remember(id, { name, count: 1, writtenAt: performance.now() });
+    this.#remember(name, { count: 1, writtenAt: performance.now() });
     const time = now();
     const event = {
       metadata: { name, namespace: namespaceOf(about) },
@@ -109,14 +114,23 @@ export class EventRecorder {
     try {
       await this.#client.create(call, kinds.events, event);
     } catch (error) {
-      this.#recorded.delete(id);
-      throw error;
+      this.#recorded.delete(name);
+      if (!(error instanceof ApiError && error.isAlreadyExists)) throw error;
+      await this.#countOn(call, name, about);
     }
   }
 
-  #remember(id: string, recorded: Recorded): void {
-    this.#recorded.delete(id);
-    this.#recorded.set(id, recorded);
+  /** One that was written before we forgot it, or by a predecessor. We may not read Events, but are shown what we change. */
+  async #countOn(call: Call, name: string, about: About): Promise<void> {
+    const ref = { namespace: namespaceOf(about), name };
+    const { count = 1 } = await this.#client.patch(call, kinds.events, ref, { lastTimestamp: now() });
+    this.#remember(name, { count: count + 1, writtenAt: performance.now() });
+    await this.#client.patch(call, kinds.events, ref, { count: count + 1 });
+  }
+
+  #remember(name: string, recorded: Recorded): void {
+    this.#recorded.delete(name);
+    this.#recorded.set(name, recorded);
     const { value: oldest } = this.#recorded.keys().next();
     if (this.#recorded.size > rememberedEvents && oldest !== undefined) this.#recorded.delete(oldest);
   }
