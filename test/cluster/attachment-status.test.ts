@@ -98,28 +98,33 @@ it("OP-5 it is written once for each change, by server-side apply, and what the 
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const { mountpointPod } = await stage.running("app", await stage.volume());
+  const { mountpointPod: other } = await stage.running("other", await stage.volume());
   const { name } = mountpointPod.metadata;
-  await expect.poll(async () => (await statusOf(stage))?.mountpointPods?.[name]?.phase, long).toBe("Running");
-  const [attachment] = (await stage.attachments()) as [MountpointS3PodAttachment];
+  const now = () => attachmentOf(stage, mountpointPod);
+  await expect.poll(async () => (await now())?.status?.mountpointPods?.[name]?.phase, long).toBe("Running");
+  const attachment = (await now()) as MountpointS3PodAttachment;
   const said = { manager: "s3-csi-node", status: { mountpointPods: { [name]: { health: "serving" } } } };
   const { metadata } = await stage.client.applyStatus(stage.call, kinds.attachments, attachment.metadata, said);
 
   // What changes nothing of importance is looked at and leads to no write: the next one is that of the restart.
+  await untilTold(stage, other, 1);
   const writtenBefore = writesOf(metadata.name);
   const note = { metadata: { annotations: { "example.com/note": "x" } } };
   await stage.client.patch(stage.call, kinds.pods, mountpointPod.metadata, note);
+  await untilTold(stage, other, 2);
   const versions: string[] = [];
   using following = await followVersions(stage, metadata, versions);
   await stage.phase(mountpointPod, "Running", container(1, { running: {} }));
   await expect
-    .poll(async () => (await statusOf(stage))?.mountpointPods?.[name], long)
+    .poll(async () => (await now())?.status?.mountpointPods?.[name], long)
     .toMatchObject({
       restarts: 1,
       health: "serving",
     });
-  await following.until((await stage.attachments())[0]?.metadata.resourceVersion ?? "");
+  await untilTold(stage, other, 3);
+  await following.until((await now())?.metadata.resourceVersion ?? "");
   expect(versions).toHaveLength(1);
-  await expect.poll(() => writesOf(metadata.name), long).toBe(writtenBefore + 1);
+  expect(writesOf(metadata.name)).toBe(writtenBefore + 1);
   const shown = ["-o", "json", "--show-managed-fields"];
   const managers = await cluster.kubectl("get", "s3pa", metadata.name, ...shown);
   const fields = (JSON.parse(managers) as { metadata: { managedFields: object[] } }).metadata.managedFields;
@@ -205,6 +210,25 @@ function container(restartCount: number, state: object): object {
 
 function crashed(reason: string, exitCode: number): object {
   return { terminated: { reason, exitCode, startedAt: null, finishedAt: null } };
+}
+
+async function attachmentOf(stage: Stage, { metadata }: Pod): Promise<MountpointS3PodAttachment | undefined> {
+  const all = await stage.attachments();
+  return all.find(({ spec }) => Object.hasOwn(spec.mountpointS3PodAttachments, metadata.name));
+}
+
+/**
+ * Statuses are written some time after their cause, in the order of their causes: what was caused before this change of another
+ * attachment has been written, and audited, when that has.
+ */
+async function untilTold(stage: Stage, mountpointPod: Pod, restarts: number): Promise<void> {
+  const { name } = mountpointPod.metadata;
+  const before = await attachmentOf(stage, mountpointPod);
+  const writtenBefore = writesOf(before?.metadata.name ?? "");
+  await stage.phase(mountpointPod, "Running", container(restarts, { running: {} }));
+  const told = async () => (await attachmentOf(stage, mountpointPod))?.status?.mountpointPods?.[name]?.restarts;
+  await expect.poll(told, long).toBe(restarts);
+  await expect.poll(() => writesOf(before?.metadata.name ?? ""), long).toBeGreaterThan(writtenBefore);
 }
 
 /** How often the reconciler has written the status, also with what it was already. */

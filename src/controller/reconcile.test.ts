@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { installation } from "../core/installation.fixture.ts";
+import { WorkQueue } from "../kube/work-queue.ts";
+import { silentLogger } from "../runtime/log.ts";
+import type { NewStatus } from "./decision/decision.ts";
+import type { PlaceKey } from "./place.ts";
+import { type ReconcileContext, reconcile, tell } from "./reconcile.ts";
+import { attachment, mp, now, pod, volume, w1, workload } from "./situation.fixture.ts";
+import { emptyView } from "./view.ts";
+
+const place = "worker-1/data" as PlaceKey;
+
+let stop: AbortController;
+let view: ReturnType<typeof emptyView>;
+let untold: WorkQueue<PlaceKey>;
+let written: (readonly NewStatus[])[];
+let version: number;
+beforeEach(() => {
+  vi.useFakeTimers({ now });
+  stop = new AbortController();
+  view = emptyView();
+  untold = new WorkQueue();
+  written = [];
+  version = 0;
+  view.claims.put("shop/data", "1", { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name });
+  view.volumes.put(volume.name, "1", volume);
+  view.workloads.put("shop/w1", "1", workload(w1, { phase: "running" }));
+  view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1] }));
+});
+afterEach(() => {
+  stop.abort();
+  untold[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+const call = () => ({ signal: stop.signal, log: silentLogger });
+
+function context(): ReconcileContext {
+  const refuse = () => Promise.reject(new Error("the server is away"));
+  const client = { create: refuse, patch: refuse, delete: refuse };
+  const events = { record: () => Promise.resolve() };
+  return { client, events, view, mountpointPods: installation, staleAfterMs: 120_000, untold };
+}
+
+function restarted(restarts: number): void {
+  version += 1;
+  const driverVersion = installation.driverVersion;
+  view.mountpointPods.put("mount-s3/mp", String(version), pod(mp(w1), { restarts, driverVersion }));
+}
+
+/** Tells what is due within this time. */
+async function telling(forMs: number): Promise<void> {
+  const over = new AbortController();
+  const loop = (async () => {
+    for (;;) {
+      const key = await untold.take({ ...call(), signal: over.signal });
+      const writer = { write: async (_: unknown, statuses: readonly NewStatus[]) => void written.push(statuses) };
+      untold.settle(key, await tell(call(), context(), writer, key));
+    }
+  })();
+  await vi.advanceTimersByTimeAsync(forMs);
+  over.abort(new Error("enough"));
+  await expect(loop).rejects.toThrow("enough");
+}
+
+it("writes three pictures within a second as one status, which is the last", async () => {
+  for (const restarts of [1, 2, 3]) {
+    restarted(restarts);
+    expect(await reconcile(call(), context(), place)).toEqual({ kind: "done" });
+    await telling(300);
+  }
+  expect(written).toEqual([]);
+  await telling(60_000);
+  expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.restarts)).toEqual([3]);
+});
+
+it("tells what there is to say also where it could not act", async () => {
+  await expect(reconcile(call(), context(), place)).rejects.toThrow("the server is away");
+  await telling(60_000);
+  expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.phase)).toEqual(["Missing"]);
+});
