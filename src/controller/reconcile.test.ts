@@ -35,8 +35,9 @@ afterEach(() => {
 
 const call = () => ({ signal: stop.signal, log: silentLogger });
 
+const refuse = () => Promise.reject(new Error("the server is away"));
+
 function context(): ReconcileContext {
-  const refuse = () => Promise.reject(new Error("the server is away"));
   const client = { create: refuse, patch: refuse, delete: refuse };
   const events = { record: () => Promise.resolve() };
   return { client, events, view, mountpointPods: installation, staleAfterMs: 120_000, untold };

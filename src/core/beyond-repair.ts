@@ -14,15 +14,9 @@ export function isBeyondRepair(
   { phase }: Workload,
   ownVersion: string,
 ): boolean {
-  switch (trouble?.kind) {
-    case "stuck":
-    case "ended":
-      return true;
-    case "backingOff":
-      return phase === "running" || driverVersion !== ownVersion;
-    case "crashing":
-      return needsUnmount || driverVersion !== ownVersion;
-    default:
-      return false;
-  }
+  const kind = trouble?.kind;
+  if (kind === "stuck" || kind === "ended") return true;
+  const isGivenUp = driverVersion !== ownVersion || needsUnmount;
+  if (kind === "backingOff") return isGivenUp || phase === "running";
+  return kind === "crashing" && isGivenUp;
 }

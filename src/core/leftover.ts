@@ -29,23 +29,26 @@ const unmountLimitMs = 600_000;
 
 /** undefined while it is the node's turn: it unmounts, and the Pod then ends by itself. */
 function endOf(pod: ReportedMountpointPod, now: Date, staleAfterMs: number): string | undefined {
-  const { phase, trouble, needsUnmountSince } = pod;
-  const markedMs = needsUnmountSince === undefined ? 0 : now.getTime() - needsUnmountSince.getTime();
+  const { phase, needsUnmountSince } = pod;
   switch (phase) {
     case "pending":
       return "it never started and is not needed";
     case "running":
-      // A mounter of 2.x whose mount-s3 failed never ends well. Without a process nothing serves the source any more.
-      if (trouble?.kind === "crashing" || trouble?.kind === "backingOff")
-        return "its container has failed and is not needed";
-      // One that has ended well is about to be Succeeded, and is then gone at once: deleted before, it would wait for kubelet. A
-      // container that somebody else has put beside it may run on, and keep it from that.
-      if (trouble?.kind === "ended" && markedMs >= staleAfterMs) return "its container has ended and is not needed";
-      return markedMs >= unmountLimitMs ? "it does not end although it is not needed" : undefined;
+      return endOfRunning(pod, now.getTime() - (needsUnmountSince ?? now).getTime(), staleAfterMs);
     case "succeeded":
     case "failed":
       return "it has ended and is not needed";
     default:
       return phase satisfies never;
   }
+}
+
+function endOfRunning({ trouble }: ReportedMountpointPod, markedMs: number, staleAfterMs: number): string | undefined {
+  const kind = trouble?.kind;
+  // A mounter of 2.x whose mount-s3 failed never ends well. Without a process nothing serves the source any more.
+  if (kind === "crashing" || kind === "backingOff") return "its container has failed and is not needed";
+  // One that has ended well is about to be Succeeded, and is then gone at once: deleted before, it would wait for kubelet. A
+  // container that somebody else has put beside it may run on, and keep it from that.
+  if (kind === "ended" && markedMs >= staleAfterMs) return "its container has ended and is not needed";
+  return markedMs >= unmountLimitMs ? "it does not end although it is not needed" : undefined;
 }
