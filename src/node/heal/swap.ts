@@ -9,12 +9,13 @@ import {
   openInside,
   ownMountNamespace,
 } from "../../linux/mount-namespaces.ts";
-import { cloneTree, makeAlike, replaceHere, replaceInside } from "../../linux/mount-tree.ts";
+import { cloneTree, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
 import { mountAt, readMounts } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs } from "../mount-table.ts";
-import { type Swap, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { InsideThreads } from "./inside-threads.ts";
+import { type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
 export interface Swapped {
@@ -41,11 +42,13 @@ const rounds = 5;
 export class HostSwapper implements Swapper {
   readonly #proc: string;
   readonly #kubeletDir: string;
+  readonly #threads: InsideThreads;
 
   /** `proc`: where the host's /proc is mounted. */
-  constructor(proc: string, kubeletDir: string) {
+  constructor(proc: string, kubeletDir: string, threads = new InsideThreads()) {
     this.#proc = proc;
     this.#kubeletDir = kubeletDir;
+    this.#threads = threads;
   }
 
   async swap(call: Call, minor: number, source: string): Promise<Swapped> {
@@ -72,39 +75,40 @@ export class HostSwapper implements Swapper {
 
   async #inside(call: Call, work: Work, namespace: MountNamespace): Promise<Swapped> {
     const plan = () => swapsInside(mountsOfMinorIn(this.#proc, namespace, work.minor), work.minor);
-    const { swaps, refusals } = plan();
-    if (swaps.length === 0) return { places: 0, failures: refusals };
-    using inside = openInside(this.#proc, namespace);
-    if (inside === undefined) return nothing; // it ended meanwhile
-    const results: Swapped[] = [];
-    for (const swap of swaps) {
-      const result = await attempt(swap, async () => {
-        using tree = await copyFor(call, work, swap);
-        await replaceInside(inside, tree, swap.mountPoint);
-      });
-      const stillThere =
-        result.failures.length > 0 && plan().swaps.some(({ mountPoint }) => mountPoint === swap.mountPoint);
-      results.push(result.failures.length > 0 && !stillThere ? nothing : result);
-    }
-    return total([...results, { places: 0, failures: refusals }]);
+    return await carryOut(plan, async (swap) => {
+      using undo = new DisposableStack();
+      const tree = undo.use(await copyFor(call, work, swap));
+      const inside = openInside(this.#proc, namespace);
+      if (inside === undefined) throw new Error("its process has ended");
+      undo.move();
+      await this.#threads.replace(call, { id: namespace.id, path: swap.mountPoint, inside, tree });
+    });
   }
 
   /** What we do here reaches the host and all who follow it. */
   async #here(call: Call, work: Work): Promise<Swapped> {
     const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
-    const { swaps, refusals } = plan();
-    const results: Swapped[] = [];
-    for (const swap of swaps) {
-      results.push(
-        await attempt(swap, async () => {
-          using tree = await copyFor(call, work, swap);
-          // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
-          if (plan().swaps.some(({ mountPoint }) => mountPoint === swap.mountPoint)) replaceHere(tree, swap.mountPoint);
-        }),
-      );
-    }
-    return total([...results, { places: 0, failures: refusals }]);
+    return await carryOut(plan, async (swap) => {
+      using tree = await copyFor(call, work, swap);
+      // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
+      if (isPlanned(plan(), swap)) replaceHere(tree, swap.mountPoint);
+    });
   }
+}
+
+/** What fails at a place that is gone by then, with its container or its volume, is no failure. */
+async function carryOut(plan: () => Swaps, replace: (swap: Swap) => Promise<void>): Promise<Swapped> {
+  const { swaps, refusals } = plan();
+  const results: Swapped[] = [];
+  for (const swap of swaps) {
+    const result = await attempt(swap, () => replace(swap));
+    results.push(result.failures.length === 0 || isPlanned(plan(), swap) ? result : nothing);
+  }
+  return total([...results, { places: 0, failures: refusals }]);
+}
+
+function isPlanned({ swaps }: Swaps, { mountPoint }: Swap): boolean {
+  return swaps.some((one) => one.mountPoint === mountPoint);
 }
 
 const nothing: Swapped = { places: 0, failures: [] };
