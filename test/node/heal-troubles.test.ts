@@ -178,13 +178,14 @@ it("LC-1 a container that cannot be healed is told until it restarts, and the ot
   const events = () => eventsIn(cluster, sandbox.name);
   await expect
     .poll(events, long)
-    .toMatch(/VolumeNotHealed: .*\/data holds other mounts \(\/data\/inner\).*Restart the Pod/);
+    .toMatch(/holding VolumeNotHealed: .*\/data: holds other mounts \(\/data\/inner\).*Restart the Pod/);
+  await expect.poll(events, long).toContain("user VolumeHealed");
   expect(await look(holding)).toContain("not connected");
-  expect(await events()).not.toContain("VolumeHealed");
+  expect(await events()).not.toContain("holding VolumeHealed");
 
   await cluster.exec(holding, "touch /tmp/end");
   await expect.poll(() => look(holding).catch(() => ""), long).toBe("before\n");
-  await expect.poll(events, long).toContain("VolumeHealed");
+  await expect.poll(events, long).toContain("holding VolumeHealed");
 });
 
 /** A volume of its own lies on a directory of the bucket; the container ends when it is told to. */

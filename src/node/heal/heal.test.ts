@@ -11,6 +11,7 @@ import {
   podOf,
   source,
   target,
+  targetOf,
   workload,
 } from "../../../test/support/fake-node.ts";
 import { mountpointPodName, type PodUid } from "../../core/names.ts";
@@ -60,6 +61,13 @@ function start(): void {
   loop = healDeadMounts({ ...call, signal: stop.signal }, parts, reports, new Progress());
 }
 
+async function restart(): Promise<void> {
+  stop.abort();
+  await loop;
+  stop = new AbortController();
+  start();
+}
+
 /** In the one namespace that the fake kernel has. */
 function onDevice(mount: Mount, minor: number): Mount {
   return { ...mount, minor };
@@ -78,14 +86,15 @@ function fakeSwapper(): Swapper {
 }
 
 /** In our own namespace it works, in a container it does not, for so many times. */
-function failingInside(times: number): Swapper {
+function failingInside(times: number, whose: PodUid | undefined = workload): Swapper {
   const whole = fakeSwapper();
   let left = times;
   return {
     swap: async (...args) => {
       const { places } = await whole.swap(...args);
       left -= 1;
-      return { places, failures: left < 0 ? [] : ["/data: it hangs"] };
+      const failure = { workload: whose, mountPoint: "/data", because: "it hangs" };
+      return { places, failures: left < 0 ? [] : [failure] };
     },
   };
 }
@@ -200,6 +209,35 @@ it("tries again for a container that failed, although kubelet's own mount is who
   await expect.poll(() => healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(reasons()).toEqual([expect.stringContaining("/data: it hangs"), expect.stringContaining("/data: it hangs")]);
   expect((await parts.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
+});
+
+it("tells those whose containers work that they do, and owes only the one whose container failed", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  parts = { ...parts, swapper: failingInside(2, otherWorkload) };
+  await publish(call, parts, intentOf());
+  await publish(call, parts, intentOf(otherWorkload));
+  start();
+  node.listens = true;
+  death();
+  await expect.poll(() => healed.length, soon).toBe(2);
+  expect(healed.map(({ targets }) => targets)).toEqual([[target], [targetOf(otherWorkload)]]);
+  expect(delayed.map(({ targets }) => targets)).toEqual([[targetOf(otherWorkload)], [targetOf(otherWorkload)]]);
+});
+
+it("takes a failure of which nobody knows whose it is for everybody's, and that of one who has no volume for nobody's", async () => {
+  parts = { ...parts, swapper: failingInside(1, undefined) };
+  await publish(call, parts, intentOf());
+  start();
+  node.listens = true;
+  death();
+  await expect.poll(() => healed.length, soon).toBe(1);
+  expect(delayed.map(({ targets }) => targets)).toEqual([[target]]);
+  parts = { ...parts, swapper: failingInside(Infinity, otherWorkload) };
+  await restart();
+  node.startsListening();
+  death();
+  await expect.poll(() => healed.length, soon).toBe(2);
+  expect(delayed).toHaveLength(1);
 });
 
 it("lets go of a container that cannot be healed when its Pod is gone", async () => {

@@ -1,5 +1,6 @@
 /** Puts a living mount in the place of a dead one: in every container that holds it, and for those that come. */
 import { DriverError } from "../../core/errors.ts";
+import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
 import {
@@ -11,18 +12,26 @@ import {
 } from "../../linux/mount-namespaces.ts";
 import { cloneTree, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
 import { mountAt, readMounts } from "../../linux/mountinfo.ts";
+import { podUidOf } from "../../linux/processes.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
-import { isOurs } from "../mount-table.ts";
+import { isOurs, workloadAt } from "../mount-table.ts";
 import { InsideThreads } from "./inside-threads.ts";
-import { type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
 export interface Swapped {
   /** How many mounts were replaced. */
   readonly places: number;
-  /** Where it did not work, and why. */
-  readonly failures: readonly string[];
+  readonly failures: readonly SwapFailure[];
+}
+
+/** Where it did not work. */
+export interface SwapFailure {
+  /** Whose container or volume it is; undefined: it cannot be told. */
+  readonly workload: PodUid | undefined;
+  readonly mountPoint: string;
+  readonly because: string;
 }
 
 export interface Swapper {
@@ -75,7 +84,8 @@ export class HostSwapper implements Swapper {
 
   async #inside(call: Call, work: Work, namespace: MountNamespace): Promise<Swapped> {
     const plan = () => swapsInside(mountsOfMinorIn(this.#proc, namespace, work.minor), work.minor);
-    return await carryOut(plan, async (swap) => {
+    const owner = () => podUidOf(this.#proc, namespace.pid) as PodUid | undefined;
+    return await carryOut(plan, owner, async (swap) => {
       using undo = new DisposableStack();
       const tree = undo.use(await copyFor(call, work, swap));
       const inside = openInside(this.#proc, namespace);
@@ -88,7 +98,8 @@ export class HostSwapper implements Swapper {
   /** What we do here reaches the host and all who follow it. */
   async #here(call: Call, work: Work): Promise<Swapped> {
     const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
-    return await carryOut(plan, async (swap) => {
+    const owner = (place: Pick<Swap, "mountPoint">) => workloadAt(this.#kubeletDir, place);
+    return await carryOut(plan, owner, async (swap) => {
       using tree = await copyFor(call, work, swap);
       // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
       if (isPlanned(plan(), swap)) replaceHere(tree, swap.mountPoint);
@@ -96,22 +107,35 @@ export class HostSwapper implements Swapper {
   }
 }
 
-/** What fails at a place that is gone by then, with its container or its volume, is no failure. */
-async function carryOut(plan: () => Swaps, replace: (swap: Swap) => Promise<void>): Promise<Swapped> {
+async function carryOut(
+  plan: () => Swaps,
+  ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined,
+  replace: (swap: Swap) => Promise<void>,
+): Promise<Swapped> {
   const { swaps, refusals } = plan();
-  const results: Swapped[] = [];
+  const failed: Refusal[] = [...refusals];
+  let places = 0;
   for (const swap of swaps) {
-    const result = await attempt(swap, () => replace(swap));
-    results.push(result.failures.length === 0 || isPlanned(plan(), swap) ? result : nothing);
+    try {
+      await replace(swap);
+      places += 1;
+    } catch (error) {
+      // What fails at a place that is gone by now, with its container or its volume, is no failure.
+      const { mountPoint } = swap;
+      if (isPlanned(plan(), swap)) failed.push({ mountPoint, because: describeError(error) });
+    }
   }
-  return total([...results, { places: 0, failures: refusals }]);
+  const failures = failed.map(({ mountPoint, because }) => ({
+    mountPoint,
+    because,
+    workload: ownerOf({ mountPoint }),
+  }));
+  return { places, failures };
 }
 
 function isPlanned({ swaps }: Swaps, { mountPoint }: Swap): boolean {
   return swaps.some((one) => one.mountPoint === mountPoint);
 }
-
-const nothing: Swapped = { places: 0, failures: [] };
 
 /** The one descriptor through which everything is copied: what is not this mount-s3 cannot get into a container. */
 function openServed(source: string, deadMinor: number): Descriptor {
@@ -129,15 +153,6 @@ async function copyFor(call: Call, { served }: Work, swap: Swap): Promise<Descri
   makeAlike(tree, swap);
   undo.move();
   return tree;
-}
-
-async function attempt({ mountPoint }: Swap, work: () => Promise<void>): Promise<Swapped> {
-  try {
-    await work();
-    return { places: 1, failures: [] };
-  } catch (error) {
-    return { places: 0, failures: [`${mountPoint}: ${describeError(error)}`] };
-  }
 }
 
 function total(results: readonly Swapped[]): Swapped {
