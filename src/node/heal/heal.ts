@@ -92,7 +92,7 @@ async function attempt(
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
   const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, owed)])];
   if (targets.length === 0) {
-    call.log.info("nobody uses the dead mount any more");
+    call.log.info("nobody who can be helped uses the dead mount any more");
     return [];
   }
   try {
@@ -160,8 +160,9 @@ interface Outcome {
 async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: readonly string[]): Promise<Outcome> {
   const name = successorOf(node, dead, targets);
   if (name === undefined) throw nobodyFor(node, dead);
-  // The old source is nobody's when its binds are gone.
-  using _after = { [Symbol.dispose]: () => node.unmounts.add(dead.mountpointPod ?? name) };
+  // The old source is nobody's when its binds are gone, and the new one if its workloads left meanwhile.
+  using after = new DisposableStack();
+  for (const one of [dead.mountpointPod ?? name, name]) after.defer(() => node.unmounts.add(one));
   using _publishing = node.sources.publishing(name);
   await whileSuccessor(call, node, { dead, name, targets }, (until) => bringBack(until, node, name, targets));
   if (node.swapper === undefined) {
