@@ -52,12 +52,12 @@ export function openInside(proc: string, { pid, id }: MountNamespace): (Inside &
   return { ...opened, [Symbol.dispose]: () => kept[Symbol.dispose]() };
 }
 
-/** ENOENT and ESRCH: the process went. EACCES: it is going, and has no namespaces any more. */
+/** ENOENT and ESRCH: the process went. EACCES, and EINVAL from its mount table: it is going, and has no namespaces any more. */
 function unlessGone<Answer>(ask: () => Answer): Answer | undefined {
   try {
     return ask();
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES")) return undefined;
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EINVAL")) return undefined;
     throw error;
   }
 }

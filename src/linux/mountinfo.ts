@@ -50,6 +50,11 @@ export function mountAt(mounts: readonly Mount[], mountPoint: string): Mount | u
   return stack.find((mount) => !stack.some((other) => other.parentId === mount.id));
 }
 
+/** Whether another mount lies on it at the same path: who looks up the path does not meet it. */
+export function isCovered(mounts: readonly Mount[], { id, mountPoint }: Mount): boolean {
+  return mounts.some((other) => other.parentId === id && other.mountPoint === mountPoint);
+}
+
 /** Every mount of one file system: a source and its binds. */
 export function mountsOfMinor(mounts: readonly Mount[], minor: number): readonly Mount[] {
   return mounts.filter((mount) => mount.minor === minor);

@@ -28,6 +28,13 @@ function isOfPod(cgroups: string, podUid: string): boolean {
   return cgroups.includes(`pod${podUid}`) || cgroups.includes(`pod${podUid.replaceAll("-", "_")}`);
 }
 
+/** The Pod that a process belongs to; undefined for one of the host, and one that has ended. */
+export function podUidOf(proc: string, pid: number): string | undefined {
+  const cgroups = readOrEmpty(join(proc, String(pid), "cgroup"));
+  const [, uid] = /pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})/.exec(cgroups) ?? [];
+  return uid?.replaceAll("_", "-");
+}
+
 /** None where it is not mounted: manifests of 2.x show us no processes. */
 function namesIn(directory: string): readonly string[] {
   return orElse([], () => readdirSync(directory).filter((name) => /^\d+$/.test(name)));

@@ -1,5 +1,5 @@
 import { DriverError } from "../core/errors.ts";
-import { mountAt } from "../linux/mountinfo.ts";
+import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Kernel } from "./kernel.ts";
 import { isOurs } from "./mount-table.ts";
@@ -19,7 +19,7 @@ export function bindTarget(kernel: Kernel, { source, target, readOnly }: Bind): 
   const mounts = kernel.mounts();
   const served = mountAt(mounts, source);
   if (served === undefined || !isOurs(served)) throw vanished(source);
-  if (mountAt(mounts, target) === undefined) kernel.makeDirectory(target);
+  prepare(kernel, mounts, target, served);
 
   if (readOnly) kernel.bindReadOnly(source, target);
   else kernel.bind(source, target);
@@ -54,6 +54,17 @@ export function isBound(kernel: Pick<Kernel, "mounts">, { source, target, readOn
   const mounts = kernel.mounts();
   const [served, bound] = [mountAt(mounts, source), mountAt(mounts, target)];
   return served !== undefined && bound?.minor === served.minor && isOurs(bound) && (bound.readOnly || !readOnly);
+}
+
+/** One that died stays beneath, for those who follow it; the next that dies there makes room, or they would pile up. */
+function prepare(kernel: Kernel, mounts: readonly Mount[], target: string, served: Mount): void {
+  const top = mountAt(mounts, target);
+  if (top === undefined) kernel.makeDirectory(target);
+  else if (isOurs(top) && top.minor !== served.minor && coversOurs(mounts, top)) kernel.unmount(target);
+}
+
+function coversOurs(mounts: readonly Mount[], { parentId, mountPoint }: Mount): boolean {
+  return mounts.some((mount) => mount.id === parentId && mount.mountPoint === mountPoint && isOurs(mount));
 }
 
 function vanished(source: string): DriverError {

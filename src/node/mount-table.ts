@@ -16,7 +16,7 @@ export function mountpointPodBehind(mounts: readonly Mount[], kubeletDir: string
 }
 
 /** The workload in whose directory a mount is, if it is in one. */
-export function workloadAt(kubeletDir: string, { mountPoint }: Mount): PodUid | undefined {
+export function workloadAt(kubeletDir: string, { mountPoint }: Pick<Mount, "mountPoint">): PodUid | undefined {
   const prefix = `${kubeletDir}/pods/`;
   if (!mountPoint.startsWith(prefix)) return undefined;
   return mountPoint.slice(prefix.length).split("/", 1)[0] as PodUid;

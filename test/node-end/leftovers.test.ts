@@ -28,7 +28,7 @@ it.for(nodes)("no mount, process, directory or file is left on %s", async (node)
 });
 
 it.for(nodes)(
-  "the node plugin of %s holds no FUSE device, no connection to a mounter and nothing of a Pod",
+  "the node plugin of %s holds no FUSE device, no connection to a mounter, no mount and nothing of a Pod",
   async (node) => {
     const descriptors = () => nodePluginDescriptors(cluster, node);
     expect((await descriptors()).length).toBeGreaterThan(3);
@@ -40,7 +40,10 @@ it("no key is in any log, event, object, disk file, environment or argument", as
   expect(await placesWithKeys(cluster)).toEqual([]);
 });
 
-/** The client's end of a connection has no name; those to kubelet have ours. */
+/**
+ * The client's end of a connection has no name; those to kubelet have ours. A mount that is attached nowhere, and the root
+ * of a container, have the name /; a container's mounts are mnt:[…].
+ */
 function isLeftover(link: string): boolean {
-  return /^(\/dev\/fuse|\/.*\/pods\/|\/.*\/mnt\/|unnamed socket)/.test(link);
+  return /^(\/$|mnt:\[|\/dev\/fuse|\/.*\/pods\/|\/.*\/mnt\/|unnamed socket)/.test(link);
 }

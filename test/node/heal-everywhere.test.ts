@@ -21,6 +21,8 @@ interface Kind {
   readonly name: string;
   readonly container?: string;
   readonly mount?: object;
+  /** Kubernetes wants it of those who mount for the host. */
+  readonly privileged?: boolean;
   readonly pod?: PodWish;
 }
 
@@ -31,6 +33,7 @@ const kinds: readonly Kind[] = [
   { name: "sub-path", mount: { subPath: "part/of/it" } },
   { name: "empty-sub-path", mount: { subPath: "made-by-kubelet" } },
   { name: "follows-the-host", mount: { mountPropagation: "HostToContainer" } },
+  { name: "shares-with-the-host", mount: { mountPropagation: "Bidirectional" }, privileged: true },
   { name: "sidecar", container: "sidecar" },
 ];
 
@@ -53,11 +56,14 @@ afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
 });
 
-it.for(["writer", "follows-the-host"])("LC-1 a container reads and writes again: %s", async (name) => {
-  await expect.poll(() => look(name, "cat /data/before"), long).toBe("before\n");
-  await cluster.exec(podOf(name), `echo ${name} > /data/new-${name}`);
-  expect(await cluster.exec(podOf(name), `cat /data/new-${name}`)).toBe(`${name}\n`);
-});
+it.for(["writer", "follows-the-host", "shares-with-the-host"])(
+  "LC-1 a container reads and writes again: %s",
+  async (name) => {
+    await expect.poll(() => look(name, "cat /data/before"), long).toBe("before\n");
+    await cluster.exec(podOf(name), `echo ${name} > /data/new-${name}`);
+    expect(await cluster.exec(podOf(name), `cat /data/new-${name}`)).toBe(`${name}\n`);
+  },
+);
 
 it.for(["reader", "mounts-read-only"])(
   "LC-1 a container that may only read reads again, and only reads: %s",
@@ -123,11 +129,12 @@ interface Manifest {
   };
 }
 
-function manifestOf({ name, mount = {}, container, pod = {} }: Kind): object {
+function manifestOf({ name, mount = {}, privileged = false, container, pod = {} }: Kind): object {
   const { spec, ...rest } = podManifest(podOf(name), { node, claim, ...pod }) as Manifest;
   const second = { name: "other", persistentVolumeClaim: { claimName: other } };
   const containers = spec.containers.map(({ volumeMounts, ...one }) => ({
     ...one,
+    ...(privileged ? { securityContext: { privileged } } : {}),
     volumeMounts: [
       ...volumeMounts.map((each) => ({ ...each, ...mount })),
       ...(name === "writer" ? [{ name: "other", mountPath: "/other" }] : []),

@@ -3,6 +3,7 @@ import { CreateBucketCommand, DeleteBucketCommand, DeleteObjectCommand, PutObjec
 import { expect, it } from "vitest";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox, type VolumeWish } from "../support/cluster.ts";
+import { controllerAway } from "../support/controller-away.ts";
 import { eventsIn, identityOf, killMountS3, long, tableLengths } from "../support/healing.ts";
 import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 
@@ -67,6 +68,17 @@ it("LC-1 heals when the node plugin was killed at the same moment", async () => 
   await onNode(cluster, node, "kill", "-KILL", await pluginPid());
   await killMountS3(cluster, node, second.claim);
   await expect.poll(() => look(second.pod), long).toBe("before\n");
+});
+
+it("LC-1 heals while no controller runs", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  const before = await identityOf(cluster, pod);
+  await using _away = await controllerAway(cluster);
+  await killMountS3(cluster, node, claim);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  expect(await identityOf(cluster, pod)).toEqual(before);
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toContain("user VolumeHealed");
 });
 
 it("LC-1 heals while neither controller nor API server answer", async () => {
@@ -181,13 +193,14 @@ it("LC-1 a container that cannot be healed is told until it restarts, and the ot
   const events = () => eventsIn(cluster, sandbox.name);
   await expect
     .poll(events, long)
-    .toMatch(/VolumeNotHealed: .*\/data holds other mounts \(\/data\/inner\).*Restart the Pod/);
+    .toMatch(/holding VolumeNotHealed: .*\/data: holds other mounts \(\/data\/inner\).*Restart the Pod/);
+  await expect.poll(events, long).toContain("user VolumeHealed");
   expect(await look(holding)).toContain("not connected");
-  expect(await events()).not.toContain("VolumeHealed");
+  expect(await events()).not.toContain("holding VolumeHealed");
 
   await cluster.exec(holding, "touch /tmp/end");
   await expect.poll(() => look(holding).catch(() => ""), long).toBe("before\n");
-  await expect.poll(events, long).toContain("VolumeHealed");
+  await expect.poll(events, long).toContain("holding VolumeHealed");
 });
 
 /** A volume of its own lies on a directory of the bucket; the container ends when it is told to. */

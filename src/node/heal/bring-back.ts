@@ -2,7 +2,7 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import { parseTargetPath, sourcePath, type Target, targetOfPart } from "../../core/target-path.ts";
-import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
+import { isCovered, mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { askSource } from "../ask-source.ts";
 import { usesDriverKeys } from "../credentials/credentials.ts";
@@ -13,17 +13,22 @@ import type { NodeParts } from "../node-parts.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import type { MountRecord } from "./mount-memory.ts";
 
-/** Whose volumes are the dead mount, or have a part of it: by their targets. */
-export function deadTargets({ config, kernel }: NodeParts, { minor }: DeadMount): readonly string[] {
+/** Whose volumes are the dead mount, or have a part of it: by their targets. Not where a living one covers it. */
+export function deadTargets({ config, kernel }: NodeParts, { minor }: Pick<DeadMount, "minor">): readonly string[] {
   const prefix = `${config.kubeletDir}/pods/`;
-  const paths = mountsOfMinor(kernel.mounts(), minor)
-    .filter((mount) => isOurs(mount) && mount.mountPoint.startsWith(prefix))
+  const mounts = kernel.mounts();
+  const paths = mountsOfMinor(mounts, minor)
+    .filter((mount) => isOurs(mount) && mount.mountPoint.startsWith(prefix) && !isCovered(mounts, mount))
     .map(({ mountPoint }) => targetOfPart(config.kubeletDir, mountPoint) ?? mountPoint);
   return [...new Set(paths)].filter((path) => targetAt(config.kubeletDir, path) !== undefined);
 }
 
-/** Of those for whom something is still to be done: they may have left meanwhile. */
-export function stillPublished({ kernel }: NodeParts, targets: readonly string[]): readonly string[] {
+/**
+ * Of those for whom something is still to be done: they may have left meanwhile. Where containers cannot be reached,
+ * what kubelet gives to new ones is all that can be done.
+ */
+export function stillPublished({ kernel, swapper }: NodeParts, targets: readonly string[]): readonly string[] {
+  if (swapper === undefined) return [];
   const mounts = kernel.mounts();
   return targets.filter((target) => {
     const mount = mountAt(mounts, target);

@@ -7,12 +7,14 @@ import { orAborted } from "../../kube/or-aborted.ts";
 import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
+import { workloadAt } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
 import { isStuck } from "./stuck.ts";
+import type { SwapFailure } from "./swap.ts";
 
 /** What those who write to users hear of. */
 export interface HealReports {
@@ -90,25 +92,53 @@ async function attempt(
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
   const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, owed)])];
   if (targets.length === 0) {
-    call.log.info("nobody uses the dead mount any more");
+    call.log.info("nobody who can be helped uses the dead mount any more");
     return [];
   }
   try {
-    const mountpointPod = await healOnce(limited, node, dead, targets);
-    const awayMs = Date.now() - dead.since.getTime();
-    call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
-    node.metrics.healSeconds.observe(awayMs / 1000);
-    reports.healed(call, { dead, mountpointPod, targets, awayMs });
-    return [];
+    const { mountpointPod, failures } = await healOnce(limited, node, dead, targets);
+    const failed = targets.filter((target) => failuresOf(node, target, failures).length > 0);
+    const whole = targets.filter((target) => !failed.includes(target));
+    if (whole.length > 0) tellHealed(call, node, { dead, mountpointPod, targets: whole }, reports);
+    if (failed.length > 0) {
+      const because = notReplaced(failed.flatMap((target) => failuresOf(node, target, failures)));
+      tellDelayed(call, node, { dead, targets: failed, because }, reports);
+    }
+    return failed;
   } catch (error) {
     if (call.signal.aborted) return [];
     const because = error instanceof Error ? error : new Error(String(error));
-    call.log.info("not healed yet", { error });
-    node.metrics.failedHeals.inc();
     tellIfStuck(call, node, dead);
-    reports.delayed(call, { dead, targets, because });
+    tellDelayed(call, node, { dead, targets, because }, reports);
     return targets;
   }
+}
+
+/** What failed for the workload that has this target, or for nobody knows whom. */
+function failuresOf({ config }: NodeParts, target: string, failures: readonly SwapFailure[]): readonly SwapFailure[] {
+  const own = workloadAt(config.kubeletDir, { mountPoint: target });
+  return failures.filter(({ workload }) => workload === undefined || workload === own);
+}
+
+function notReplaced(failures: readonly SwapFailure[]): DriverError {
+  const places = new Set(failures.map(({ mountPoint, because }) => `${mountPoint}: ${because}`));
+  return new DriverError("notReady", `the dead mount could not be replaced at ${[...places].join("; ")}`, {
+    hint: "Restart the Pod: a new container gets the mount that works.",
+  });
+}
+
+function tellHealed(call: Call, node: NodeParts, healed: Omit<Healed, "awayMs">, reports: HealReports): void {
+  const { dead, mountpointPod, targets } = healed;
+  const awayMs = Date.now() - dead.since.getTime();
+  call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
+  node.metrics.healSeconds.observe(awayMs / 1000);
+  reports.healed(call, { ...healed, awayMs });
+}
+
+function tellDelayed(call: Call, node: NodeParts, delayed: Delayed, reports: HealReports): void {
+  call.log.info("not healed yet", { targets: delayed.targets.length, error: delayed.because });
+  node.metrics.failedHeals.inc();
+  reports.delayed(call, delayed);
 }
 
 /** The controller is told in the attachment's status: it gives the workloads to another Mountpoint Pod. */
@@ -120,11 +150,19 @@ function tellIfStuck(call: Call, node: NodeParts, dead: DeadMount): void {
   node.health.saw(mountpointPod, "stuck", now);
 }
 
-async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: readonly string[]): Promise<PodName> {
+interface Outcome {
+  /** Who serves now. */
+  readonly mountpointPod: PodName;
+  /** Places that still have the dead mount. */
+  readonly failures: readonly SwapFailure[];
+}
+
+async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: readonly string[]): Promise<Outcome> {
   const name = successorOf(node, dead, targets);
   if (name === undefined) throw nobodyFor(node, dead);
-  // The old source is nobody's when its binds are gone.
-  using _after = { [Symbol.dispose]: () => node.unmounts.add(dead.mountpointPod ?? name) };
+  // The old source is nobody's when its binds are gone, and the new one if its workloads left meanwhile.
+  using after = new DisposableStack();
+  for (const one of [dead.mountpointPod ?? name, name]) after.defer(() => node.unmounts.add(one));
   using _publishing = node.sources.publishing(name);
   await whileSuccessor(call, node, { dead, name, targets }, (until) => bringBack(until, node, name, targets));
   if (node.swapper === undefined) {
@@ -136,12 +174,7 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
   call.log.info("dead mounts replaced", { places, failures });
   const mounts = node.kernel.mounts();
   for (const target of targets) if (mountAt(mounts, target)?.minor !== dead.minor) node.memory.moveUser(target, name);
-  if (failures.length > 0) {
-    throw new DriverError("notReady", `the dead mount could not be replaced at ${failures.join("; ")}`, {
-      hint: "Restart the Pod: a new container gets the mount that works.",
-    });
-  }
-  return name;
+  return { mountpointPod: name, failures };
 }
 
 function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {

@@ -9,6 +9,7 @@ import type { Pulses } from "../../runtime/progress.ts";
 import { isOurs } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount } from "../v1-mounts.ts";
+import { deadTargets } from "./bring-back.ts";
 
 /** A mount-s3 that was started before this process has no connection to it; asking costs it a microsecond. */
 const askEveryMs = 5000;
@@ -39,12 +40,15 @@ interface Suspect {
   readonly name: PodName | undefined;
 }
 
-async function ask(call: Call, { kernel, deadMounts }: NodeParts, { mount, name }: Suspect): Promise<void> {
+async function ask(call: Call, node: NodeParts, { mount, name }: Suspect): Promise<void> {
+  const { kernel, deadMounts } = node;
   try {
     const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
     // It may have been replaced while we asked.
     const now = mountAt(kernel.mounts(), mount.mountPoint);
-    if (health === "dead" && now?.minor === mount.minor) deadMounts.notice(mount, name);
+    if (health !== "dead" || now?.minor !== mount.minor) return;
+    // A source that nobody uses stays until the controller wants it away: there is nobody to heal.
+    if (deadTargets(node, mount).length > 0) deadMounts.notice(mount, name);
   } catch (error) {
     if (!call.signal.aborted) call.log.info("a mount cannot be asked", { mountPoint: mount.mountPoint, error });
   }

@@ -41,7 +41,8 @@ describe("in a container", () => {
 
   it("refuses where other mounts would go with the dead one", () => {
     const mounts = table(`2 1 0:45 / /data rw ${fuse}`, "3 2 8:1 /x /data/scratch rw - ext4 /dev/sda rw");
-    expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: ["/data holds other mounts (/data/scratch)"] });
+    const refusal = { mountPoint: "/data", because: "holds other mounts (/data/scratch)" };
+    expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [refusal] });
   });
 });
 

@@ -1,14 +1,19 @@
 /** Which mounts of a dead device are to be replaced in a mount namespace. Pure: the table in, places out. */
 import { driverName } from "../../core/names.ts";
-import type { WholeMount } from "../../linux/mountinfo.ts";
+import { isCovered, type WholeMount } from "../../linux/mountinfo.ts";
 import { isOurs } from "../mount-table.ts";
 
 export type Swap = Pick<WholeMount, "mountPoint" | "root" | "options" | "propagation">;
 
 export interface Swaps {
   readonly swaps: readonly Swap[];
-  /** Places that cannot be healed, each with the reason. */
-  readonly refusals: readonly string[];
+  /** Places that cannot be healed. */
+  readonly refusals: readonly Refusal[];
+}
+
+export interface Refusal {
+  readonly mountPoint: string;
+  readonly because: string;
 }
 
 /** In our own namespace: what kubelet gives to containers, now and later. The source has been mounted anew already. */
@@ -35,14 +40,18 @@ function isDead(mount: WholeMount, minor: number): boolean {
 
 function swapsAmong(mounts: readonly WholeMount[], isMeant: (mount: WholeMount) => boolean): Swaps {
   const swaps: Swap[] = [];
-  const refusals: string[] = [];
+  const refusals: Refusal[] = [];
   for (const mount of mounts.filter(isMeant)) {
+    // As publishing does without healing.
+    if (isCovered(mounts, mount)) continue;
     const above = mounts.filter(({ parentId }) => parentId === mount.id);
-    // Covered by another already, as publishing does without healing: who looks up the path does not meet it.
-    if (above.some(({ mountPoint }) => mountPoint === mount.mountPoint)) continue;
     // To take it off would take them along, and no path leads to them through a dead mount.
     if (above.length === 0) swaps.push(mount);
-    else refusals.push(`${mount.mountPoint} holds other mounts (${above.map((one) => one.mountPoint).join(", ")})`);
+    else refusals.push({ mountPoint: mount.mountPoint, because: holdsOthers(above) });
   }
   return { swaps, refusals };
+}
+
+function holdsOthers(above: readonly WholeMount[]): string {
+  return `holds other mounts (${above.map(({ mountPoint }) => mountPoint).join(", ")})`;
 }

@@ -1,20 +1,50 @@
 import { expect, it } from "vitest";
-import { mountpointPod, podOf } from "../../../test/support/fake-node.ts";
+import { kubeletDir, mountpointPod, podOf, source } from "../../../test/support/fake-node.ts";
+import { mountDevice } from "../../core/names.ts";
+import type { Mount } from "../../linux/mountinfo.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import { isStuck } from "./stuck.ts";
 
 const since = new Date("2026-01-15T10:30:00.500Z");
 const ended = (finishedAt: string): Partial<LocalMountpointPod> => ({ lastEnd: { exitCode: 1, finishedAt } });
+/** A node plugin that was away notices a death seconds late. */
+const before = ended("2026-01-15T10:29:50Z");
+const deadMinor = 7;
+const serves = (minor: number): readonly Mount[] => [
+  { id: 2, parentId: 1, minor, mountPoint: source, readOnly: false, fsType: "fuse", device: mountDevice },
+];
 
-it.for([
-  { what: "runs on as if nothing had happened", pod: {}, afterMs: 30_000, stuck: true },
-  { what: "has ended long before", pod: ended("2026-01-15T09:00:00Z"), afterMs: 30_000, stuck: true },
-  { what: "has ended with the mount", pod: ended("2026-01-15T10:30:00Z"), afterMs: 30_000, stuck: false },
+interface Row {
+  readonly what: string;
+  readonly pod: Partial<LocalMountpointPod>;
+  readonly mounts?: readonly Mount[];
+  readonly isForgotten?: boolean;
+  readonly afterMs?: number;
+  readonly stuck: boolean;
+}
+
+it.for<Row>([
+  { what: "runs on as if nothing had happened", pod: {}, stuck: true },
+  { what: "runs on, and has kept the dead mount", pod: {}, mounts: serves(deadMinor), stuck: true },
+  { what: "has ended long before, and is asked in vain for a mount", pod: ended("2026-01-15T09:00:00Z"), stuck: true },
+  {
+    what: "has another mount, because it ended before the death was noticed",
+    pod: before,
+    mounts: serves(8),
+    stuck: false,
+  },
+  { what: "could not be asked for a mount: nobody remembers it", pod: before, isForgotten: true, stuck: false },
+  { what: "has ended with the mount", pod: ended("2026-01-15T10:30:00Z"), stuck: false },
   { what: "may be about to end", pod: {}, afterMs: 29_999, stuck: false },
-  { what: "is in back-off", pod: { waiting: { reason: "CrashLoopBackOff" } }, afterMs: 30_000, stuck: false },
-  { what: "failed", pod: { phase: "failed" }, afterMs: 30_000, stuck: false },
-] as const)("one that $what: $stuck", ({ pod, afterMs, stuck }) => {
-  const mountpointPods = { get: () => podOf(pod) } as unknown as Parameters<typeof isStuck>[0]["mountpointPods"];
-  const dead = { minor: 7, mountpointPod, since };
-  expect(isStuck({ mountpointPods }, dead, new Date(since.getTime() + afterMs))).toBe(stuck);
+  { what: "is in back-off", pod: { waiting: { reason: "CrashLoopBackOff" } }, stuck: false },
+  { what: "failed", pod: { phase: "failed" }, stuck: false },
+])("one that $what: $stuck", ({ pod, mounts = [], isForgotten = false, afterMs = 30_000, stuck }) => {
+  const node = {
+    config: { kubeletDir },
+    kernel: { mounts: () => mounts },
+    memory: { recall: () => (isForgotten ? undefined : {}) },
+    mountpointPods: { get: () => podOf(pod) },
+  } as unknown as Parameters<typeof isStuck>[0];
+  const dead = { minor: deadMinor, mountpointPod, since };
+  expect(isStuck(node, dead, new Date(since.getTime() + afterMs))).toBe(stuck);
 });

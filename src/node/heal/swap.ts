@@ -1,5 +1,6 @@
 /** Puts a living mount in the place of a dead one: in every container that holds it, and for those that come. */
 import { DriverError } from "../../core/errors.ts";
+import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
 import {
@@ -9,19 +10,28 @@ import {
   openInside,
   ownMountNamespace,
 } from "../../linux/mount-namespaces.ts";
-import { cloneTree, makeAlike, replaceHere, replaceInside } from "../../linux/mount-tree.ts";
+import { cloneTree, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
 import { mountAt, readMounts } from "../../linux/mountinfo.ts";
+import { podUidOf } from "../../linux/processes.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
-import { isOurs } from "../mount-table.ts";
-import { type Swap, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { isOurs, workloadAt } from "../mount-table.ts";
+import { InsideThreads } from "./inside-threads.ts";
+import { type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
 export interface Swapped {
   /** How many mounts were replaced. */
   readonly places: number;
-  /** Where it did not work, and why. */
-  readonly failures: readonly string[];
+  readonly failures: readonly SwapFailure[];
+}
+
+/** Where it did not work. */
+export interface SwapFailure {
+  /** Whose container or volume it is; undefined: it cannot be told. */
+  readonly workload: PodUid | undefined;
+  readonly mountPoint: string;
+  readonly because: string;
 }
 
 export interface Swapper {
@@ -41,11 +51,13 @@ const rounds = 5;
 export class HostSwapper implements Swapper {
   readonly #proc: string;
   readonly #kubeletDir: string;
+  readonly #threads: InsideThreads;
 
   /** `proc`: where the host's /proc is mounted. */
-  constructor(proc: string, kubeletDir: string) {
+  constructor(proc: string, kubeletDir: string, threads = new InsideThreads()) {
     this.#proc = proc;
     this.#kubeletDir = kubeletDir;
+    this.#threads = threads;
   }
 
   async swap(call: Call, minor: number, source: string): Promise<Swapped> {
@@ -72,42 +84,58 @@ export class HostSwapper implements Swapper {
 
   async #inside(call: Call, work: Work, namespace: MountNamespace): Promise<Swapped> {
     const plan = () => swapsInside(mountsOfMinorIn(this.#proc, namespace, work.minor), work.minor);
-    const { swaps, refusals } = plan();
-    if (swaps.length === 0) return { places: 0, failures: refusals };
-    using inside = openInside(this.#proc, namespace);
-    if (inside === undefined) return nothing; // it ended meanwhile
-    const results: Swapped[] = [];
-    for (const swap of swaps) {
-      const result = await attempt(swap, async () => {
-        using tree = await copyFor(call, work, swap);
-        await replaceInside(inside, tree, swap.mountPoint);
-      });
-      const stillThere =
-        result.failures.length > 0 && plan().swaps.some(({ mountPoint }) => mountPoint === swap.mountPoint);
-      results.push(result.failures.length > 0 && !stillThere ? nothing : result);
-    }
-    return total([...results, { places: 0, failures: refusals }]);
+    const owner = () => podUidOf(this.#proc, namespace.pid) as PodUid | undefined;
+    return await carryOut(plan, owner, async (swap) => {
+      using undo = new DisposableStack();
+      const tree = undo.use(await copyFor(call, work, swap));
+      const inside = openInside(this.#proc, namespace);
+      if (inside === undefined) throw new Error("its process has ended");
+      undo.move();
+      await this.#threads.replace(call, { id: namespace.id, path: swap.mountPoint, inside, tree });
+    });
   }
 
   /** What we do here reaches the host and all who follow it. */
   async #here(call: Call, work: Work): Promise<Swapped> {
     const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
-    const { swaps, refusals } = plan();
-    const results: Swapped[] = [];
-    for (const swap of swaps) {
-      results.push(
-        await attempt(swap, async () => {
-          using tree = await copyFor(call, work, swap);
-          // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
-          if (plan().swaps.some(({ mountPoint }) => mountPoint === swap.mountPoint)) replaceHere(tree, swap.mountPoint);
-        }),
-      );
-    }
-    return total([...results, { places: 0, failures: refusals }]);
+    const owner = (place: Pick<Swap, "mountPoint">) => workloadAt(this.#kubeletDir, place);
+    return await carryOut(plan, owner, async (swap) => {
+      using tree = await copyFor(call, work, swap);
+      // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
+      if (isPlanned(plan(), swap)) replaceHere(tree, swap.mountPoint);
+    });
   }
 }
 
-const nothing: Swapped = { places: 0, failures: [] };
+async function carryOut(
+  plan: () => Swaps,
+  ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined,
+  replace: (swap: Swap) => Promise<void>,
+): Promise<Swapped> {
+  const { swaps, refusals } = plan();
+  const failed: Refusal[] = [...refusals];
+  let places = 0;
+  for (const swap of swaps) {
+    try {
+      await replace(swap);
+      places += 1;
+    } catch (error) {
+      // What fails at a place that is gone by now, with its container or its volume, is no failure.
+      const { mountPoint } = swap;
+      if (isPlanned(plan(), swap)) failed.push({ mountPoint, because: describeError(error) });
+    }
+  }
+  const failures = failed.map(({ mountPoint, because }) => ({
+    mountPoint,
+    because,
+    workload: ownerOf({ mountPoint }),
+  }));
+  return { places, failures };
+}
+
+function isPlanned({ swaps }: Swaps, { mountPoint }: Swap): boolean {
+  return swaps.some((one) => one.mountPoint === mountPoint);
+}
 
 /** The one descriptor through which everything is copied: what is not this mount-s3 cannot get into a container. */
 function openServed(source: string, deadMinor: number): Descriptor {
@@ -125,15 +153,6 @@ async function copyFor(call: Call, { served }: Work, swap: Swap): Promise<Descri
   makeAlike(tree, swap);
   undo.move();
   return tree;
-}
-
-async function attempt({ mountPoint }: Swap, work: () => Promise<void>): Promise<Swapped> {
-  try {
-    await work();
-    return { places: 1, failures: [] };
-  } catch (error) {
-    return { places: 0, failures: [`${mountPoint}: ${describeError(error)}`] };
-  }
 }
 
 function total(results: readonly Swapped[]): Swapped {

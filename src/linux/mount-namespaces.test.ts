@@ -1,0 +1,22 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { expect, it } from "vitest";
+import { mountNamespaces, mountsOfMinorIn, openInside } from "./mount-namespaces.ts";
+
+it("finds nothing in a process that has ended and that nobody waits for", async () => {
+  const script = 'true & echo "$!"; exec sleep 1000';
+  const parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const [line] = (await once(createInterface(parent.stdout), "line")) as [string];
+    const pid = Number(line);
+    await expect.poll(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0]).toBe("Z");
+    const ended = { id: "mnt:[1]", pid };
+    expect(mountsOfMinorIn("/proc", ended, 45)).toEqual([]);
+    expect(openInside("/proc", ended)).toBeUndefined();
+    expect(mountNamespaces("/proc").map((one) => one.pid)).not.toContain(pid);
+  } finally {
+    parent.kill("SIGKILL");
+  }
+});

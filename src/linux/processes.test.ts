@@ -1,0 +1,30 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path/posix";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { podUidOf } from "./processes.ts";
+
+const uid = "a4509011-bd2a-4f37-b1b0-05d715087852";
+let proc: string;
+
+beforeAll(() => {
+  proc = mkdtempSync(join(tmpdir(), "proc-"));
+});
+
+afterAll(() => rmSync(proc, { recursive: true }));
+
+it.for([
+  { by: "cgroupfs", line: `0::/kubepods/burstable/pod${uid}/0123abcd`, is: uid },
+  {
+    by: "systemd",
+    line: `0::/../../kubepods-besteffort-pod${uid.replaceAll("-", "_")}.slice/cri-containerd-0123abcd.scope`,
+    is: uid,
+  },
+  { by: "nobody: it is of the host", line: "0::/system.slice/podman.service", is: undefined },
+  { by: "nobody: it has ended", line: undefined, is: undefined },
+])("the Pod of a process is known by its cgroup, named by $by", ({ line, is }) => {
+  rmSync(join(proc, "7"), { recursive: true, force: true });
+  mkdirSync(join(proc, "7"));
+  if (line !== undefined) writeFileSync(join(proc, "7", "cgroup"), `${line}\n`);
+  expect(podUidOf(proc, 7)).toBe(is);
+});

@@ -1,0 +1,149 @@
+/** What is left to do when healing worked for some, or where it cannot reach containers at all. */
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { FakeHealing, failingInside } from "../../../test/support/fake-healing.ts";
+import {
+  call,
+  intentOf,
+  mountpointPod,
+  otherWorkload,
+  podOf,
+  source,
+  target,
+  targetOf,
+  workload,
+} from "../../../test/support/fake-node.ts";
+import { publish } from "../publish.ts";
+import { unpublish } from "../unpublish.ts";
+
+const soon = { timeout: 10_000, interval: 5 };
+/** News shorten the pause between two attempts. */
+const nudged =
+  <Answer>(ask: () => Answer) =>
+  () => {
+    healing.parts.deadMounts.wake();
+    return ask();
+  };
+
+let healing: FakeHealing;
+
+beforeEach(() => {
+  healing = new FakeHealing();
+});
+
+afterEach(() => healing[Symbol.asyncDispose]());
+
+it("tries again for a container that failed, although kubelet's own mount is whole", async () => {
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2) };
+  healing.start();
+  await publish(call, healing.parts, intentOf());
+  healing.node.listens = true;
+  healing.death();
+  await expect
+    .poll(
+      nudged(() => healing.healed),
+      soon,
+    )
+    .toMatchObject([{ mountpointPod, targets: [target] }]);
+  expect(healing.reasons()).toEqual([
+    expect.stringContaining("/data: it hangs"),
+    expect.stringContaining("/data: it hangs"),
+  ]);
+  expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
+});
+
+it("lets go of a container that cannot be healed when its Pod is gone", async () => {
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, Infinity) };
+  healing.start();
+  await publish(call, healing.parts, intentOf());
+  const minor = healing.node.kernel.at(target)?.minor ?? -1;
+  healing.node.listens = true;
+  healing.death();
+  await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
+  expect(healing.parts.deadMounts.isKnown(minor)).toBe(true);
+  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
+  await expect
+    .poll(
+      nudged(() => healing.parts.deadMounts.isKnown(minor)),
+      soon,
+    )
+    .toBe(false);
+  expect(healing.healed).toEqual([]);
+});
+
+it("tells those whose containers work that they do, and owes only the one whose container failed", async () => {
+  healing.node.knows(podOf(), workload, otherWorkload);
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2, otherWorkload) };
+  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.parts, intentOf(otherWorkload));
+  healing.start();
+  healing.node.listens = true;
+  healing.death();
+  await expect
+    .poll(
+      nudged(() => healing.healed.length),
+      soon,
+    )
+    .toBe(2);
+  expect(healing.healed.map(({ targets }) => targets)).toEqual([[target], [targetOf(otherWorkload)]]);
+  expect(healing.delayed.map(({ targets }) => targets)).toEqual([[targetOf(otherWorkload)], [targetOf(otherWorkload)]]);
+});
+
+it("takes a failure of which nobody knows whose it is for everybody's, and that of one who has no volume for nobody's", async () => {
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1, undefined) };
+  await publish(call, healing.parts, intentOf());
+  healing.start();
+  healing.node.listens = true;
+  healing.death();
+  await expect
+    .poll(
+      nudged(() => healing.healed.length),
+      soon,
+    )
+    .toBe(1);
+  expect(healing.delayed.map(({ targets }) => targets)).toEqual([[target]]);
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, Infinity, otherWorkload) };
+  await healing.restart();
+  healing.node.startsListening();
+  healing.death();
+  await expect
+    .poll(
+      nudged(() => healing.healed.length),
+      soon,
+    )
+    .toBe(2);
+  expect(healing.delayed).toHaveLength(1);
+});
+
+it("without the host's /proc brings the source back, says what is missing, and leaves the rest to kubelet's call", async () => {
+  healing.parts = healing.node.parts;
+  healing.start();
+  await publish(call, healing.parts, intentOf());
+  for (let death = 1; death <= 2; death += 1) {
+    const minor = healing.node.kernel.at(target)?.minor ?? -1;
+    healing.delayed.length = 0;
+    healing.node.listens = true;
+    healing.death();
+    await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("/proc is not mounted"));
+    await publish(call, healing.parts, intentOf());
+    expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
+    await expect
+      .poll(
+        nudged(() => healing.parts.deadMounts.isKnown(minor)),
+        soon,
+      )
+      .toBe(false);
+  }
+  // The first stays beneath, for containers that follow it.
+  expect(healing.node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(2);
+});
+
+it("does not count, or speak of, the death of a mount that nobody uses", async () => {
+  await publish(call, healing.parts, intentOf());
+  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
+  healing.restartedAfterDeath();
+  healing.start();
+  await healing.restart();
+  const minor = healing.node.kernel.at(source)?.minor ?? -1;
+  expect(healing.parts.deadMounts.isKnown(minor)).toBe(false);
+  expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 0 }]);
+});

@@ -1,0 +1,78 @@
+import { openSync } from "node:fs";
+import { expect, it } from "vitest";
+import { call } from "../../../test/support/fake-node.ts";
+import { Descriptor } from "../../linux/descriptor.ts";
+import { describeError } from "../../runtime/log.ts";
+import { InsideThreads, type Replacement } from "./inside-threads.ts";
+
+function replacementAt(path: string): Replacement & { readonly areOpen: () => boolean } {
+  const [namespace, root, tree] = [1, 2, 3].map(() => new Descriptor(openSync("/dev/null", "r"))) as [
+    Descriptor,
+    Descriptor,
+    Descriptor,
+  ];
+  const all = [namespace, root, tree];
+  const close = () => {
+    for (const one of [namespace, root]) one[Symbol.dispose]();
+  };
+  const areOpen = () => all.every(isOpen);
+  return { id: "mnt:[1]", path, inside: { namespace, root, [Symbol.dispose]: close }, tree, areOpen };
+}
+
+function isOpen(descriptor: Descriptor): boolean {
+  try {
+    return descriptor.fd >= 0;
+  } catch {
+    return false; // that is how a closed one answers
+  }
+}
+
+/** Threads that end when they are told to, by their paths. */
+function threads(limitMs: number) {
+  const ends = new Map<string, PromiseWithResolvers<void>>();
+  const started: string[] = [];
+  const replace = async (_inside: unknown, _tree: unknown, path: string) => {
+    started.push(path);
+    const end = Promise.withResolvers<void>();
+    ends.set(path, end);
+    await end.promise;
+  };
+  return { ends, started, threads: new InsideThreads(replace, limitMs) };
+}
+
+it("closes what a thread needs when it ends, also when it failed", async () => {
+  const { ends, threads: inside } = threads(60_000);
+  const [good, bad] = [replacementAt("/good"), replacementAt("/bad")];
+  const done = [inside.replace(call, good), inside.replace(call, bad)] as const;
+  expect([good.areOpen(), bad.areOpen()]).toEqual([true, true]);
+  ends.get("/good")?.resolve();
+  ends.get("/bad")?.reject(new Error("EINVAL"));
+  await done[0];
+  await expect(done[1]).rejects.toThrow("EINVAL");
+  expect([good.areOpen(), bad.areOpen()]).toEqual([false, false]);
+});
+
+it("goes on without a thread that hangs, leaves it what it uses, and starts none beside it until it has ended", async () => {
+  const { ends, started, threads: inside } = threads(1);
+  const first = replacementAt("/data/inner");
+  const complaint = await inside.replace(call, first).catch(describeError);
+  expect(complaint).toContain("another mount on it hangs");
+  expect(first.areOpen()).toBe(true);
+  const second = replacementAt("/data/inner");
+  await expect(inside.replace(call, second)).rejects.toThrow("another mount on it hangs");
+  expect(second.areOpen()).toBe(false);
+  expect(started).toEqual(["/data/inner"]);
+
+  ends.get("/data/inner")?.reject(new Error("nobody listens any more"));
+  await expect.poll(first.areOpen).toBe(false);
+  await inside.replace(call, replacementAt("/data/inner")).catch(() => undefined);
+  expect(started).toEqual(["/data/inner", "/data/inner"]);
+});
+
+it("starts nothing for a call that is over", async () => {
+  const { started, threads: inside } = threads(60_000);
+  const one = replacementAt("/data");
+  const over = { ...call, signal: AbortSignal.abort(new Error("over")) };
+  await expect(inside.replace(over, one)).rejects.toThrow("over");
+  expect([started, one.areOpen()]).toEqual([[], false]);
+});

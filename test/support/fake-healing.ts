@@ -1,0 +1,87 @@
+/** Healing on a fake node: the loop, and what it told of. */
+import type { PodUid } from "../../src/core/names.ts";
+import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
+import type { Swapper } from "../../src/node/heal/swap.ts";
+import type { NodeParts } from "../../src/node/node-parts.ts";
+import { describeError } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
+import { call, FakeNode, mountpointPod, podOf, source, workload } from "./fake-node.ts";
+
+export class FakeHealing implements AsyncDisposable {
+  readonly node = new FakeNode();
+  parts: NodeParts;
+  readonly healed: Healed[] = [];
+  readonly delayed: Delayed[] = [];
+  #stop = new AbortController();
+  #loop = Promise.resolve();
+
+  constructor() {
+    this.node.knows(podOf(), workload);
+    this.parts = { ...this.node.parts, swapper: fakeSwapper(this.node) };
+  }
+
+  start(): void {
+    const reports = {
+      healed: (_call: unknown, report: Healed) => void this.healed.push(report),
+      delayed: (_call: unknown, report: Delayed) => void this.delayed.push(report),
+    };
+    this.#loop = healDeadMounts({ ...call, signal: this.#stop.signal }, this.parts, reports, new Progress());
+  }
+
+  async restart(): Promise<void> {
+    await this.#end();
+    this.#stop = new AbortController();
+    this.start();
+  }
+
+  death(): void {
+    this.node.kernel.server(source, "dead");
+    this.node.hangUp();
+  }
+
+  /** The node plugin was away, so it has no connection that could tell. */
+  restartedAfterDeath(): void {
+    this.parts.sources.disconnect(mountpointPod);
+    this.node.kernel.server(source, "dead");
+  }
+
+  reasons(): readonly string[] {
+    return this.delayed.map(({ because }) => describeError(because));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end();
+    this.node[Symbol.dispose]();
+  }
+
+  async #end(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+}
+
+/** In the one namespace that the fake kernel has. */
+function fakeSwapper({ kernel }: FakeNode): Swapper {
+  return {
+    swap: async (_call, minor, from) => {
+      const now = kernel.at(from)?.minor ?? -1;
+      const places = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
+      kernel.table = kernel.table.map((mount) => (places.includes(mount) ? { ...mount, minor: now } : mount));
+      return { places: places.length, failures: [] };
+    },
+  };
+}
+
+/** In our own namespace it works, in a container of this workload it does not, for so many times. */
+export function failingInside(node: FakeNode, times: number, whose: PodUid | undefined = workload): Swapper {
+  const whole = fakeSwapper(node);
+  let left = times;
+  return {
+    swap: async (...args) => {
+      const { places } = await whole.swap(...args);
+      left -= 1;
+      const failure = { workload: whose, mountPoint: "/data", because: "it hangs" };
+      return { places, failures: left < 0 ? [] : [failure] };
+    },
+  };
+}
