@@ -3,8 +3,10 @@ import {
   call,
   dies,
   FakeNode,
+  hangs,
   intentOf,
   mountpointPod,
+  otherWorkload,
   podOf,
   source,
   workload,
@@ -50,6 +52,59 @@ it("gives up a mount that neither answers nor works for the limit, and not befor
   expect(seen().health).toBe("hung");
   await vi.advanceTimersByTimeAsync(100_000);
   expect(seen().health).toBe("dead");
+});
+
+/** As kubelet does: again and again, with hardly a pause. */
+async function publishInVain(attempts: number, of = workload): Promise<void> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    await Promise.all([
+      expect(publish(call, node.parts, intentOf(of))).rejects.toThrow("Could not mount"),
+      vi.advanceTimersByTimeAsync(60_500),
+    ]);
+  }
+}
+
+it("gives up a mount that hung although another workload waits for it all the time, and never says that it starts", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  const told: string[] = [];
+  using _told = node.parts.health.subscribe(() => told.push(seen().health));
+  const hung = node.kernel.at(source)?.minor;
+  node.kernel.server(source, "hung");
+  await publishInVain(9, otherWorkload);
+  expect(told).toEqual(["hung"]);
+  expect(node.kernel.at(source)?.minor).toBe(hung);
+  await publishInVain(2, otherWorkload);
+  expect(node.kernel.at(source)?.minor).not.toBe(hung);
+});
+
+it("gives up a mount-s3 that freezes while it is started again, although somebody waits for it all the time", async () => {
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  node.behaviour = hangs;
+  await publishInVain(1);
+  const frozen = node.kernel.at(source)?.minor;
+  expect(seen().health).toBe("starting");
+  await publishInVain(8);
+  expect(node.kernel.at(source)?.minor).toBe(frozen);
+  await publishInVain(3);
+  expect(node.kernel.at(source)?.minor).not.toBe(frozen);
+});
+
+it("leaves a slow start alone", async () => {
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  node.behaviour = hangs;
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    node.kernel.cpuNs = attempt;
+    await publishInVain(1);
+  }
+  node.kernel.server(source, "serving");
+  await publish(call, node.parts, intentOf());
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(seen()).toMatchObject({ health: "serving", heals: 1 });
+  expect(node.requests).toHaveLength(2);
 });
 
 it("leaves a mount alone that does not answer but works", async () => {
