@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { errno } from "../../test/support/fake-kernel.ts";
 import {
   call,
   dies,
@@ -128,4 +129,20 @@ it("forgets what is gone", async () => {
   node.kernel.unmount(source);
   await vi.advanceTimersByTimeAsync(2000);
   expect(seen().health).toBe("absent");
+});
+
+it("goes on when a question fails unexpectedly, says so once, and ends only when it should", async () => {
+  const messages: string[] = [];
+  const info = (message: string) => void messages.push(message);
+  const stop = new AbortController();
+  const watching = watchSources({ signal: stop.signal, log: { ...call.log, info } }, node.parts);
+  const probe = vi.spyOn(node.kernel, "probe").mockRejectedValue(errno("EAGAIN"));
+  await vi.advanceTimersByTimeAsync(100_000);
+  expect(messages).toEqual(["a source could not be looked at"]);
+  probe.mockRestore();
+  node.kernel.server(source, "dead");
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(seen().health).toBe("dead");
+  stop.abort(new Error("the end"));
+  await expect(watching).rejects.toThrow("the end");
 });

@@ -5,6 +5,7 @@
 import type { PodName } from "../core/names.ts";
 import { sourcePath, sourcesDir } from "../core/target-path.ts";
 import { orAborted } from "../kube/or-aborted.ts";
+import { TroubleLog } from "../kube/trouble-log.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
@@ -32,6 +33,7 @@ type Looks = Map<PodName, Look>;
 export async function watchSources(call: Call, node: NodeParts): Promise<void> {
   const { hangLimitMs } = node.config;
   const looks: Looks = new Map();
+  const troubles = new TroubleLog();
   const pauseMs = hangLimitMs === 0 ? longestPauseMs : Math.min(longestPauseMs, hangLimitMs / 5);
   let news = Promise.withResolvers<void>();
   using _mounts = node.kernel.onMountChange(() => news.resolve());
@@ -42,7 +44,7 @@ export async function watchSources(call: Call, node: NodeParts): Promise<void> {
   await node.mountpointPods.store.synced(call);
   for (;;) {
     news = Promise.withResolvers();
-    await lookAtAll(call, node, looks);
+    await lookAtAll(call, node, { looks, troubles });
     await pause(call, shortestPauseMs, new Promise(() => undefined));
     await pause(call, Math.max(pauseMs - shortestPauseMs, 0), news.promise);
   }
@@ -59,9 +61,25 @@ async function pause(call: Call, ms: number, news: Promise<void>): Promise<void>
   }
 }
 
-async function lookAtAll(call: Call, node: NodeParts, looks: Looks): Promise<void> {
+interface Memory {
+  readonly looks: Looks;
+  readonly troubles: TroubleLog;
+}
+
+async function lookAtAll(call: Call, node: NodeParts, { looks, troubles }: Memory): Promise<void> {
   const names = new Set(knownSources(node));
-  await Promise.all([...names].map((name) => lookAt(call, node, looks, name)));
+  await Promise.all(
+    [...names].map(async (name) => {
+      try {
+        await lookAt(call, node, looks, name);
+        troubles.over(name);
+      } catch (error) {
+        if (call.signal.aborted) throw error;
+        // No thread for the question, or an answer that nobody foresaw: the other sources are looked at all the same.
+        troubles.met(call.log, name, "a source could not be looked at", { mountpointPod: name, error });
+      }
+    }),
+  );
   for (const name of looks.keys()) if (!names.has(name)) looks.delete(name);
   node.health.lookedAt(names);
 }
