@@ -5,15 +5,19 @@ import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-att
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../csi/gen/csi.ts";
 import { type Keys, keysFrom, volumeKeyFields } from "../s3/keys.ts";
 
-/** What kubelet wants, understood: a volume, at a path, for one workload. */
-export interface PublishIntent {
+/** A volume, at a path, for one workload. */
+interface PublishPlace {
   readonly volumeId: VolumeId;
   /** In the one spelling that mountinfo has, too. */
   readonly target: string;
   readonly workload: PodUid;
+  readonly persistentVolume: PvName;
+}
+
+/** What kubelet wants, understood. */
+export interface PublishIntent extends PublishPlace {
   /** What kubelet calls the workload; undefined where it is not asked to tell (podInfoOnMount). */
   readonly workloadName: { readonly namespace: string; readonly name: string } | undefined;
-  readonly persistentVolume: PvName;
   readonly attributes: VolumeAttributes;
   readonly mountOptions: readonly string[];
   /** The request or the access mode says so; an option may say so, too. */
@@ -26,21 +30,23 @@ export interface PublishIntent {
   readonly region: string | undefined;
 }
 
-/** Past this line a request is typed, or it is refused with the name of the field. */
-export function publishIntentFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishIntent {
+/** Refused with the name of the field, as everything else that is wrong with a request. */
+export function publishPlaceFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishPlace {
   const volumeId = required("volume_id", request.volumeId);
-  const path = required("target_path", request.targetPath);
+  const { workload, persistentVolume } = parseTargetPath(kubeletDir, required("target_path", request.targetPath));
+  const target = targetPath(kubeletDir, { workload, persistentVolume });
+  return { volumeId: volumeId as VolumeId, target, workload, persistentVolume };
+}
+
+/** Past this line a request is typed. */
+export function publishIntentFrom(place: PublishPlace, request: NodePublishVolumeRequest): PublishIntent {
   const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
-  const { workload, persistentVolume } = parseTargetPath(kubeletDir, path);
-  checkWorkload(workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
+  checkWorkload(place.workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
   const attributes = parseVolumeAttributes(request.volumeContext);
   const { keys, region } = parseSecrets(attributes, request.secrets);
   return {
-    volumeId: volumeId as VolumeId,
-    target: targetPath(kubeletDir, { workload, persistentVolume }),
-    workload,
+    ...place,
     workloadName: nameIn(request.volumeContext),
-    persistentVolume,
     attributes,
     mountOptions: mountFlags,
     readOnly: request.readonly || reader,

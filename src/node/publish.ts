@@ -7,10 +7,10 @@ import { choosePidNamespace } from "../core/pid-namespace.ts";
 import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
-import { describeError } from "../runtime/log.ts";
 import { askSource } from "./ask-source.ts";
 import { bindTarget, isBound, proveServing } from "./bind-target.ts";
 import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
+import { failureAt } from "./failure-at.ts";
 import type { MountRecord } from "./heal/mount-memory.ts";
 import { mountEnvironment } from "./mount-environment.ts";
 import { mountSource, removeSource } from "./mount-source.ts";
@@ -41,17 +41,8 @@ export async function publish(call: Call, node: NodeParts, intent: PublishIntent
   } catch (error) {
     // Node's own functions hide the reason of an abort behind an error of theirs.
     if (call.signal.aborted) throw call.signal.reason;
-    const failure = couldNotMount(intent, error);
-    throw mountAt(node.kernel.mounts(), target) === undefined ? failure : uncertain(failure);
+    throw failureAt(node, target, couldNotMount(intent, error));
   }
-}
-
-/** With a code that means "nothing is left", kubelet would forget a target that is mounted, dead or not. */
-function uncertain(failure: Error): DriverError {
-  if (!(failure instanceof DriverError)) return new DriverError("notReady", describeError(failure), { cause: failure });
-  const { kind, message, hint, cause } = failure;
-  if (kind === "notReady" || kind === "busy") return failure;
-  return new DriverError("notReady", message, hint === undefined ? { cause } : { cause, hint });
 }
 
 async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {

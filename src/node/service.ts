@@ -3,16 +3,14 @@ import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../cs
 import { type Service, service } from "../csi/service.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { publish } from "./publish.ts";
-import { publishIntentFrom, refuseFallback } from "./publish-request.ts";
+import { requested } from "./requested.ts";
 import { unpublish } from "./unpublish.ts";
 import { volumeStats } from "./volume-stats.ts";
 
 export function nodeService(node: NodeParts): Service {
   return service(NodeService, {
     nodePublishVolume: async (call, request) => {
-      const intent = publishIntentFrom(node.config.kubeletDir, request);
-      if (!node.config.fallbackToDriverKeys) refuseFallback(intent, request);
-      await publish(call, node, intent);
+      await publish(call, node, requested(node, request));
       return {};
     },
     nodeUnpublishVolume: async (call, request) => {

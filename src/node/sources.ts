@@ -33,7 +33,7 @@ export class Sources {
     await done;
   }
 
-  /** Somebody waits for its first answer. */
+  /** Somebody waits for its answer: the first one, or that of a mount which served before. */
   isStarting(name: PodName): boolean {
     return this.#starts.has(name);
   }

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { errno } from "../../test/support/fake-kernel.ts";
 import {
   call,
   dies,
   FakeNode,
+  hangs,
   intentOf,
   mountpointPod,
+  otherWorkload,
   podOf,
   source,
   workload,
@@ -52,6 +55,59 @@ it("gives up a mount that neither answers nor works for the limit, and not befor
   expect(seen().health).toBe("dead");
 });
 
+/** As kubelet does: again and again, with hardly a pause. */
+async function publishInVain(attempts: number, of = workload): Promise<void> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    await Promise.all([
+      expect(publish(call, node.parts, intentOf(of))).rejects.toThrow("Could not mount"),
+      vi.advanceTimersByTimeAsync(60_500),
+    ]);
+  }
+}
+
+it("gives up a mount that hung although another workload waits for it all the time, and never says that it starts", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  const told: string[] = [];
+  using _told = node.parts.health.subscribe(() => told.push(seen().health));
+  const hung = node.kernel.at(source)?.minor;
+  node.kernel.server(source, "hung");
+  await publishInVain(9, otherWorkload);
+  expect(told).toEqual(["hung"]);
+  expect(node.kernel.at(source)?.minor).toBe(hung);
+  await publishInVain(2, otherWorkload);
+  expect(node.kernel.at(source)?.minor).not.toBe(hung);
+});
+
+it("gives up a mount-s3 that freezes while it is started again, although somebody waits for it all the time", async () => {
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  node.behaviour = hangs;
+  await publishInVain(1);
+  const frozen = node.kernel.at(source)?.minor;
+  expect(seen().health).toBe("starting");
+  await publishInVain(8);
+  expect(node.kernel.at(source)?.minor).toBe(frozen);
+  await publishInVain(3);
+  expect(node.kernel.at(source)?.minor).not.toBe(frozen);
+});
+
+it("leaves a slow start alone", async () => {
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  node.behaviour = hangs;
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    node.kernel.cpuNs = attempt;
+    await publishInVain(1);
+  }
+  node.kernel.server(source, "serving");
+  await publish(call, node.parts, intentOf());
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(seen()).toMatchObject({ health: "serving", heals: 1 });
+  expect(node.requests).toHaveLength(2);
+});
+
 it("leaves a mount alone that does not answer but works", async () => {
   node.kernel.server(source, "hung");
   for (let minute = 0; minute < 30; minute += 1) {
@@ -73,4 +129,20 @@ it("forgets what is gone", async () => {
   node.kernel.unmount(source);
   await vi.advanceTimersByTimeAsync(2000);
   expect(seen().health).toBe("absent");
+});
+
+it("goes on when a question fails unexpectedly, says so once, and ends only when it should", async () => {
+  const messages: string[] = [];
+  const info = (message: string) => void messages.push(message);
+  const stop = new AbortController();
+  const watching = watchSources({ signal: stop.signal, log: { ...call.log, info } }, node.parts);
+  const probe = vi.spyOn(node.kernel, "probe").mockRejectedValue(errno("EAGAIN"));
+  await vi.advanceTimersByTimeAsync(100_000);
+  expect(messages).toEqual(["a source could not be looked at"]);
+  probe.mockRestore();
+  node.kernel.server(source, "dead");
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(seen().health).toBe("dead");
+  stop.abort(new Error("the end"));
+  await expect(watching).rejects.toThrow("the end");
 });

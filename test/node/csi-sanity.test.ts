@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { attempt } from "../../lab/run.ts";
 import { openCluster } from "../support/cluster.ts";
+import { csiSocketOf } from "../support/mount-s3-process.ts";
 import { SanityProxy } from "../support/sanity-proxy.ts";
 
 const cluster = openCluster();
@@ -17,16 +18,20 @@ it("PR-2 csi-sanity finds nothing wrong, in any group and with nothing left out"
   const socket = join(directory, "csi.sock");
   undo.use(await SanityProxy.serve(sandbox, "worker-1", socket, directory));
 
-  const flags = [
+  await expectSanity(
     `--csi.endpoint=unix:${socket}`,
     `--csi.mountdir=${join(directory, "mount")}`,
     `--csi.stagingdir=${join(directory, "staging")}`,
-    "--ginkgo.no-color",
-  ];
-  const { code, stdout, stderr } = await attempt([process.env["CSI_SANITY"] ?? "csi-sanity", ...flags], {
-    signal: AbortSignal.timeout(540_000),
-  });
+  );
+});
 
+it("PR-2 csi-sanity finds nothing wrong with the identity of the node plugin either", async () => {
+  await expectSanity(`--csi.endpoint=${csiSocketOf(cluster, "worker-1")}`, "--ginkgo.focus=Identity Service");
+});
+
+async function expectSanity(...flags: readonly string[]): Promise<void> {
+  const argv = [process.env["CSI_SANITY"] ?? "csi-sanity", ...flags, "--ginkgo.no-color"];
+  const { code, stdout, stderr } = await attempt(argv, { signal: AbortSignal.timeout(540_000) });
   expect(`${stdout}${stderr}`).toMatch(/[1-9][0-9]* Passed \| 0 Failed/);
   expect(code).toBe(0);
-});
+}

@@ -33,10 +33,13 @@ export function giveKeys(
   return profile;
 }
 
-/** A mount-s3 of 2.x reads the file named after the workload that came first, which nobody knows: so all are renewed. */
+/**
+ * A mount-s3 that a node plugin of 2.x has mounted reads the file named after the workload that came first, which nobody
+ * knows: so all are renewed. During an upgrade that may be one in a Mountpoint Pod of ours.
+ */
 function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): void {
-  const files = pod.isOld ? renewedFiles(volume.credentialFiles(), keys) : processProfile(keys).files;
-  volume.keepCredentials(files);
+  const ofOthers = renewedFiles(volume.credentialFiles(), keys);
+  volume.keepCredentials(pod.isOld ? ofOthers : { ...ofOthers, ...processProfile(keys).files });
 }
 
 /** Gives a running Mountpoint Pod the keys of today. Without an API call: what is not known now comes another time. */

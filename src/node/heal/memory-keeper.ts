@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path/posix";
+import { Directory } from "../../linux/directory.ts";
 import { unmount } from "../../linux/fuse.ts";
 import { mountMemory } from "../../linux/memory-directory.ts";
 import { describeError, type Logger } from "../../runtime/log.ts";
@@ -29,9 +30,10 @@ export function memoryKeeper(log: Logger, directory: string): Keeper & Disposabl
       ),
     write: (name, text) =>
       told(() => {
-        const unfinished = join(directory, `.${name}`);
-        writeFileSync(unfinished, text, { mode: 0o600 });
-        renameSync(unfinished, join(directory, name));
+        using place = Directory.open(directory);
+        // Somebody may have unmounted it since: what is below lies on the disk, and keys are in the text.
+        if (!place.isInMemory) throw new Error("the directory is not in memory any more");
+        place.write(name, text, 0o600);
       }),
     remove: (name) => told(() => rmSync(join(directory, name), { force: true })),
     // Whoever uninstalls the driver finds nothing of it; while anything is mounted, the next node plugin needs it.
