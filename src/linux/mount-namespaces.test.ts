@@ -6,11 +6,14 @@ import { expect, it } from "vitest";
 import { mountNamespaces, mountsOfMinorIn, openInside } from "./mount-namespaces.ts";
 
 it("finds nothing in a process that has ended and that nobody waits for", async () => {
-  const script = 'true & echo "$!"; exec sleep 1000';
-  const parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "inherit"] });
+  // A shell would wait for it; so it ends when the shell has become a program that does not.
+  const script = 'exec 3<&0; read -r line <&3 & echo "$!"; exec sleep 1000 3<&-';
+  const parent = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
   try {
     const [line] = (await once(createInterface(parent.stdout), "line")) as [string];
     const pid = Number(line);
+    await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
+    parent.stdin.end();
     await expect.poll(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0]).toBe("Z");
     const ended = { id: "mnt:[1]", pid };
     expect(mountsOfMinorIn("/proc", ended, 45)).toEqual([]);
