@@ -57,7 +57,7 @@ it.for<[string, Fault, RegExp?]>([
       await using injection = await Injection.into(plugin, fault);
       pod = await sandbox.pod(`app-of-${claim}`, { node, claim, command: writer });
       await expect.poll(() => eventsOf(cluster, pod), long).toContain("Could not mount");
-      const [injected] = injection.log.split("\n").filter((line) => line.includes("(INJECTED)"));
+      const injected = injection.log.split("\n").find((line) => line.includes("(INJECTED)"));
       expect(injected).toMatch(where);
       expect((await podOf(cluster, pod))?.status?.containerStatuses?.[0]?.state).toHaveProperty("waiting");
       expect(await onDiskBelow(cluster, node, await targetOf(cluster, pod, claim))).toBe("");
