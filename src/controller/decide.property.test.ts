@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
-import type { Kind } from "./follower.fixture.ts";
+import { kinds } from "./follower.fixture.ts";
 import type { PlaceModel } from "./place-model.fixture.ts";
 import { World } from "./world.fixture.ts";
 
@@ -52,7 +52,7 @@ const twins = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(
     },
 );
 
-const kind = fc.constantFrom<Kind>("workloads", "attachments", "mountpointPods");
+const kind = fc.constantFrom(...kinds);
 
 const happenings = [
   {
@@ -156,6 +156,8 @@ function tell(story: readonly Happening[]): void {
   const world = new World();
   // The model itself throws when a write breaks a rule.
   for (const happens of story) happens(world);
+  world.isBound();
+  world.volumeBecomes({});
   settle(world);
   expectEveryoneServed(world);
   world.model.checkAttachments();
@@ -167,7 +169,8 @@ function tell(story: readonly Happening[]): void {
     for (const pod of [...world.model.truth.mountpointPods.values()]) world.removes(pod);
     world.model.wait(120_000);
   }
-  expect(world.model.truth).toEqual({ workloads: new Map(), attachments: new Map(), mountpointPods: new Map() });
+  const { workloads, attachments, mountpointPods } = world.model.truth;
+  expect([...workloads.keys(), ...attachments.keys(), ...mountpointPods.keys()]).toEqual([]);
 }
 
 const stories = (...possible: typeof happenings) =>
@@ -197,6 +200,36 @@ it("does so, too, where one takes over that has been told other things than the 
     { weight: 10, arbitrary: hearing },
   ];
   fc.assert(fc.property(stories(...happenings, ...replicas), tell), { numRuns: 1000 });
+});
+
+it("does so, too, where the claim is bound late and unbound, and the volume made late, edited, spoilt and deleted", {
+  timeout: 240_000,
+}, () => {
+  const edits = fc.constantFrom(
+    {},
+    { mountOptions: ["allow-delete"] },
+    { identity: "secret:shop/keys" },
+    "refused" as const,
+  );
+  const changes = [
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom<Happening>(
+        (world) => world.isUnbound(),
+        (world) => world.volumeGoes(),
+      ),
+    },
+    { weight: 3, arbitrary: fc.constant<Happening>((world) => world.isBound()) },
+    {
+      weight: 4,
+      arbitrary: edits.map(
+        (but): Happening =>
+          (world) =>
+            world.volumeBecomes(but),
+      ),
+    },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...changes), tell), { numRuns: 1000 });
 });
 
 it("does so, too, where somebody marks Mountpoint Pods by hand, and some of those crash", { timeout: 240_000 }, () => {

@@ -1,21 +1,24 @@
 /** A reconciler's picture of the model's place: each kind of object is late by itself, by a minute at most. */
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { S3Volume } from "../core/persistent-volume.ts";
 import type { Workload } from "../core/workload.ts";
-import type { Observed, ObservedAttachment } from "./decision/decision.ts";
+import type { Observed, ObservedAttachment, Refusal } from "./decision/decision.ts";
 import { observe } from "./observe.ts";
 import { node, volume } from "./situation.fixture.ts";
-import { emptyView } from "./view.ts";
+import { type Claim, emptyView } from "./view.ts";
 
 export interface Objects {
   readonly workloads: Map<string, Workload>;
   readonly attachments: Map<string, ObservedAttachment>;
   readonly mountpointPods: Map<string, ReportedMountpointPod>;
+  readonly claims: Map<string, Claim>;
+  readonly volumes: Map<string, S3Volume | Refusal>;
 }
 
 export type Kind = keyof Objects;
 export type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Value> ? Value : never;
 
-const kinds = ["workloads", "attachments", "mountpointPods"] as const;
+export const kinds = ["workloads", "attachments", "mountpointPods", "claims", "volumes"] as const;
 const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
 /** Half of the time after which what is missing is taken for gone. */
 const latestMs = 60_000;
@@ -27,18 +30,13 @@ export class Follower {
     workloads: [],
     attachments: [],
     mountpointPods: [],
+    claims: [],
+    volumes: [],
   };
   #version = 0;
 
   /** One that lists everything now. */
   constructor(truth: Objects, now: Date) {
-    this.#view.claims.put("shop/data", "1", {
-      namespace: "shop",
-      name: "data",
-      uid: "uid-of-claim",
-      volume: volume.name,
-    });
-    this.#view.volumes.put(volume.name, "1", volume);
     this.#view.news.begin(now.getTime());
     for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value, now);
     this.tellAll();

@@ -4,6 +4,7 @@
  */
 import { type AttachmentSpec, attachmentName, holderOf, specPatch } from "../core/attachment.ts";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
+import type { MountpointPodPurpose } from "../core/mountpoint-pod.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import { needsVolumes, type Workload } from "../core/workload.ts";
@@ -12,9 +13,15 @@ import type { NewStatus, ObservedAttachment, Step } from "./decision/decision.ts
 import { Follower, type Kind, type Objects, type ValueOf } from "./follower.fixture.ts";
 import { attachment, node, pod, volume, workload } from "./situation.fixture.ts";
 
+export const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
+
 export class PlaceModel {
   /** What the API server has. */
-  readonly truth: Objects = { workloads: new Map(), attachments: new Map(), mountpointPods: new Map() };
+  readonly truth: Objects = {
+    ...{ workloads: new Map(), attachments: new Map(), mountpointPods: new Map() },
+    claims: new Map([["shop/data", claim]]),
+    volumes: new Map([[volume.name, volume]]),
+  };
   #twins = 0;
   #version = 0;
   #time = Date.parse("2026-01-15T10:00:00Z");
@@ -134,7 +141,7 @@ export class PlaceModel {
         return true;
       case "createMountpointPod": {
         const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
-        return this.#create("mountpointPods", name, this.#newPod(name, step.purpose.workload));
+        return this.#create("mountpointPods", name, this.#newPod(name, step.purpose));
       }
       case "markForUnmount":
         return this.#mark(step.mountpointPod);
@@ -160,10 +167,10 @@ export class PlaceModel {
     this.tell("attachments");
   }
 
-  #newPod(name: PodName, createdFor: PodUid): ReportedMountpointPod {
+  #newPod(name: PodName, { workload: createdFor, volume: { identity } }: MountpointPodPurpose): ReportedMountpointPod {
     const version = this.#nextVersion();
     const birth = { uid: `uid ${version}` as PodUid, resourceVersion: version, createdAt: new Date(this.#time) };
-    return pod(name, { ...birth, createdFor, phase: "pending", scheduled: false });
+    return pod(name, { ...birth, createdFor, identity, phase: "pending", scheduled: false });
   }
 
   #mark({ name, uid }: MountpointPod): boolean {

@@ -2,8 +2,10 @@
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
 import type { PodUid } from "../core/names.ts";
+import type { S3Volume } from "../core/persistent-volume.ts";
 import type { Workload } from "../core/workload.ts";
-import { PlaceModel } from "./place-model.fixture.ts";
+import { claim, PlaceModel } from "./place-model.fixture.ts";
+import { volume } from "./situation.fixture.ts";
 
 export class World {
   readonly model = new PlaceModel();
@@ -23,6 +25,24 @@ export class World {
 
   terminates(workload: Workload): void {
     this.model.put("workloads", workload.uid, { ...workload, terminating: true });
+  }
+
+  isUnbound(): void {
+    this.model.remove("claims", "shop/data");
+  }
+
+  isBound(): void {
+    this.model.put("claims", "shop/data", claim);
+  }
+
+  volumeGoes(): void {
+    this.model.remove("volumes", volume.name);
+  }
+
+  /** Somebody makes it, edits it, or spoils it. */
+  volumeBecomes(but: Partial<S3Volume> | "refused"): void {
+    const { name } = volume;
+    this.model.put("volumes", name, but === "refused" ? { name, refused: "it has no bucket" } : { ...volume, ...but });
   }
 
   /** kubelet starts it once the node has mounted what the attachment says. */
