@@ -85,11 +85,7 @@ it("OP-2 a reconcile loop that stands still makes /livez fail, and says which; i
   await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, { ...fair, fateOf: () => "held" });
   const flags = ["--health-port=0", "--stall-limit-seconds=3"];
   await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
-  const port = /"serving health","port":(\d+)/.exec(reconciler.log)?.[1];
-  const livez = async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/livez`);
-    return `${answer.status} ${await answer.text()}`;
-  };
+  const livez = () => reconciler.probe("livez");
   expect(await livez()).toBe("200 ok");
   const claim = await stage.volume();
   const app = await stage.workload("app", { claims: [claim] });
@@ -104,13 +100,24 @@ it("OP-2 a reconcile loop that stands still makes /livez fail, and says which; i
 it("OP-2 a reconciler that does nothing at all does not answer its liveness probe", async () => {
   await using stage = await Stage.open(cluster);
   await using reconciler = await ReconcilerProcess.start(stage, { flags: ["--health-port=0"] });
-  const port = /"serving health","port":(\d+)/.exec(reconciler.log)?.[1];
-  // As long as kubelet waits for an answer, and longer.
-  const livez = async () =>
-    (await fetch(`http://127.0.0.1:${port}/livez`, { signal: AbortSignal.timeout(5000) })).status;
-  expect(await livez()).toBe(200);
+  const livez = () => reconciler.probe("livez");
+  expect(await livez()).toBe("200 ok");
   reconciler.freeze();
   await expect(livez()).rejects.toThrow("timeout");
   reconciler.thaw();
-  await expect.poll(livez, long).toBe(200);
+  await expect.poll(livez, long).toBe("200 ok");
+});
+
+/** It takes a minute by itself. */
+const longer = { ...long, timeout: 240_000 };
+
+it("OP-2 a reconciler that has lost the API server for a minute is not ready, and says what it does not follow; it is alive", async () => {
+  await using stage = await Stage.open(cluster);
+  const way = await FaultyWay.open(cluster.lab.layout.kubeconfig, fair);
+  const flags = ["--health-port=0"];
+  await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
+  expect(await reconciler.probe("healthz")).toBe("200 ok");
+  await way[Symbol.asyncDispose]();
+  await expect.poll(() => reconciler.probe("healthz"), longer).toMatch(/^503 watch over \w+: interrupted for \d+ s$/);
+  expect(await reconciler.probe("livez")).toBe("200 ok");
 });

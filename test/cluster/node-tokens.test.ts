@@ -35,9 +35,12 @@ beforeAll(async () => {
     await cluster.apply(attachment(node));
     await cluster.kubectl("patch", "node", node, "-p", JSON.stringify({ spec: { taints: [taint, other] } }));
   }
-  // The API server takes up policies in its own time.
+  // The API server takes up policies in its own time. Each time another label: one that is there already would not be sent.
+  let tries = 0;
   await vi.waitFor(async () => {
-    const answers = [await asNode("label", "node", stage.otherNode, "a=b"), await asNode(...statusOf(stage.otherNode))];
+    tries += 1;
+    const label = await asNode("label", "--overwrite", "node", stage.otherNode, `tries=${tries}`);
+    const answers = [label, await asNode(...statusOf(stage.otherNode))];
     if (!answers.every((answer) => answer.includes("not the node of this token"))) throw new Error(answers.join("\n"));
   }, long);
 });

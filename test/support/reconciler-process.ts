@@ -50,6 +50,13 @@ export class ReconcilerProcess implements AsyncDisposable {
     return this.#lines.join("\n");
   }
 
+  /** What it answers to a probe of kubelet, which waits no longer than this; it needs the flag --health-port=0. */
+  async probe(path: "livez" | "healthz"): Promise<string> {
+    const port = /"serving health","port":(\d+)/.exec(this.log)?.[1];
+    const answer = await fetch(`http://127.0.0.1:${port}/${path}`, { signal: AbortSignal.timeout(5000) });
+    return `${answer.status} ${await answer.text()}`;
+  }
+
   /** Until the log has a line with this text. */
   async said(text: string): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
