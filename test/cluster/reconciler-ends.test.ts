@@ -115,8 +115,10 @@ it("what ended while no reconciler ran is cleaned up when one starts", async () 
 
   await using _second = await ReconcilerProcess.start(stage);
 
+  // One that was attached in the second in which the new one began to look is waited for: the API server's times are whole
+  // seconds, so it might be on its way (contract 1.6: two minutes).
   await expect
-    .poll(() => stage.served(), long)
+    .poll(() => stage.served(), { ...long, timeout: 240_000 })
     .toEqual({ [kept.mountpointPod.metadata.name]: [kept.workload.metadata.uid] });
   expect(isMarked((await stage.mountpointPod(gone.mountpointPod.metadata.name)) as Pod)).toBe(true);
   expect(isMarked((await stage.mountpointPod(kept.mountpointPod.metadata.name)) as Pod)).toBe(false);
