@@ -78,11 +78,15 @@ it("gives up a mount that hung although another workload waits for it all the ti
   expect(node.kernel.at(source)?.minor).not.toBe(hung);
 });
 
-it("gives up a mount-s3 that freezes while it is started again, although somebody waits for it all the time", async () => {
+function freezesWhenStartedAgain(): void {
   node.kernel.server(source, "dead");
   node.hangUp();
   node.listens = true;
   node.behaviour = hangs;
+}
+
+it("gives up a mount-s3 that freezes while it is started again, although somebody waits for it all the time", async () => {
+  freezesWhenStartedAgain();
   await publishInVain(1);
   const frozen = node.kernel.at(source)?.minor;
   expect(seen().health).toBe("starting");
@@ -93,10 +97,7 @@ it("gives up a mount-s3 that freezes while it is started again, although somebod
 });
 
 it("leaves a slow start alone", async () => {
-  node.kernel.server(source, "dead");
-  node.hangUp();
-  node.listens = true;
-  node.behaviour = hangs;
+  freezesWhenStartedAgain();
   for (let attempt = 0; attempt < 20; attempt += 1) {
     node.kernel.cpuNs = attempt;
     await publishInVain(1);

@@ -32,18 +32,28 @@ beforeEach(() => {
 
 afterEach(() => healing[Symbol.asyncDispose]());
 
+/** mount-s3 dies, and is started again at once. */
+function diesAndListens(): void {
+  healing.node.listens = true;
+  healing.death();
+}
+
+async function untilHealed(times: number): Promise<void> {
+  await expect
+    .poll(
+      nudged(() => healing.healed.length),
+      soon,
+    )
+    .toBe(times);
+}
+
 it("tries again for a container that failed, although kubelet's own mount is whole", async () => {
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2) };
   healing.start();
   await publish(call, healing.parts, intentOf());
-  healing.node.listens = true;
-  healing.death();
-  await expect
-    .poll(
-      nudged(() => healing.healed),
-      soon,
-    )
-    .toMatchObject([{ mountpointPod, targets: [target] }]);
+  diesAndListens();
+  await untilHealed(1);
+  expect(healing.healed).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(healing.reasons()).toEqual([
     expect.stringContaining("/data: it hangs"),
     expect.stringContaining("/data: it hangs"),
@@ -56,8 +66,7 @@ it("lets go of a container that cannot be healed when its Pod is gone", async ()
   healing.start();
   await publish(call, healing.parts, intentOf());
   const minor = healing.node.kernel.at(target)?.minor ?? -1;
-  healing.node.listens = true;
-  healing.death();
+  diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
   expect(healing.parts.deadMounts.isKnown(minor)).toBe(true);
   unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
@@ -76,14 +85,8 @@ it("tells those whose containers work that they do, and owes only the one whose 
   await publish(call, healing.parts, intentOf());
   await publish(call, healing.parts, intentOf(otherWorkload));
   healing.start();
-  healing.node.listens = true;
-  healing.death();
-  await expect
-    .poll(
-      nudged(() => healing.healed.length),
-      soon,
-    )
-    .toBe(2);
+  diesAndListens();
+  await untilHealed(2);
   expect(healing.healed.map(({ targets }) => targets)).toEqual([[target], [targetOf(otherWorkload)]]);
   expect(healing.delayed.map(({ targets }) => targets)).toEqual([[targetOf(otherWorkload)], [targetOf(otherWorkload)]]);
 });
@@ -92,25 +95,14 @@ it("takes a failure of which nobody knows whose it is for everybody's, and that 
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1, undefined) };
   await publish(call, healing.parts, intentOf());
   healing.start();
-  healing.node.listens = true;
-  healing.death();
-  await expect
-    .poll(
-      nudged(() => healing.healed.length),
-      soon,
-    )
-    .toBe(1);
+  diesAndListens();
+  await untilHealed(1);
   expect(healing.delayed.map(({ targets }) => targets)).toEqual([[target]]);
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, Infinity, otherWorkload) };
   await healing.restart();
   healing.node.startsListening();
   healing.death();
-  await expect
-    .poll(
-      nudged(() => healing.healed.length),
-      soon,
-    )
-    .toBe(2);
+  await untilHealed(2);
   expect(healing.delayed).toHaveLength(1);
 });
 
@@ -121,8 +113,7 @@ it("without the host's /proc brings the source back, says what is missing, and l
   for (let death = 1; death <= 2; death += 1) {
     const minor = healing.node.kernel.at(target)?.minor ?? -1;
     healing.delayed.length = 0;
-    healing.node.listens = true;
-    healing.death();
+    diesAndListens();
     await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("/proc is not mounted"));
     await publish(call, healing.parts, intentOf());
     expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);

@@ -32,7 +32,8 @@ export function memoryKeeper(log: Logger, directory: string): Keeper & Disposabl
       told(() => {
         using place = Directory.open(directory);
         // Somebody may have unmounted it since: what is below lies on the disk, and keys are in the text.
-        if (!place.isInMemory) throw new Error("the directory is not in memory any more");
+        if (!place.isInMemory)
+          throw new Error("the directory is not in memory any more: restart the node plugin, which mounts it again");
         place.write(name, text, 0o600);
       }),
     remove: (name) => told(() => rmSync(join(directory, name), { force: true })),
