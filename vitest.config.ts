@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
-import { TestReport } from "./lab/test-report.ts";
+import { TestReport } from "./lab/testing/report.ts";
+import { includes } from "./lab/testing/rings.ts";
 
 /** A machine that others use, too, and nobody beside it who could look: whatever needs its second try is named at the end. */
 const retry = process.env["CI"] === undefined ? 0 : 1;
@@ -15,12 +16,14 @@ const patience = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { t
 export default defineConfig({
   test: {
     reporters: ["default", ...counted],
+    tags: [{ name: "smoke", description: "Runs in ./dev test smoke: the least that shows a working driver." }],
     projects: [
       {
         test: {
           ...patience,
           name: "unit",
-          include: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts"],
+          include: [...includes.unit],
+          setupFiles: ["test/support/property-seed.ts"],
           // These tests share nothing but pure modules; a process of its own for each file would cost half of the ring's time.
           pool: "threads",
           isolate: false,
@@ -30,7 +33,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "wire",
-          include: ["test/wire/**/*.test.ts"],
+          include: [...includes.wire],
           retry,
         },
       },
@@ -38,7 +41,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "cluster",
-          include: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
+          include: [...includes.cluster],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           retry,
@@ -49,7 +52,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "node",
-          include: ["test/node/**/*.test.ts"],
+          include: [...includes.node],
           testTimeout: 600_000,
           hookTimeout: 600_000,
           retry,
@@ -59,9 +62,8 @@ export default defineConfig({
       {
         test: {
           ...patience,
-          // Looks at what all files of the node ring left: ./dev test runs it after the last of them.
           name: "node-end",
-          include: ["test/node-end/**/*.test.ts"],
+          include: [...includes["node-end"]],
           testTimeout: 600_000,
           fileParallelism: false,
         },

@@ -25,7 +25,7 @@ export async function supportImages(signal: AbortSignal, parts: Parts, progress:
     await smallImage(signal, progress, {
       name: "csi-provisioner",
       image: provisionerImage,
-      file: parts.csiProvisioner,
+      file: join(parts.kubernetes, "csi-provisioner"),
     }),
   ];
 }
@@ -63,11 +63,10 @@ export interface DriverImage {
   readonly archive: string;
 }
 
-/** The driver image from the project's Dockerfile, rebuilt when anything in it changed. */
+/** The driver image from the project's Dockerfile, rebuilt when anything in it changed. Needs the base image. */
 export async function driverImage(signal: AbortSignal, parts: Parts, progress: Progress): Promise<DriverImage> {
   const manifest = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as { version: string };
   const image = `ghcr.io/scality/mountpoint-s3-csi-driver:v${manifest.version}`;
-  await ensureBaseImage(signal, progress);
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
   await run(["npm", "run", "--silent", "bundle"], { signal, cwd: checkout });
   const directory = await cached(signal, {
@@ -88,7 +87,7 @@ export async function driverImage(signal: AbortSignal, parts: Parts, progress: P
 }
 
 /** Made from Debian packages where no image registry is in reach; buildah keeps it under the name the Dockerfile asks for. */
-async function ensureBaseImage(signal: AbortSignal, progress: Progress): Promise<void> {
+export async function ensureBaseImage(signal: AbortSignal, progress: Progress): Promise<void> {
   const script = join(here, "debian.sh");
   await cached(signal, {
     name: "image-base",

@@ -7,31 +7,39 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { cached, keyOf } from "./cache.ts";
 import { Problem } from "./problem.ts";
-import type { Progress, Task } from "./progress.ts";
+import { type Progress, type Task, timeLeft } from "./progress.ts";
 import { attempt, CommandFailed, type RunOptions, run } from "./run.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
 export interface Parts {
-  /** Directory with kube-apiserver and its family, etcd, helm and versitygw. */
+  /** Directory with kube-apiserver and its family, csi-provisioner, etcd, helm and versitygw. */
   readonly kubernetes: string;
-  readonly csiProvisioner: string;
-  readonly csiSanity: string;
   readonly mountS3: string;
 }
 
-/** One after the other: each build alone uses every core. */
+/**
+ * What a lab needs. Go and Rust at the same time: each build alone leaves a core idle while it downloads, links or compiles
+ * its last package. A build that fails stops the other.
+ */
 export async function buildParts(signal: AbortSignal, progress: Progress): Promise<Parts> {
-  const kubernetes = await goPart(signal, progress, "kubernetes");
-  const csiProvisioner = await goPart(signal, progress, "csi-provisioner");
-  const csiSanity = await goPart(signal, progress, "csi-sanity");
-  const mountS3 = await mountS3Part(signal, progress);
-  return {
-    kubernetes,
-    csiProvisioner: join(csiProvisioner, "csi-provisioner"),
-    csiSanity: join(csiSanity, "csi-sanity"),
-    mountS3,
-  };
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  try {
+    const [kubernetes, mountS3] = await Promise.all([
+      goPart(both, progress, "kubernetes"),
+      mountS3Part(both, progress),
+    ]);
+    return { kubernetes, mountS3 };
+  } catch (error) {
+    stop.abort(error);
+    throw error;
+  }
+}
+
+/** The tests of the CSI specification. Only `./dev test` asks for them, so that `./dev up` need not wait. */
+export async function csiSanityPart(signal: AbortSignal, progress: Progress): Promise<string> {
+  return join(await goPart(signal, progress, "csi-sanity"), "csi-sanity");
 }
 
 /** Simulated nodes. Only a benchmark asks for it, so that a first run need not build it. */
@@ -56,10 +64,10 @@ async function goPart(signal: AbortSignal, progress: Progress, name: string): Pr
     build: (into) =>
       progress.task(`build ${name}`, async (task) => {
         const options = { signal, cwd: module, env: goEnvironment() };
-        await retried(signal, () => run(["go", "mod", "download"], withLines(options, downloads(task))));
-        const all = (await run(["go", "list", "-deps", "tool"], options)).split("\n").length;
+        const all = await retried(signal, () => run(["go", "list", "-deps", "tool"], withDownloads(options, task)));
         const argv = ["go", "build", "-v", "-trimpath", "-ldflags", linkFlags, "-o", `${into}/`, "tool"];
-        await retried(signal, () => run(argv, withLines(options, counted(task, all, "packages"))));
+        const compiled = counted(task, { total: all.split("\n").length, unit: "packages" });
+        await retried(signal, () => run(argv, withLines(options, compiled)));
         // The main package of etcd lies in a module named after what it is.
         if (existsSync(join(into, "server"))) await rename(join(into, "server"), join(into, "etcd"));
       }),
@@ -110,7 +118,7 @@ async function buildMountS3(signal: AbortSignal, crate: string, into: string, ta
   };
   const options = { signal, cwd: crate, env };
   await retried(signal, () => run(["cargo", "fetch", "--locked"], options));
-  const compiling = counted(task, crates, "crates", /^\s*Compiling /);
+  const compiling = counted(task, { total: crates, unit: "crates", counts: /^\s*Compiling /, isSlowerLater: true });
   await run(["cargo", "build", "--release", "--locked"], withLines(options, compiling));
   await cp(join(target, "release", "mount-s3"), join(into, "mount-s3"));
   await run(["rm", "-rf", target], { signal });
@@ -148,15 +156,35 @@ function withLines(options: RunOptions, onLine: (line: string) => void): RunOpti
   return { ...options, onLine };
 }
 
-function downloads(task: Task): (line: string) => void {
+/**
+ * `go list` downloads what the packages need, which is a third of what `go mod download` would. It loads as many modules at
+ * the same time as it may use threads, and mostly waits.
+ */
+function withDownloads(options: RunOptions, task: Task): RunOptions {
   let seen = 0;
-  return () => task.at(`downloading module ${++seen}`);
+  const onLine = (line: string) => {
+    if (line.startsWith("go: downloading")) task.at(`downloading module ${++seen}`);
+  };
+  return { ...options, env: { ...options.env, GOMAXPROCS: "16" }, onLine };
+}
+
+interface Counting {
+  readonly total: number;
+  readonly unit: string;
+  /** Lines that stand for a finished unit. */
+  readonly counts?: RegExp;
+  /** Most units are small and come first: the time grows with the square of their number. */
+  readonly isSlowerLater?: boolean;
 }
 
 /** One line per finished unit; cached ones print nothing, so the count may end below the total. */
-function counted(task: Task, total: number, unit: string, counts = /^\S+$/): (line: string) => void {
+function counted(task: Task, { total, unit, counts = /^\S+$/, isSlowerLater = false }: Counting) {
+  const started = Date.now();
   let seen = 0;
-  return (line) => {
-    if (counts.test(line)) task.at(`${++seen} of about ${total} ${unit}`);
+  return (line: string): void => {
+    if (!counts.test(line)) return;
+    seen += 1;
+    const share = Math.min(1, seen / total) ** (isSlowerLater ? 2 : 1);
+    task.at(`${seen} of about ${total} ${unit}, ${timeLeft(Date.now() - started, share)}`);
   };
 }

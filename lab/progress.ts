@@ -94,3 +94,9 @@ export function elapsed(since: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
+
+/** What is left of work of which this share took that long, in words. */
+export function timeLeft(elapsedMs: number, share: number): string {
+  const minutes = Math.ceil((elapsedMs * (1 - share)) / share / 60_000);
+  return minutes <= 1 ? "less than a minute left" : `about ${minutes} min left`;
+}

@@ -1,14 +1,12 @@
 import { parseArguments } from "../arguments.ts";
-import { driverImage } from "../images.ts";
+import { buildArtifacts } from "../artifacts.ts";
 import { checkMachine } from "../machine.ts";
-import { buildParts } from "../parts.ts";
 import { progressOn } from "../progress.ts";
 
 export async function build(signal: AbortSignal, args: readonly string[]): Promise<number> {
   parseArguments(args, []);
   await checkMachine();
-  const progress = progressOn(process.stderr);
-  const { image, archive } = await driverImage(signal, await buildParts(signal, progress), progress);
-  process.stdout.write(`${image}\n${archive}\n`);
+  const { driver } = await buildArtifacts(signal, progressOn(process.stderr));
+  process.stdout.write(`${driver.image}\n${driver.archive}\n`);
   return 0;
 }

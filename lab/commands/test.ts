@@ -1,136 +1,230 @@
-/** `./dev test`: the static checks and the four rings, each of which also runs alone. */
+/** `./dev test`: the static checks and the four rings, each of which also runs alone, and parts of them. */
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArguments } from "../arguments.ts";
-import { checkout, driverImage, supportImages } from "../images.ts";
+import { buildArtifacts } from "../artifacts.ts";
+import { checkout } from "../images.ts";
 import { installDriver, loadImages } from "../install-driver.ts";
 import { Lab } from "../lab.ts";
 import { checkMachine } from "../machine.ts";
-import { buildParts, type Parts } from "../parts.ts";
+import { buildParts, csiSanityPart, type Parts } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { type Progress, progressOn } from "../progress.ts";
-import { runRing } from "../rings.ts";
 import { run } from "../run.ts";
 import { staticChecks } from "../static-checks.ts";
-import { type Counts, closingLine, sum } from "../test-counts.ts";
+import { longestFirst, readTimes } from "../testing/file-times.ts";
+import { runInLabs, type StartLab } from "../testing/lab-pool.ts";
+import { type Outcome, sum } from "../testing/results.ts";
+import { filesOf, filesTagged, isRing, type Ring, ringOf } from "../testing/rings.ts";
+import { scaledSizes } from "../testing/scaled-sizes.ts";
+import { seedFrom } from "../testing/seed.ts";
+import { conclude } from "../testing/summary.ts";
+import { watchVitest } from "../testing/vitest.ts";
 
-interface Run {
+/** What is asked for on the command line. */
+interface Request {
   readonly signal: AbortSignal;
   readonly progress: Progress;
-  /** Arguments after the ring's name, for vitest. */
-  readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** A lab that runs already, as `./dev up` leaves it, instead of one that lives as long as the ring. */
+  /** Instead of all files of a ring. */
+  readonly files?: readonly string[];
+  /** For vitest, such as `-t NAME`. */
+  readonly args: readonly string[];
+  readonly repeat: number;
+  /** A lab that runs already, as `./dev up` leaves it, instead of labs that live as long as the ring. */
   readonly lab?: Lab;
 }
 
-const rings: Readonly<Record<string, (run: Run) => Promise<Counts>>> = {
-  static: ({ signal, progress }) => staticChecks(signal, progress),
-  unit: (ring) => plainRing(ring, "unit"),
-  wire: (ring) => plainRing(ring, "wire"),
-  cluster: clusterRing,
-  node: nodeRing,
-};
-
 export async function test(signal: AbortSignal, args: readonly string[]): Promise<number> {
-  const [ring, ...rest] = args;
-  const { options, rest: given } = parseArguments(rest, ["name"]);
-  const whole = ring === undefined || ring === "long";
-  // Long waits and large counts at full size; the plain run scales them down.
-  const env = ring === "long" ? { TEST_SCALE: "full" } : {};
-  const lab = runningLab(ring, options.get("name"));
-  const context = { signal, progress: progressOn(process.stderr), args: whole ? [] : given, env, ...lab };
-  const chosen = whole ? Object.values(rings) : [rings[ring] ?? unknownRing(ring)];
-  const counts: Counts[] = [];
-  for (const one of chosen) counts.push(await one(context));
-  return closingLine(sum(counts));
+  const { options, rest } = parseArguments(args, ["name", "repeat", "seed"]);
+  const [first, ...words] = rest;
+  const seed = seedFrom(options.get("seed"));
+  const isLong = first === "long";
+  const request: Request = {
+    signal,
+    progress: progressOn(process.stderr),
+    env: { TEST_SEED: String(seed), ...(isLong ? { TEST_SCALE: "full" } : {}) },
+    args: [],
+    repeat: repeatCount(options.get("repeat")),
+    ...runningLab(options.get("name")),
+  };
+  process.stdout.write(`seed ${seed}: --seed ${seed} repeats what this run leaves to chance\n`);
+  if (!isLong) process.stdout.write(`smaller than in ./dev test long:\n  ${scaledSizes().join("\n  ")}\n`);
+  return await conclude(await outcomeOf(request, first, words));
+}
+
+async function outcomeOf(request: Request, first: string | undefined, words: readonly string[]): Promise<Outcome> {
+  if (first === undefined || first === "long") return await everything(request);
+  if (first === "smoke") return await smoke(request);
+  if (first === "static") return await staticChecks(request.signal, request.progress);
+  if (isRing(first)) return await oneRing(request, first, words);
+  if (!first.endsWith(".test.ts")) throw unknownRing(first);
+  return await oneRing(request, ringOf(first).ring, [first, ...words]);
+}
+
+/** Everything at the same time: what needs no lab computes while the labs wait. */
+async function everything(request: Request): Promise<Outcome> {
+  const artifacts = await testArtifacts(request);
+  return sum(
+    await Promise.all([withoutLab(request), clusterRing(request, artifacts.parts), nodeRing(request, artifacts)]),
+  );
+}
+
+/** For a first look at a change: the checks, the wire ring, and the tests of the node ring that are tagged so. */
+async function smoke(request: Request): Promise<Outcome> {
+  const artifacts = await testArtifacts(request);
+  const tagged = { ...request, files: filesTagged("node", "smoke"), args: ["--tags-filter=smoke"] };
+  return sum(await Promise.all([withoutLab(request), nodeRing(tagged, artifacts)]));
+}
+
+async function withoutLab(request: Request): Promise<Outcome> {
+  const { signal, progress } = request;
+  return sum([
+    await staticChecks(signal, progress),
+    await plainRing(request, "unit"),
+    await plainRing(request, "wire"),
+  ]);
+}
+
+/** Words that name files choose them; the rest is for vitest. */
+async function oneRing(request: Request, ring: Ring, words: readonly string[]): Promise<Outcome> {
+  const known = filesOf(ring);
+  const names = words.filter((word) => !word.startsWith("-") && known.some((file) => file.includes(word)));
+  const files = known.filter((file) => names.some((name) => file.includes(name)));
+  const args = words.filter((word) => !names.includes(word));
+  const chosen: Request = { ...request, args, ...(files.length > 0 ? { files } : {}) };
+  if (ring === "unit" || ring === "wire") return await plainRing(chosen, ring);
+  if (ring === "cluster") return await clusterRing(chosen, await testParts(chosen));
+  return await nodeRing(chosen, await testArtifacts(chosen));
+}
+
+async function plainRing({ signal, files = [], args, env, repeat }: Request, project: Ring): Promise<Outcome> {
+  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
+  const outcomes: Outcome[] = [];
+  for (let done = 0; done < repeat; done += 1) {
+    outcomes.push(await watchVitest(signal, { project, args: [...files, ...args], env }));
+  }
+  return sum(outcomes);
+}
+
+/** A real API server without nodes. */
+async function clusterRing(request: Request, parts: TestParts): Promise<Outcome> {
+  const labs = labNames("test-cluster", availableParallelism()).map((name) =>
+    labStart(request, parts, { name, nodes: 0 }),
+  );
+  return await labRing(request, parts, { project: "cluster", labs });
+}
+
+/** Real nodes with the driver installed, and as the last step in each lab the proof that nothing is left in it. */
+async function nodeRing(request: Request, { parts, archives }: TestArtifacts): Promise<Outcome> {
+  const { signal, progress } = request;
+  const labs = labNames("test-node", availableParallelism() + 1).map((name) =>
+    labStart(request, parts, { name, nodes: 2 }, async (lab) => {
+      await loadImages(signal, lab, archives, progress);
+      await installDriver(signal, lab, progress);
+    }),
+  );
+  const isWhole = request.files === undefined && request.lab === undefined;
+  return await labRing(request, parts, { project: "node", labs, ...(isWhole ? { lastProject: "node-end" } : {}) });
+}
+
+interface LabRing {
+  readonly project: "cluster" | "node";
+  readonly labs: readonly StartLab[];
+  readonly lastProject?: string;
+}
+
+async function labRing(request: Request, parts: TestParts, ring: LabRing): Promise<Outcome> {
+  const { signal, progress, args, repeat } = request;
+  const env = { ...request.env, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
+  if (request.lab !== undefined) return await watchIn(request.lab, ring, { ...request, env });
+  const files = request.files ?? filesOf(ring.project);
+  const [first] = ring.labs;
+  if (first !== undefined && files.length * repeat === 1) {
+    await using started = await first();
+    return await watchIn(started.lab, ring, { ...request, env });
+  }
+  const once = longestFirst(files, await readTimes());
+  const repeated = Array.from({ length: repeat }, () => once).flat();
+  return await runInLabs(signal, progress, { ...ring, files: repeated, args, env });
+}
+
+/** One file, or a lab of somebody's own: nothing runs at the same time, so the output can be seen as it comes. */
+async function watchIn(lab: Lab, { project }: LabRing, { signal, files = [], args, env }: Request): Promise<Outcome> {
+  return await watchVitest(signal, { project, lab, env, args: [...files, ...args] });
+}
+
+function labNames(prefix: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
+}
+
+interface LabSetUp {
+  readonly name: string;
+  readonly nodes: number;
+}
+
+/** The lab ends with its scope, however that ends; only an abort of ours must not stop the removal. */
+function labStart(
+  { signal, progress }: Request,
+  parts: Parts,
+  spec: LabSetUp,
+  fill: (lab: Lab) => Promise<void> = () => Promise.resolve(),
+): StartLab {
+  return async () => {
+    const lab = await Lab.start(signal, spec, parts, progress);
+    const stop = () => lab.stop(new AbortController().signal);
+    try {
+      await fill(lab);
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+    return { lab, [Symbol.asyncDispose]: stop };
+  };
+}
+
+interface TestParts extends Parts {
+  readonly csiSanity: string;
+}
+
+interface TestArtifacts {
+  readonly parts: TestParts;
+  readonly archives: readonly string[];
+}
+
+async function testParts({ signal, progress }: Request): Promise<TestParts> {
+  await prepare(signal);
+  const parts = await buildParts(signal, progress);
+  return { ...parts, csiSanity: await csiSanityPart(signal, progress) };
+}
+
+async function testArtifacts({ signal, progress }: Request): Promise<TestArtifacts> {
+  await prepare(signal);
+  const { parts, support, driver } = await buildArtifacts(signal, progress);
+  const csiSanity = await csiSanityPart(signal, progress);
+  return { parts: { ...parts, csiSanity }, archives: [...support, driver.archive] };
+}
+
+async function prepare(signal: AbortSignal): Promise<void> {
+  await checkMachine();
+  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
 }
 
 /** A ring can be run over and over in a lab of its own choice, for the one who works on it. */
-function runningLab(ring: string | undefined, name: string | undefined): { readonly lab?: Lab } {
+function runningLab(name: string | undefined): { readonly lab?: Lab } {
   if (name === undefined) return {};
-  if (ring !== "cluster" && ring !== "node")
-    throw new Problem("--name is for the rings cluster and node", "write ./dev test node --name NAME");
   const lab = Lab.open(name);
   if (lab === undefined) throw new Problem(`lab "${name}" is not running`, `start it: ./dev up --name ${name}`);
   return { lab };
 }
 
-async function plainRing({ signal, args, env }: Run, project: string): Promise<Counts> {
-  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
-  return runRing(signal, { project, args, env });
+function repeatCount(given: string | undefined): number {
+  const count = Number(given ?? 1);
+  if (Number.isInteger(count) && count >= 1) return count;
+  throw new Problem(`--repeat ${given} is not a number of runs`, "write --repeat 10 FILE");
 }
 
-/** A real API server without nodes. */
-async function clusterRing(ring: Run): Promise<Counts> {
-  const { signal, progress } = ring;
-  await checkMachine();
-  const parts = await buildParts(signal, progress);
-  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
-  const inLab = (lab: Lab) => runRing(signal, { project: "cluster", ...placed(ring, parts, lab) });
-  return ring.lab === undefined ? withLab(ring, parts, { name: "test-cluster", nodes: 0 }, inLab) : inLab(ring.lab);
-}
-
-/** Real nodes with the driver installed. */
-async function nodeRing(ring: Run): Promise<Counts> {
-  const { signal, progress } = ring;
-  await checkMachine();
-  const parts = await buildParts(signal, progress);
-  if (ring.lab !== undefined) return runRing(signal, { project: "node", ...placed(ring, parts, ring.lab) });
-  const images = await supportImages(signal, parts, progress);
-  const driver = await driverImage(signal, parts, progress);
-  const archives = [...images, driver.archive];
-  if (ring.args.length > 0) return nodeLab(ring, parts, archives, { name: "test-node", args: ring.args });
-  // The ring is long and mostly waits: two labs side by side, each with half of its files.
-  const halves = [1, 2].map((half) =>
-    nodeLab(ring, parts, archives, { name: `test-node-${half}`, args: [`--shard=${half}/2`] }),
-  );
-  const results = await Promise.allSettled(halves);
-  return sum(results.map((result) => (result.status === "fulfilled" ? result.value : raise(result.reason))));
-}
-
-interface NodeLab {
-  readonly name: string;
-  readonly args: readonly string[];
-}
-
-/** One lab, and as its last step the proof that nothing is left in it. */
-function nodeLab(ring: Run, parts: Parts, archives: readonly string[], { name, args }: NodeLab): Promise<Counts> {
-  const { signal, progress } = ring;
-  return withLab(ring, parts, { name, nodes: 2 }, async (lab) => {
-    await loadImages(signal, lab, archives, progress);
-    await installDriver(signal, lab, progress);
-    const files = await runRing(signal, { project: "node", ...placed(ring, parts, lab), args });
-    return sum([files, await runRing(signal, { project: "node-end", ...placed(ring, parts, lab), args: [] })]);
-  });
-}
-
-function placed(ring: Run, parts: Parts, lab: Lab) {
-  return { lab, args: ring.args, env: environment(ring, parts) };
-}
-
-function raise(reason: unknown): never {
-  throw reason;
-}
-
-function environment({ env }: Run, parts: Parts): NodeJS.ProcessEnv {
-  return { ...env, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
-}
-
-/** The lab ends with the ring, however that ends; only an unfinished signal of ours must not stop the removal. */
-async function withLab(
-  { signal, progress }: Run,
-  parts: Parts,
-  spec: { readonly name: string; readonly nodes: number },
-  ring: (lab: Lab) => Promise<Counts>,
-): Promise<Counts> {
-  const lab = await Lab.start(signal, spec, parts, progress);
-  try {
-    return await ring(lab);
-  } finally {
-    await lab.stop(new AbortController().signal);
-  }
-}
-
-function unknownRing(name: string): never {
-  throw new Problem(`there is no ring "${name}"`, `use one of: ${Object.keys(rings).join(", ")}, long`);
+function unknownRing(name: string): Problem {
+  const known = ["static", "unit", "wire", "cluster", "node", "smoke", "long"];
+  return new Problem(`there is no ring "${name}"`, `use one of: ${known.join(", ")}, or name a test file`);
 }

@@ -1,11 +1,10 @@
 /** `./dev up`: from nothing to a Pod that reads and writes a bucket, on a real cluster. */
 import { defaultLab, parseArguments } from "../arguments.ts";
+import { type Artifacts, buildArtifacts } from "../artifacts.ts";
 import { showExample } from "../example.ts";
-import { driverImage, supportImages } from "../images.ts";
 import { installDriver, isDriverInstalled, loadImages, restartDriver } from "../install-driver.ts";
 import { checkName, Lab } from "../lab.ts";
 import { checkMachine } from "../machine.ts";
-import { buildParts, type Parts } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { elapsed, type Progress, progressOn } from "../progress.ts";
 import { rootAccount, s3Endpoint, tenantAccount } from "../s3.ts";
@@ -20,14 +19,14 @@ export async function up(signal: AbortSignal, args: readonly string[]): Promise<
   checkName(name);
   await checkMachine();
   const progress = progressOn(process.stderr);
-  const images = await builtImages(signal, progress);
+  const artifacts = await buildArtifacts(signal, progress);
   const kubeletRoot = options.get("kubelet-root");
   const running = openSame(name, nodes);
   if (running !== undefined) progress.say(`  lab "${name}" is running already`);
   const labSpec = { name, nodes: nodes ?? defaultNodes, ...(kubeletRoot === undefined ? {} : { kubeletRoot }) };
-  const lab = running ?? (await Lab.start(signal, labSpec, images.parts, progress));
+  const lab = running ?? (await Lab.start(signal, labSpec, artifacts.parts, progress));
   try {
-    await fill(signal, lab, images, progress);
+    await fill(signal, lab, artifacts, progress);
   } catch (error) {
     // Stopped on the way, it takes along what it started itself; a lab that ran before stays.
     if (signal.aborted && running === undefined) await lab.stop(new AbortController().signal);
@@ -37,23 +36,10 @@ export async function up(signal: AbortSignal, args: readonly string[]): Promise<
   return 0;
 }
 
-interface Images {
-  readonly parts: Parts;
-  readonly support: readonly string[];
-  readonly driver: string;
-}
-
-async function builtImages(signal: AbortSignal, progress: Progress): Promise<Images> {
-  const parts = await buildParts(signal, progress);
-  const support = await supportImages(signal, parts, progress);
-  const { archive } = await driverImage(signal, parts, progress);
-  return { parts, support, driver: archive };
-}
-
 /** Images, driver and example; whatever of it is there already stays. */
-async function fill(signal: AbortSignal, lab: Lab, { support, driver }: Images, progress: Progress): Promise<void> {
+async function fill(signal: AbortSignal, lab: Lab, { support, driver }: Artifacts, progress: Progress): Promise<void> {
   await loadImages(signal, lab, support, progress);
-  const newDriver = await loadImages(signal, lab, [driver], progress);
+  const newDriver = await loadImages(signal, lab, [driver.archive], progress);
   const installed = await isDriverInstalled(signal, lab);
   await installDriver(signal, lab, progress);
   if (newDriver && installed) await restartDriver(signal, lab, progress);

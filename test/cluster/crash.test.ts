@@ -13,10 +13,11 @@ import { openCluster } from "../support/cluster.ts";
 import { CrowdedStage } from "../support/crowded-stage.ts";
 import { isGated, isHeadroomPod } from "../support/headroom.ts";
 import { below } from "../support/random.ts";
+import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, long, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
-const deathsWanted = process.env["TEST_SCALE"] === "full" ? 1000 : 200;
+const deathsWanted = scaled("deaths of the reconciler", 200, 1000);
 
 beforeAll(() => installAttachmentKind(cluster));
 
@@ -65,7 +66,7 @@ async function isTold(stage: Stage): Promise<boolean> {
 
 const writes = new Set<string | symbol>(["create", "patch", "applyStatus", "delete"]);
 
-const gatedDeaths = process.env["TEST_SCALE"] === "full" ? 200 : 20;
+const gatedDeaths = scaled("deaths of the reconciler with headroom", 20, 200);
 
 it(`LC-19 a reconciler that dies at ${gatedDeaths} random points lets every gated workload go, and leaves no headroom Pod`, {
   timeout: 60_000 * (5 + gatedDeaths / 10),

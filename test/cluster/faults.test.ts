@@ -5,10 +5,11 @@ import { CrowdedStage } from "../support/crowded-stage.ts";
 import { type Fate, type Faults, FaultyWay } from "../support/faulty-way.ts";
 import { below, oneOf } from "../support/random.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
-const roundsWanted = process.env["TEST_SCALE"] === "full" ? 400 : 25;
+const roundsWanted = scaled("rounds of faults", 25, 400);
 
 beforeAll(() => installAttachmentKind(cluster));
 

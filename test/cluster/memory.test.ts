@@ -13,12 +13,13 @@ import { silentLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createForeignPods, deletePodsIn } from "../support/foreign-pods.ts";
+import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
 /** Few but heavy, or as many as a large cluster has. */
-const { count, paddingBytes } =
-  process.env["TEST_SCALE"] === "full" ? { count: 50_000, paddingBytes: 2048 } : { count: 400, paddingBytes: 32_768 };
+const count = scaled("foreign Pods", 400, 50_000);
+const paddingBytes = scaled("bytes in each of them", 32_768, 2048);
 const withClaims = count / 10;
 
 beforeAll(() => installAttachmentKind(cluster));

@@ -9,11 +9,12 @@ import { Attachments } from "../../src/node/attachments.ts";
 import { MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
+import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, long, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
 /** Nodes of the cluster, each with one workload. */
-const size = process.env["TEST_SCALE"] === "full" ? 500 : 100;
+const size = scaled("Pods of other nodes", 100, 500);
 
 beforeAll(() => installAttachmentKind(cluster));
 

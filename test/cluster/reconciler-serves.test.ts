@@ -6,6 +6,7 @@ import { kinds } from "../../src/kube/kinds.ts";
 import { openCluster, type VolumeWish } from "../support/cluster.ts";
 import { Journal } from "../support/journal.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
+import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, long, mountpointPodOf, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
@@ -102,7 +103,7 @@ it("a workload that is held back is served on its node once it is let go", async
 });
 
 /** How long the workloads wait before what they lack arrives. This is no wait for something: it is the situation. */
-const waitMs = process.env["TEST_SCALE"] === "full" ? 20 * 60_000 : 3000;
+const waitMs = scaled("milliseconds until the claim is bound", 3000, 1_200_000);
 
 it("SC-4 a claim bound late and a volume made late are noticed by event, however long it took", {
   timeout: waitMs + 300_000,

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef } from "../support/cluster.ts";
 import { attachmentsOf, mountS3Of, onNode, pidOf } from "../support/mount-s3-process.ts";
+import { messagesIn } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -16,7 +17,7 @@ it("LC-3 the Mountpoint Pod of a workload with wrong keys goes when the workload
   const attributes = { authenticationSource: "secret" };
   const claim = await sandbox.volume({ attributes, csi: { nodePublishSecretRef: keys } });
   const pod = await sandbox.pod("app", { node, claim });
-  await expect.poll(() => messagesIn(sandbox.name), long).toContain("Could not mount");
+  await expect.poll(() => messagesIn(cluster, sandbox.name), long).toContain("Could not mount");
   const name = await mountpointPodOf(claim);
   expect(name).toMatch(/^mp-/);
 
@@ -124,8 +125,4 @@ async function restartsOf(name: string): Promise<number | undefined> {
 
 async function uidOf({ namespace, name }: PodRef): Promise<string> {
   return (await cluster.get<Pod>("pod", name, "-n", namespace))?.metadata.uid ?? "";
-}
-
-function messagesIn(namespace: string): Promise<string> {
-  return cluster.kubectl("get", "events", "-n", namespace, "-o", "jsonpath={range .items[*]}{.message}{'\\n'}{end}");
 }

@@ -6,6 +6,7 @@ import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { controllerAway } from "../support/controller-away.ts";
+import { scaled } from "../support/scale.ts";
 import { isMarked } from "../support/stage.ts";
 import { mountpointPodsOf, objectText, podOf, servedBy } from "../support/traces.ts";
 
@@ -13,8 +14,10 @@ const cluster = openCluster();
 /** Others stay elsewhere, the reconciler among them. */
 const node = cluster.lab.nodes.at(-1)?.name ?? "worker-1";
 const long = { timeout: 240_000, interval: 200 };
-const isFull = process.env["TEST_SCALE"] === "full";
-const seconds = { preStop: isFull ? 60 : 8, afterSigterm: isFull ? 30 : 6 };
+const seconds = {
+  preStop: scaled("seconds that a preStop hook writes", 8, 60),
+  afterSigterm: scaled("seconds of writing after SIGTERM", 6, 30),
+};
 let sandbox: Sandbox;
 
 beforeAll(async () => {

@@ -23,7 +23,9 @@ afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
 });
 
-it("a claim becomes a bucket that a Pod writes to, with the names and attributes of 2.x, and goes with the claim", async () => {
+it("a claim becomes a bucket that a Pod writes to, with the names and attributes of 2.x, and goes with the claim", {
+  tags: ["smoke"],
+}, async () => {
   await using claims = await Claims.ofClass(sandbox, { mountOptions: ["allow-delete"] });
   const volume = await claims.volume("data", { storage: "5Gi" });
   const { volumeHandle, volumeAttributes } = volume.spec.csi;

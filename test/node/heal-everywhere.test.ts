@@ -3,11 +3,12 @@ import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openCluster, type PodRef, type PodWish, podManifest, type Sandbox } from "../support/cluster.ts";
 import { identityOf, killMountS3, long, tableLengths } from "../support/healing.ts";
+import { scaled } from "../support/scale.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
 /** Those that only share the mount. */
-const sharers = process.env["TEST_SCALE"] === "full" ? 20 : 3;
+const sharers = scaled("workloads that share the mount", 3, 20);
 
 let sandbox: Sandbox;
 let claim: string;

@@ -6,10 +6,11 @@ import { openCluster, type PodRef, podManifest, type Sandbox, type VolumeWish } 
 import { controllerAway } from "../support/controller-away.ts";
 import { eventsIn, identityOf, killMountS3, long, tableLengths } from "../support/healing.ts";
 import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { scaled } from "../support/scale.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
-const deaths = process.env["TEST_SCALE"] === "full" ? 10 : 2;
+const deaths = scaled("deaths in a row", 2, 10);
 
 it("LC-1 heals with a new Mountpoint Pod where the old one was deleted by force", async () => {
   await using sandbox = await cluster.sandbox();

@@ -8,7 +8,9 @@ import { pluginPod } from "../support/node-plugin.ts";
 const cluster = openCluster();
 const node = "worker-1";
 
-it("LC-1 a Pod that lists, reads and writes goes on after its mount-s3 was killed, and nothing is lost or astray", async () => {
+it("LC-1 a Pod that lists, reads and writes goes on after its mount-s3 was killed, and nothing is lost or astray", {
+  tags: ["smoke"],
+}, async () => {
   await using sandbox = await cluster.sandbox();
   const { claim, pod } = await busyPod(sandbox);
   const before = await identityOf(cluster, pod);

@@ -28,7 +28,9 @@ afterAll(async () => {
 });
 
 describe.concurrent("keys that change", () => {
-  it("MP-4 a new key in the driver's Secret reaches a running mount, which then no longer needs the old one", async () => {
+  it("MP-4 a new key in the driver's Secret reaches a running mount, which then no longer needs the old one", {
+    tags: ["smoke"],
+  }, async () => {
     await using sandbox = await cluster.sandbox();
     await using before = await newAccount(cluster);
     await using after = await newAccount(cluster);

@@ -4,6 +4,7 @@ import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { placesWithKeys } from "../support/key-search.ts";
 import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { keyMark, madeUpKeys, newAccount, secretFields } from "../support/s3-accounts.ts";
+import { messagesIn } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -19,7 +20,7 @@ it("SE-4 keys in use, and keys that the object store refuses, are in no log, eve
   ] as const;
   const pods = await Promise.all(volumes.map((claim) => sandbox.pod(`app-${claim}`, { node, claim })));
   await Promise.all(pods.slice(0, 2).map((pod) => cluster.untilReady(pod)));
-  await expect.poll(() => messagesIn(sandbox), long).toContain("Could not mount");
+  await expect.poll(() => messagesIn(cluster, sandbox.name), long).toContain("Could not mount");
 
   // They are where they belong,
   const { uid } = await mountS3Of(cluster, node, volumes[1]);
@@ -55,8 +56,4 @@ async function volumeWith(sandbox: Sandbox, name: string, stringData: object): P
   const secret = { namespace: sandbox.name, name };
   await cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: secret, stringData });
   return sandbox.volume({ attributes: { authenticationSource: "secret" }, csi: { nodePublishSecretRef: secret } });
-}
-
-function messagesIn({ name }: Sandbox): Promise<string> {
-  return cluster.kubectl("get", "events", "-n", name, "-o", "jsonpath={range .items[*]}{.message}{'\\n'}{end}");
 }

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
+import { messagesIn } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -168,7 +169,7 @@ it("MP-13 a memory limit below 512 MiB is reported and served", async () => {
   const pod = await sandbox.pod("app", { node, claim });
   await cluster.untilReady(pod);
   await expect
-    .poll(() => eventsOf(pod), long)
+    .poll(() => messagesIn(cluster, pod.namespace), long)
     .toContain("set volumeAttributes.mountpointContainerResourcesLimitsMemory to 512Mi or more");
   expect(await cluster.exec(pod, "ls /data")).toBe("");
 });
@@ -181,7 +182,7 @@ it.for([
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume({ attributes });
   const pod = await sandbox.pod("app", { node, claim });
-  await expect.poll(() => eventsOf(pod), long).toContain(text);
+  await expect.poll(() => messagesIn(cluster, pod.namespace), long).toContain(text);
   expect(await attachmentsOf(claim)).toEqual([]);
 });
 
@@ -251,10 +252,6 @@ async function commandLine(mountpointPod: PodRef): Promise<readonly string[]> {
 
 async function cachedMib(claim: string): Promise<number> {
   return Number((await cluster.exec(await mountpointPodOf(claim), "du -sk /cache | cut -f1")).trim()) / 1024;
-}
-
-async function eventsOf({ namespace }: PodRef): Promise<string> {
-  return cluster.kubectl("get", "events", "-n", namespace, "-o", "jsonpath={range .items[*]}{.message}{'\\n'}{end}");
 }
 
 /** Fills an emptyDir of 16Mi with 64 MiB. */

@@ -7,6 +7,7 @@ import { controllerAway } from "../support/controller-away.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { publishRequestOf } from "../support/publish-request.ts";
+import { messagesIn } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -18,7 +19,7 @@ it("SE-3 mount.err as a link to a file of the host is refused, and what that fil
   await using secrets = await hostDirectory(sandbox, "shadow", "the host's own secret");
   const claim = await sandbox.volume({ attributes: { bucketName: `${sandbox.bucket}-missing` } });
   await sandbox.pod("app", { node, claim });
-  await expect.poll(() => messagesIn(sandbox), long).toContain("Could not mount");
+  await expect.poll(() => messagesIn(cluster, sandbox.name), long).toContain("Could not mount");
   const { name, uid } = await mountS3Of(cluster, node, claim);
   // One of 2.x that fails again and again would be replaced, and the planted link with it.
   await using _controller = await controllerAway(cluster);
@@ -27,8 +28,10 @@ it("SE-3 mount.err as a link to a file of the host is refused, and what that fil
   const label = "s3.csi.scality.com/mounted-by-csi-driver-version=2.1.1";
   await cluster.kubectl("label", "pod", name, "-n", "mount-s3", "--overwrite", label);
 
-  await expect.poll(() => messagesIn(sandbox), long).toContain("mount.err in the Mountpoint Pod's volume is not what");
-  expect(await messagesIn(sandbox)).not.toContain("the host's own secret");
+  await expect
+    .poll(() => messagesIn(cluster, sandbox.name), long)
+    .toContain("mount.err in the Mountpoint Pod's volume is not what");
+  expect(await messagesIn(cluster, sandbox.name)).not.toContain("the host's own secret");
 });
 
 it("SE-3 credentials as a link to a directory of the host is refused, and nothing is written there", async () => {
@@ -78,8 +81,4 @@ function commOf(uid: string): string {
 
 function script(text: string, ...args: readonly string[]): Promise<string> {
   return onNode(cluster, node, "sh", "-c", text, "sh", ...args);
-}
-
-function messagesIn({ name }: Sandbox): Promise<string> {
-  return cluster.kubectl("get", "events", "-n", name, "-o", "jsonpath={range .items[*]}{.message}{'\\n'}{end}");
 }

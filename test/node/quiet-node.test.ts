@@ -6,12 +6,13 @@ import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { attachmentsOf, csiSocketOf } from "../support/mount-s3-process.ts";
 import { publishRequestOf } from "../support/publish-request.ts";
+import { scaled } from "../support/scale.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
 const long = { timeout: 240_000, interval: 500 };
 /** 10 minutes of a node with 100 workloads, whose kubelet repeats each call every 60 to 90 seconds. */
-const republishes = process.env["TEST_SCALE"] === "full" ? 1000 : 50;
+const republishes = scaled("repeated publishes", 50, 1000);
 
 it("SC-1 a node plugin that starts asks for the objects of its own node only", async () => {
   const before = new Set(requestsOf(node).map(({ auditID }) => auditID));

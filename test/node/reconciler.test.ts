@@ -127,9 +127,24 @@ async function impatientLiveness(): Promise<AsyncDisposable> {
     [Symbol.asyncDispose]: async () => {
       const chart = { periodSeconds: 10, terminationGracePeriodSeconds: null };
       await cluster.kubectl("patch", ...deployment, "-p", livenessPatch(chart));
+      await disownPatches();
       await rolledOut();
     },
   };
+}
+
+/**
+ * A field that a patch has set belongs to kubectl from then on, also with its former value: a chart without the probe would
+ * take all of the probe away but that field, and the API server would refuse what is left.
+ */
+async function disownPatches(): Promise<void> {
+  const object = await cluster.get<{ metadata: { managedFields: readonly { manager: string }[] } }>(
+    ...deployment,
+    "--show-managed-fields",
+  );
+  const managedFields = object?.metadata.managedFields.filter(({ manager }) => manager !== "kubectl-patch");
+  const patch = JSON.stringify({ metadata: { managedFields } });
+  await cluster.kubectl("patch", ...deployment, "--type=merge", "-p", patch);
 }
 
 function livenessPatch(livenessProbe: object): string {

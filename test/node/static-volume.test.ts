@@ -4,12 +4,15 @@ import { expect, it } from "vitest";
 import { mountpointPodName, type PodUid, type PvName } from "../../src/core/names.ts";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
+import { messagesIn } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
 const long = { timeout: 240_000, interval: 200 };
 
-it("a Pod writes an object and reads one, through a Mountpoint Pod with the names of 2.x", async () => {
+it("a Pod writes an object and reads one, through a Mountpoint Pod with the names of 2.x", {
+  tags: ["smoke"],
+}, async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
   const pod = await sandbox.pod("app", { node, claim });
@@ -115,7 +118,7 @@ it("a volume without bucketName is refused with an event that names the field", 
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume({ attributes: { bucketName: "" } });
   const pod = await sandbox.pod("app", { node, claim });
-  await expect.poll(() => eventsOf(pod), long).toContain("bucketName");
+  await expect.poll(() => messagesIn(cluster, pod.namespace), long).toContain("bucketName");
 });
 
 it("a bucket that does not exist is reported with mount-s3's own words, and the Pod starts once it is there", async () => {
@@ -123,7 +126,7 @@ it("a bucket that does not exist is reported with mount-s3's own words, and the 
   const bucketName = `${sandbox.bucket}-missing`;
   const claim = await sandbox.volume({ attributes: { bucketName } });
   const pod = await sandbox.pod("app", { node, claim });
-  await expect.poll(() => eventsOf(pod), long).toMatch(/Could not mount ".*-missing".*bucket/s);
+  await expect.poll(() => messagesIn(cluster, pod.namespace), long).toMatch(/Could not mount ".*-missing".*bucket/s);
   await cluster.s3.send(new CreateBucketCommand({ Bucket: bucketName }));
   await cluster.untilReady(pod);
   expect(await cluster.exec(pod, "ls /data")).toBe("");
@@ -153,17 +156,6 @@ async function attachmentsOf(claim: string): Promise<readonly MountpointS3PodAtt
 async function mountpointPodOf(claim: string): Promise<string> {
   const [attachment] = await attachmentsOf(claim);
   return Object.keys(attachment?.spec.mountpointS3PodAttachments ?? {})[0] ?? "";
-}
-
-async function eventsOf(pod: PodRef): Promise<string> {
-  return cluster.kubectl(
-    "get",
-    "events",
-    "-n",
-    pod.namespace,
-    "-o",
-    "jsonpath={range .items[*]}{.message}{'\\n'}{end}",
-  );
 }
 
 async function mountsOn(name: string): Promise<readonly Mount[]> {

@@ -9,6 +9,7 @@ import { reconcilerProcess } from "../support/installed-reconciler.ts";
 import { listeningMounter } from "../support/listening-mounter.ts";
 import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { pluginProcess, replacePlugin, withoutPlugins } from "../support/node-plugin.ts";
+import { scaled } from "../support/scale.ts";
 import {
   eventsOf,
   kubeletDir,
@@ -22,7 +23,7 @@ import {
 const cluster = openCluster();
 const node = "worker-1";
 const long = { timeout: 240_000, interval: 500 };
-const many = process.env["TEST_SCALE"] === "full" ? 50 : 8;
+const many = scaled("mounts that end at the same time", 8, 50);
 let sandbox: Sandbox;
 
 beforeAll(async () => {

@@ -10,6 +10,7 @@ import { csiClient } from "../support/csi-client.ts";
 import { attachmentsOf, csiSocketOf, onNode } from "../support/mount-s3-process.ts";
 import { withoutPlugins } from "../support/node-plugin.ts";
 import { publishRequestFor } from "../support/publish-request.ts";
+import { eventsOf } from "../support/traces.ts";
 import { credentialsOf, mountAs1x, type ProfileFiles, writeOnNode } from "../support/v1-mount.ts";
 
 const cluster = openCluster();
@@ -62,7 +63,7 @@ it("LC-12 a live mount of 1.x stays, its keys are renewed and removed with it; o
   expect(await namesWithKeys()).toBe(`${files.credentials}\n`);
   expect(await mountsOf(target)).toBe(mounted);
   expect(await cluster.exec(pod, "cat /data/a.txt")).toBe("kept\n");
-  expect(await messagesOf(pod)).not.toContain("Could not mount");
+  expect(await eventsOf(cluster, pod)).not.toContain("Could not mount");
 
   await cluster.deletePod(pod);
   await expect.poll(() => mountsOf(target), long).toBe("");
@@ -85,9 +86,4 @@ function mountsOf(target: string): Promise<string> {
 
 async function uidOf({ namespace, name }: PodRef): Promise<string> {
   return (await cluster.get<Pod>("pod", name, "-n", namespace))?.metadata.uid ?? "";
-}
-
-function messagesOf({ namespace, name }: PodRef): Promise<string> {
-  const all = ["get", "events", "-n", namespace, "--field-selector", `involvedObject.name=${name}`];
-  return cluster.kubectl(...all, "-o", "jsonpath={range .items[*]}{.message}{'\\n'}{end}");
 }

@@ -11,7 +11,8 @@ import {
 } from "@aws-sdk/client-s3";
 import { Lab } from "../../lab/lab.ts";
 import { s3Client } from "../../lab/s3-client.ts";
-import type { KubeObject } from "../../src/kube/kinds.ts";
+import type { CoreEvent, KubeObject } from "../../src/kube/kinds.ts";
+import { ApiReader, questionOf } from "./api-reader.ts";
 
 /** The lab that `./dev test` or `./dev bench` opened for us. */
 export function openCluster(): Cluster {
@@ -26,15 +27,24 @@ export interface PodRef {
   readonly name: string;
 }
 
+/** What an event has besides what the driver writes itself. */
+export interface ReportedEvent extends CoreEvent {
+  readonly involvedObject: { readonly name: string };
+  readonly lastTimestamp: string | null;
+}
+
 /** Far above anything seen: machines are shared. */
 const patienceMs = 300_000;
 
 export class Cluster {
   readonly lab: Lab;
   readonly s3: S3Client;
+  /** The network of the test is that of its own lab: what another lab has is read with kubectl, which enters that one's. */
+  readonly #api: ApiReader | undefined;
 
   constructor(lab: Lab) {
     this.lab = lab;
+    this.#api = lab.spec.name === process.env["LAB_NAME"] ? new ApiReader(lab.layout.kubeconfig) : undefined;
     this.s3 = s3Client(lab.layout.s3Socket);
   }
 
@@ -42,13 +52,21 @@ export class Cluster {
     return this.lab.kubectl(args, { signal: AbortSignal.timeout(patienceMs) });
   }
 
-  /** The object, or undefined if there is none. */
+  /** The object, or undefined if there is none. In the words of `kubectl get`, as in `get("pod", name, "-n", namespace)`. */
   async get<Shape extends object = KubeObject>(...args: readonly string[]): Promise<Shape | undefined> {
+    const question = questionOf(args);
+    if (this.#api !== undefined && question?.isList === false) {
+      return (await this.#api.get(question.path)) as Shape | undefined;
+    }
     const text = await this.kubectl("get", ...args, "-o", "json", "--ignore-not-found");
     return text.trim() === "" ? undefined : (JSON.parse(text) as Shape);
   }
 
   async list<Shape extends object = KubeObject>(...args: readonly string[]): Promise<readonly Shape[]> {
+    const question = questionOf(args);
+    if (this.#api !== undefined && question?.isList === true) {
+      return (await this.#api.list(question.path)) as readonly Shape[];
+    }
     const text = await this.kubectl("get", ...args, "-o", "json");
     return (JSON.parse(text) as { items: Shape[] }).items;
   }
@@ -73,9 +91,16 @@ export class Cluster {
 
   /** The latest last. */
   async #eventsOf({ namespace, name }: PodRef): Promise<string> {
-    const about = ["--field-selector", `involvedObject.name=${name}`, "--sort-by=.lastTimestamp"];
-    const lines = "jsonpath={range .items[*]}{.reason}: {.message}{'\\n'}{end}";
-    return await this.kubectl("get", "events", "-n", namespace, ...about, "-o", lines);
+    const events = await this.list<ReportedEvent>(
+      "events",
+      "-n",
+      namespace,
+      "--field-selector",
+      `involvedObject.name=${name}`,
+    );
+    const timeOf = ({ lastTimestamp }: ReportedEvent) => lastTimestamp ?? "";
+    const ordered = events.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)));
+    return ordered.map(({ reason, message }) => `${reason}: ${message}\n`).join("");
   }
 
   async deletePod(pod: PodRef): Promise<void> {
@@ -192,8 +217,11 @@ export class Sandbox implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const { cluster, name } = this;
-    await cluster.kubectl("delete", "namespace", name, "--wait=true");
-    if (this.#volumes.length > 0) await cluster.kubectl("delete", "pv", "--ignore-not-found", ...this.#volumes);
+    // The namespace controller waits five seconds before it looks at what is in a namespace, and longer for Pods. Nobody
+    // uses the name again, so only what uses the bucket is waited for.
+    await cluster.kubectl("delete", "pods,pvc", "--all", "-n", name, "--wait=true");
+    const volumes = this.#volumes.map((volume) => `persistentvolume/${volume}`);
+    await cluster.kubectl("delete", `namespace/${name}`, ...volumes, "--ignore-not-found", "--wait=false");
     await cluster.removeBucket(name);
   }
 }

@@ -1,7 +1,7 @@
 /** Pods whose mount-s3 dies under them: what they notice, and what may not change about them. */
 import { expect } from "vitest";
 import type { Pod } from "../../src/kube/kinds.ts";
-import type { Cluster, PodRef } from "./cluster.ts";
+import type { Cluster, PodRef, ReportedEvent } from "./cluster.ts";
 import { mountS3Of, onNode } from "./mount-s3-process.ts";
 
 export const long = { timeout: 240_000, interval: 100 };
@@ -60,8 +60,9 @@ export async function belowTheMount(cluster: Cluster, node: string, pod: PodRef)
 }
 
 export async function eventsIn(cluster: Cluster, namespace: string): Promise<string> {
-  const path = "jsonpath={range .items[*]}{.involvedObject.name} {.reason}: {.message}{'\\n'}{end}";
-  return cluster.kubectl("get", "events", "-n", namespace, "-o", path);
+  const events = await cluster.list<ReportedEvent>("events", "-n", namespace);
+  const lines = events.map(({ involvedObject, reason, message }) => `${involvedObject.name} ${reason}: ${message}\n`);
+  return lines.join("");
 }
 
 /** How many mounts the node, and a process in each container of the Pods, see. */

@@ -2,7 +2,7 @@
 import { GetObjectCommand } from "@aws-sdk/client-s3";
 import type { PodUid, PvName } from "../../src/core/names.ts";
 import { targetPath } from "../../src/core/target-path.ts";
-import type { Pod } from "../../src/kube/kinds.ts";
+import type { CoreEvent, Pod } from "../../src/kube/kinds.ts";
 import type { Cluster, PodRef, Sandbox } from "./cluster.ts";
 import { attachmentsOf, onNode } from "./mount-s3-process.ts";
 
@@ -41,19 +41,22 @@ export async function onDiskBelow(cluster: Cluster, node: string, path: string):
   return await onNode(cluster, node, "unshare", "--mount", "sh", "-c", look, "look", path);
 }
 
+/** Texts of all events in a namespace. */
+export async function messagesIn(cluster: Cluster, namespace: string): Promise<string> {
+  const events = await cluster.list<CoreEvent>("events", "-n", namespace);
+  return events.map(({ message }) => `${message}\n`).join("");
+}
+
 /** Texts of the events about a Pod. */
 export async function eventsOf(cluster: Cluster, { namespace, name }: PodRef): Promise<string> {
-  const texts = "jsonpath={range .items[*]}{.message}{'\\n'}{end}";
-  return await cluster.kubectl(
-    "get",
+  const events = await cluster.list<CoreEvent>(
     "events",
     "-n",
     namespace,
     "--field-selector",
     `involvedObject.name=${name}`,
-    "-o",
-    texts,
   );
+  return events.map(({ message }) => `${message}\n`).join("");
 }
 
 /** undefined if there is no such object. */

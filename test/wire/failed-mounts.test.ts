@@ -4,10 +4,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { buildNative } from "../../scripts/native.ts";
+import { scaled } from "../support/scale.ts";
 
 const run = promisify(execFile);
 const program = fileURLToPath(new URL("../fixtures/failing-mounts.ts", import.meta.url));
-const count = process.env["TEST_SCALE"] === "full" ? 1000 : 100;
+const count = scaled("failed mounts", 100, 1000);
 const mebibyte = 2 ** 20;
 let directory: string;
 

@@ -1,0 +1,112 @@
+/**
+ * Runs test files in several labs at the same time. Each lab has one file at a time, so every file has its cluster and its
+ * nodes for itself: it may restart the node plugin, drain a node or reinstall the driver without disturbing another.
+ * Tests mostly wait, so there are more labs than cores.
+ */
+import { basename } from "node:path";
+import { cpuSecondsOf, cpuSecondsOfCgroups } from "../cpu-time.ts";
+import type { Lab } from "../lab.ts";
+import { elapsed, type Progress, type Task } from "../progress.ts";
+import { failure, hasPassed, type Outcome, sum } from "./results.ts";
+import { captureVitest, type VitestRun } from "./vitest.ts";
+
+export interface LabPool {
+  readonly project: string;
+  /** In this order; a lab takes the next one when it has finished its last. */
+  readonly files: readonly string[];
+  readonly labs: readonly StartLab[];
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  /** A project that runs in each lab after its last file. */
+  readonly lastProject?: string;
+}
+
+/** A lab that is ready for tests, and ends with the scope. */
+export type StartLab = () => Promise<AsyncDisposable & { readonly lab: Lab }>;
+
+export async function runInLabs(signal: AbortSignal, progress: Progress, pool: LabPool): Promise<Outcome> {
+  return await progress.task(`${pool.project} ring`, async (task) => {
+    const queue = new Queue(pool.files, task);
+    const labs = pool.labs.slice(0, pool.files.length);
+    const outcomes = await Promise.all(labs.map((start) => workOff(signal, { progress, pool, queue, start })));
+    const left = queue.left().map((file) => failure(file, "not run: no lab was left to run it in"));
+    return sum([...outcomes, ...left]);
+  });
+}
+
+class Queue {
+  readonly #files: string[];
+  readonly #all: number;
+  readonly #task: Task;
+  #done = 0;
+
+  constructor(files: readonly string[], task: Task) {
+    this.#files = [...files];
+    this.#all = files.length;
+    this.#task = task;
+  }
+
+  /** Undefined when no file is left. */
+  next(): string | undefined {
+    return this.#files.shift();
+  }
+
+  finished(): void {
+    this.#done += 1;
+    this.#task.at(`${this.#done} of ${this.#all} files`);
+  }
+
+  left(): readonly string[] {
+    return this.#files;
+  }
+}
+
+interface LabWork {
+  readonly progress: Progress;
+  readonly pool: LabPool;
+  readonly queue: Queue;
+  readonly start: StartLab;
+}
+
+/** A lab that does not start is a failure; the others go on with its share. */
+async function workOff(signal: AbortSignal, work: LabWork): Promise<Outcome> {
+  const { pool, queue, start } = work;
+  try {
+    await using ready = await start();
+    const outcomes: Outcome[] = [];
+    for (let file = queue.next(); file !== undefined; file = queue.next()) {
+      outcomes.push(await runFile(signal, work, ready.lab, { project: pool.project, args: [file, ...pool.args] }));
+      queue.finished();
+    }
+    if (pool.lastProject !== undefined) {
+      outcomes.push(await runFile(signal, work, ready.lab, { project: pool.lastProject }));
+    }
+    return sum(outcomes);
+  } catch (error) {
+    signal.throwIfAborted();
+    return failure(`a lab of the ${pool.project} ring`, error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function runFile(signal: AbortSignal, { progress, pool }: LabWork, lab: Lab, run: VitestRun): Promise<Outcome> {
+  const started = Date.now();
+  const cpuBefore = labCpuSeconds(lab);
+  const { outcome, output } = await captureVitest(signal, { ...run, lab, env: pool.env });
+  const cpu = labCpuSeconds(lab) - cpuBefore;
+  const passed = outcome.results.filter(hasPassed).length;
+  const isGood = passed === outcome.results.length && passed > 0;
+  if (!isGood) process.stdout.write(`${output}\n`);
+  const name = basename(run.args?.[0] ?? run.project);
+  progress.say(`  ${isGood ? "✓" : "✗"} ${lab.spec.name} ${name}: ${passed} passed (${elapsed(started)})`);
+  // A lab's programs may have been restarted meanwhile, and begin at 0 again.
+  const labCpu = Math.max(0, cpu);
+  const files = outcome.files.map((file) => Object.assign({}, file, { labCpuSeconds: labCpu }));
+  return { ...outcome, files };
+}
+
+/** Programs of the control plane and of the nodes, and all containers. */
+function labCpuSeconds(lab: Lab): number {
+  const pids = lab.componentNames().flatMap((name) => lab.component(name).process?.pid ?? []);
+  const programs = pids.reduce((total, pid) => total + cpuSecondsOf(pid), 0);
+  return programs + cpuSecondsOfCgroups(lab.layout.cgroups);
+}
