@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { TestReport } from "./lab/testing/report.ts";
 import { includes } from "./lab/testing/rings.ts";
@@ -16,6 +17,8 @@ const patience = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { t
 export default defineConfig({
   test: {
     reporters: ["default", ...counted],
+    // All of them: by default one core is left out, which is half of a small machine.
+    maxWorkers: availableParallelism(),
     tags: [{ name: "smoke", description: "Runs in ./dev test smoke: the least that shows a working driver." }],
     projects: [
       {

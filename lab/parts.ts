@@ -64,9 +64,12 @@ async function goPart(signal: AbortSignal, progress: Progress, name: string): Pr
     build: (into) =>
       progress.task(`build ${name}`, async (task) => {
         const options = { signal, cwd: module, env: goEnvironment() };
-        const all = await retried(signal, () => run(["go", "list", "-deps", "tool"], withDownloads(options, task)));
-        const argv = ["go", "build", "-v", "-trimpath", "-ldflags", linkFlags, "-o", `${into}/`, "tool"];
-        const compiled = counted(task, { total: all.split("\n").length, unit: "packages" });
+        const flags = ["-trimpath", "-ldflags", linkFlags];
+        // Those that Go's own cache does not have yet.
+        const list = ["go", "list", "-deps", ...flags, "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", "tool"];
+        const missing = (await retried(signal, () => run(list, withDownloads(options, task)))).trim().split("\n");
+        const argv = ["go", "build", "-v", ...flags, "-o", `${into}/`, "tool"];
+        const compiled = counted(task, { total: missing.length, unit: "packages" });
         await retried(signal, () => run(argv, withLines(options, compiled)));
         // The main package of etcd lies in a module named after what it is.
         if (existsSync(join(into, "server"))) await rename(join(into, "server"), join(into, "etcd"));

@@ -38,13 +38,14 @@ function compare(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }
 
-/** A table of where the time went, the longest first. */
+/** A table of where the time of the longer files went, the longest first; empty if there are none. */
 export function timeTable(times: readonly FileTime[]): string {
   const shown = times.filter(({ seconds }) => seconds >= shownFromSeconds).toSorted((a, b) => b.seconds - a.seconds);
   const rows = shown.map(({ file: name, seconds, testCpuSeconds, labCpuSeconds }) =>
     [seconds, Math.max(0, seconds - testCpuSeconds), testCpuSeconds, labCpuSeconds].map(cell).concat(name).join("  "),
   );
-  return ["   run  waited  CPU test  CPU lab  (seconds)", ...rows].join("\n");
+  if (rows.length === 0) return "";
+  return ["── time per file, in seconds ──", "   run  waited  CPU test  CPU lab", ...rows].join("\n").concat("\n");
 }
 
 const shownFromSeconds = 10;

@@ -8,7 +8,7 @@ export async function conclude({ results, files }: Outcome): Promise<number> {
   const judged = await judgedByLastRun(results);
   await keepTimes(files);
   const findings = judged.filter(({ verdict }) => verdict !== "passed");
-  if (files.length > 1) process.stdout.write(`\n── time per file ──\n${timeTable(files)}\n`);
+  process.stdout.write(`\n${timeTable(files)}`);
   if (findings.length > 0) process.stdout.write(`\n── findings ──\n${findings.map(described).join("\n")}\n`);
   const passed = judged.filter(hasPassed).length;
   const failed = judged.length - passed;

@@ -17,6 +17,9 @@ import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from ".
 
 const cluster = openCluster();
 
+/** In the API server's words. Not its code: hashes in the names of attachments hold any three digits now and then. */
+const refusal = /forbidden/i;
+
 let stage: Stage;
 let access: ChartAccess;
 
@@ -49,7 +52,7 @@ it("the reconciler does all its work with the rights of its account", async () =
   await expect.poll(() => stage.mountpointPods(), long).toEqual([]);
   expect(await stage.attachments()).toEqual([]);
   expect(await reconciler.stop()).toBe(0); // and gives its lease back
-  expect(reconciler.log).not.toMatch(/forbidden|403/i);
+  expect(reconciler.log).not.toMatch(refusal);
 });
 
 it("the node plugin sees its attachments, its Mountpoint Pods and the driver's keys with the rights of its account", async () => {
@@ -83,7 +86,7 @@ it("the node plugin sees its attachments, its Mountpoint Pods and the driver's k
   const whole = JSON.stringify({ stringData: { secret_access_key: "S1" } });
   await cluster.kubectl("patch", "secret", name, "-n", releaseNamespace, "-p", whole);
   await expect.poll(() => view.driverKeys.known()?.accessKeyId.reveal(), long).toBe("A1");
-  expect(lines.join("")).not.toMatch(/forbidden|403/i);
+  expect(lines.join("")).not.toMatch(refusal);
 });
 
 type Row = readonly [verb: string, resource: string, where: Where];
