@@ -19,7 +19,7 @@ import { filesOf, filesTagged, isRing, type Ring, ringOf } from "../testing/ring
 import { scaledSizes } from "../testing/scaled-sizes.ts";
 import { seedFrom } from "../testing/seed.ts";
 import { conclude } from "../testing/summary.ts";
-import { watchVitest } from "../testing/vitest.ts";
+import { captureVitest, watchVitest } from "../testing/vitest.ts";
 
 /** What is asked for on the command line. */
 interface Request {
@@ -146,7 +146,7 @@ async function labRing(request: Request, parts: TestParts, ring: LabRing): Promi
   }
   const once = longestFirst(files, await readTimes());
   const repeated = Array.from({ length: repeat }, () => once).flat();
-  return await runInLabs(signal, progress, { ...ring, files: repeated, args, env });
+  return await runInLabs(signal, progress, { ...ring, files: repeated, args, env, run: captureVitest });
 }
 
 /** One file, or a lab of somebody's own: nothing runs at the same time, so the output can be seen as it comes. */

@@ -8,7 +8,7 @@ import { cpuSecondsOf, cpuSecondsOfCgroups } from "../cpu-time.ts";
 import type { Lab } from "../lab.ts";
 import { elapsed, type Progress, type Task } from "../progress.ts";
 import { failure, hasPassed, type Outcome, sum } from "./results.ts";
-import { captureVitest, type VitestRun } from "./vitest.ts";
+import type { Finished, VitestRun } from "./vitest.ts";
 
 export interface LabPool {
   readonly project: string;
@@ -19,6 +19,7 @@ export interface LabPool {
   readonly env: NodeJS.ProcessEnv;
   /** A project that runs in each lab after its last file. */
   readonly lastProject?: string;
+  readonly run: (signal: AbortSignal, run: VitestRun) => Promise<Finished>;
 }
 
 /** A lab that is ready for tests, and ends with the scope. */
@@ -91,7 +92,7 @@ async function workOff(signal: AbortSignal, work: LabWork): Promise<Outcome> {
 async function runFile(signal: AbortSignal, { progress, pool }: LabWork, lab: Lab, run: VitestRun): Promise<Outcome> {
   const started = Date.now();
   const cpuBefore = labCpuSeconds(lab);
-  const { outcome, output } = await captureVitest(signal, { ...run, lab, env: pool.env });
+  const { outcome, output } = await pool.run(signal, { ...run, lab, env: pool.env });
   const cpu = labCpuSeconds(lab) - cpuBefore;
   const passed = outcome.results.filter(hasPassed).length;
   const isGood = passed === outcome.results.length && passed > 0;

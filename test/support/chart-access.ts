@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Manifest, releaseNamespace, render } from "../chart/rendered-chart.ts";
+import { ApiObjects } from "./api-objects.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
 
@@ -18,12 +19,14 @@ const subresources = new Set(["log", "exec", "status", "eviction", "token"]);
 
 export class ChartAccess implements AsyncDisposable {
   readonly #cluster: Cluster;
+  readonly #api: ApiObjects;
   readonly #mountpointNamespace: string;
   readonly #objects: readonly Manifest[];
   readonly #directory: string;
 
   private constructor(stage: Stage, objects: readonly Manifest[], directory: string) {
     this.#cluster = stage.cluster;
+    this.#api = new ApiObjects(stage.cluster.lab.layout.kubeconfig);
     this.#mountpointNamespace = stage.mountpointNamespace;
     this.#objects = objects;
     this.#directory = directory;
@@ -40,16 +43,19 @@ export class ChartAccess implements AsyncDisposable {
     return new ChartAccess(stage, objects, directory);
   }
 
+  /** What the API server itself says, "yes" or "no". */
   async can(who: Account, verb: string, resource: string, where: Where): Promise<string> {
     const namespaces = { mountpoint: this.#mountpointNamespace, release: releaseNamespace, default: "default" };
-    const scope = where === "everywhere" ? ["--all-namespaces"] : ["-n", namespaces[where]];
-    const as = `--as=system:serviceaccount:${releaseNamespace}:${accounts[who]}`;
-    const [kind = "", rest] = resource.split("/");
-    const what = rest !== undefined && subresources.has(rest) ? [kind, `--subresource=${rest}`] : [resource];
-    const argv = ["auth", "can-i", verb, ...what, ...scope, as];
-    // "no" is also an exit code of 1.
-    const { stdout } = await this.#cluster.lab.tryKubectl(argv, { signal: AbortSignal.timeout(60_000) });
-    return stdout.trim();
+    const [plural = "", rest] = resource.split("/");
+    const [name = "", ...group] = plural.split(".");
+    const part = rest === undefined ? {} : subresources.has(rest) ? { subresource: rest } : { name: rest };
+    const namespace = where === "everywhere" ? {} : { namespace: namespaces[where] };
+    const resourceAttributes = { verb, group: group.join("."), resource: name, ...part, ...namespace };
+    const user = `system:serviceaccount:${releaseNamespace}:${accounts[who]}`;
+    const groups = ["system:serviceaccounts", `system:serviceaccounts:${releaseNamespace}`, "system:authenticated"];
+    const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    const review = await this.#api.create(path, { spec: { user, groups, resourceAttributes } });
+    return (review as { status: { allowed: boolean } }).status.allowed ? "yes" : "no";
   }
 
   /** A login as the account, with a token of the kind that kubelet gives to a Pod. */
@@ -63,9 +69,10 @@ export class ChartAccess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { kind, metadata } of this.#objects) {
-      const namespace = metadata.namespace === undefined ? [] : ["-n", metadata.namespace];
-      await this.#cluster.kubectl("delete", kind, metadata.name, ...namespace, "--ignore-not-found");
+    const byNamespace = Object.groupBy(this.#objects, ({ metadata }) => metadata.namespace ?? "default");
+    for (const [namespace, objects = []] of Object.entries(byNamespace)) {
+      const names = objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+      await this.#cluster.kubectl("delete", ...names, "-n", namespace, "--ignore-not-found");
     }
     await this.#cluster.kubectl("delete", "namespace", releaseNamespace, "--wait=true");
     await rm(this.#directory, { recursive: true });

@@ -1,5 +1,6 @@
 /** A test's view of its lab: kubectl, S3, and objects that vanish with the test. */
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   CreateBucketCommand,
   DeleteBucketCommand,
@@ -11,8 +12,8 @@ import {
 } from "@aws-sdk/client-s3";
 import { Lab } from "../../lab/lab.ts";
 import { s3Client } from "../../lab/s3-client.ts";
-import type { CoreEvent, KubeObject } from "../../src/kube/kinds.ts";
-import { ApiReader, questionOf } from "./api-reader.ts";
+import type { CoreEvent, KubeObject, Pod } from "../../src/kube/kinds.ts";
+import { ApiObjects, pathOf, questionOf } from "./api-objects.ts";
 
 /** The lab that `./dev test` or `./dev bench` opened for us. */
 export function openCluster(): Cluster {
@@ -36,15 +37,20 @@ export interface ReportedEvent extends CoreEvent {
 /** Far above anything seen: machines are shared. */
 const patienceMs = 300_000;
 
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  const limit = AbortSignal.timeout(patienceMs);
+  while (!(await isTrue())) await delay(100, undefined, { signal: limit });
+}
+
 export class Cluster {
   readonly lab: Lab;
   readonly s3: S3Client;
   /** The network of the test is that of its own lab: what another lab has is read with kubectl, which enters that one's. */
-  readonly #api: ApiReader | undefined;
+  readonly #api: ApiObjects | undefined;
 
   constructor(lab: Lab) {
     this.lab = lab;
-    this.#api = lab.spec.name === process.env["LAB_NAME"] ? new ApiReader(lab.layout.kubeconfig) : undefined;
+    this.#api = lab.spec.name === process.env["LAB_NAME"] ? new ApiObjects(lab.layout.kubeconfig) : undefined;
     this.s3 = s3Client(lab.layout.s3Socket);
   }
 
@@ -72,6 +78,12 @@ export class Cluster {
   }
 
   async apply(...objects: readonly object[]): Promise<void> {
+    const api = this.#api;
+    const placed = objects.map((object) => ({ object, path: pathOf(object) }));
+    if (api !== undefined && placed.every(({ path }) => path !== undefined)) {
+      for (const { object, path = "" } of placed) await api.apply(path, object);
+      return;
+    }
     const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
     await this.lab.kubectl(["apply", "-f", "-"], { signal: AbortSignal.timeout(patienceMs), input });
   }
@@ -81,9 +93,12 @@ export class Cluster {
   }
 
   async untilReady(pod: PodRef): Promise<void> {
-    const wait = ["wait", "--for=condition=Ready", `pod/${pod.name}`, "-n", pod.namespace, "--timeout=240s"];
+    const isReady = async () => {
+      const { status } = (await this.get<Pod>("pod", pod.name, "-n", pod.namespace)) ?? {};
+      return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true;
+    };
     try {
-      await this.kubectl(...wait);
+      await until(isReady);
     } catch (error) {
       throw new Error(`Pod ${pod.name} is not ready:\n${await this.#eventsOf(pod)}`, { cause: error });
     }
@@ -103,8 +118,16 @@ export class Cluster {
     return ordered.map(({ reason, message }) => `${reason}: ${message}\n`).join("");
   }
 
-  async deletePod(pod: PodRef): Promise<void> {
-    await this.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--ignore-not-found", "--wait=true");
+  /** Returns when it is gone. */
+  async deletePod({ namespace, name }: PodRef): Promise<void> {
+    if (this.#api === undefined) {
+      await this.kubectl("delete", "pod", name, "-n", namespace, "--ignore-not-found", "--wait=true");
+      return;
+    }
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+    const deleted = (await this.#api.delete(path)) as Pod | undefined;
+    const uid = async () => (await this.get("pod", name, "-n", namespace))?.metadata.uid;
+    if (deleted !== undefined) await until(async () => (await uid()) !== deleted.metadata.uid);
   }
 
   /** As the given account, which is that of the driver unless another is named. */

@@ -13,7 +13,7 @@ import { silentLogger } from "../../src/runtime/log.ts";
 import { type Cluster, claimManifest, persistentVolumeManifest, type VolumeWish } from "./cluster.ts";
 
 /** How patiently a test waits for what the reconciler does within milliseconds. */
-export const long = { timeout: 60_000, interval: 50 } as const;
+export const long = { timeout: 60_000, interval: 100 } as const;
 
 /** Installs the attachments' kind as the documentation says; there already, nothing changes. */
 export async function installAttachmentKind(cluster: Cluster): Promise<void> {

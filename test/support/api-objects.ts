@@ -1,6 +1,6 @@
 /**
- * Reads objects as `kubectl get` does, without a program for each question: a poll that starts kubectl five times a second
- * keeps half a core busy, and several labs run at the same time.
+ * Reads and writes objects as kubectl does, without a program for each question: a poll that starts kubectl five times a
+ * second keeps half a core busy, and several labs run at the same time.
  */
 import { parseArgs } from "node:util";
 import { ApiError } from "../../src/kube/api-error.ts";
@@ -10,19 +10,25 @@ import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 
 interface Resource {
+  readonly kind: string;
   readonly names: readonly string[];
   readonly api: string;
   readonly isNamespaced: boolean;
 }
 
-/** Those that tests ask for in a loop; kubectl knows the others. The last name is the one in paths. */
+/** Those that tests use in a loop; kubectl knows the others. The last name is the one in paths. */
 const resources: readonly Resource[] = [
-  { names: ["pod", "pods"], api: "/api/v1", isNamespaced: true },
-  { names: ["events"], api: "/api/v1", isNamespaced: true },
-  { names: ["pvc", "persistentvolumeclaims"], api: "/api/v1", isNamespaced: true },
-  { names: ["pv", "persistentvolumes"], api: "/api/v1", isNamespaced: false },
-  { names: ["node", "nodes"], api: "/api/v1", isNamespaced: false },
-  { names: ["s3pa", "mountpoints3podattachments"], api: "/apis/s3.csi.scality.com/v2", isNamespaced: false },
+  { kind: "Pod", names: ["pod", "pods"], api: "/api/v1", isNamespaced: true },
+  { kind: "Event", names: ["events"], api: "/api/v1", isNamespaced: true },
+  { kind: "PersistentVolumeClaim", names: ["pvc", "persistentvolumeclaims"], api: "/api/v1", isNamespaced: true },
+  { kind: "PersistentVolume", names: ["pv", "persistentvolumes"], api: "/api/v1", isNamespaced: false },
+  { kind: "Node", names: ["node", "nodes"], api: "/api/v1", isNamespaced: false },
+  {
+    kind: "MountpointS3PodAttachment",
+    names: ["s3pa", "mountpoints3podattachments"],
+    api: "/apis/s3.csi.scality.com/v2",
+    isNamespaced: false,
+  },
 ];
 
 /** What a question in the words of `kubectl get` asks for. */
@@ -37,12 +43,27 @@ export function questionOf([kind = "", ...words]: readonly string[]): Question |
   const asked = parsed(words);
   if (resource === undefined || asked === undefined) return undefined;
   const { namespace = "default", "all-namespaces": isEverywhere } = asked.values;
-  const scope = resource.isNamespaced && isEverywhere !== true ? `/namespaces/${namespace}` : "";
-  const collection = `${resource.api}${scope}/${resource.names.at(-1)}`;
+  const collection = collectionPath(resource, isEverywhere === true ? undefined : namespace);
   if (asked.name !== undefined) return { path: `${collection}/${asked.name}`, isList: false };
   const selectors = { labelSelector: asked.values.selector, fieldSelector: asked.values["field-selector"] };
   const given = Object.entries(selectors).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { path: `${collection}?${new URLSearchParams(given).toString()}`, isList: true };
+}
+
+function collectionPath({ api, names, isNamespaced }: Resource, namespace: string | undefined): string {
+  return `${api}${isNamespaced && namespace !== undefined ? `/namespaces/${namespace}` : ""}/${names.at(-1)}`;
+}
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** Where the object is; undefined for kinds that only kubectl knows. */
+export function pathOf(object: object): string | undefined {
+  const { kind, metadata } = object as Manifest;
+  const resource = resources.find((one) => one.kind === kind);
+  return resource && `${collectionPath(resource, metadata.namespace ?? "default")}/${metadata.name}`;
 }
 
 function parsed(words: readonly string[]) {
@@ -63,7 +84,7 @@ const options = {
   "field-selector": { type: "string" },
 } as const;
 
-export class ApiReader {
+export class ApiObjects {
   readonly #transport: Transport;
   readonly #call: Call = { signal: new AbortController().signal, log: silentLogger };
 
@@ -84,5 +105,26 @@ export class ApiReader {
   async list(path: string): Promise<readonly object[]> {
     const { items } = (await this.#transport.json(this.#call, { method: "GET", path })) as { items: object[] };
     return items;
+  }
+
+  async create(path: string, body: object): Promise<object> {
+    return (await this.#transport.json(this.#call, { method: "POST", path, body })) as object;
+  }
+
+  /** As `kubectl apply --server-side`: an unknown field is refused. */
+  async apply(path: string, body: object): Promise<void> {
+    const query = "fieldManager=test&force=true&fieldValidation=Strict";
+    const contentType = "application/apply-patch+yaml";
+    await this.#transport.json(this.#call, { method: "PATCH", path: `${path}?${query}`, body, contentType });
+  }
+
+  /** Asks for it, and does not wait. Undefined if there is no such object. */
+  async delete(path: string): Promise<object | undefined> {
+    try {
+      return (await this.#transport.json(this.#call, { method: "DELETE", path })) as object;
+    } catch (error) {
+      if (error instanceof ApiError && error.isNotFound) return undefined;
+      throw error;
+    }
   }
 }
