@@ -95,8 +95,9 @@ export function elapsed(since: number): string {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-/** What is left of work of which this share took that long, in words. */
+/** What is left of work of which this share took that long, in words. Of a small share nothing can be told. */
 export function timeLeft(elapsedMs: number, share: number): string {
+  if (share < 0.05) return "the rest is not known yet";
   const minutes = Math.ceil((elapsedMs * (1 - share)) / share / 60_000);
   return minutes <= 1 ? "less than a minute left" : `about ${minutes} min left`;
 }

@@ -1,10 +1,11 @@
 /** Copies of mounts that hang nowhere yet, and ways to put them under a mount that is to be replaced. */
+import { readFileSync } from "node:fs";
 import { release } from "node:os";
-import { Descriptor } from "./descriptor.ts";
+import { parse, relative } from "node:path/posix";
+import { Descriptor, openPlace } from "./descriptor.ts";
 import type { WholeMount } from "./mountinfo.ts";
 import { detachedSyscall, detachedSyscalls, syscall } from "./native.ts";
 
-const AT_FDCWD = -100;
 const AT_EMPTY_PATH = 0x1000;
 const OPEN_TREE_CLONE = 0x1;
 const OPEN_TREE_CLOEXEC = 0o2000000;
@@ -16,15 +17,59 @@ export function cloneTree(place: Descriptor): Descriptor {
 
 const O_PATH = 0o10000000;
 const O_CLOEXEC = 0o2000000;
-/** Neither links nor other mounts nor the way up lead out: who serves the file system may be hostile. */
-const resolveInside = 0x01 | 0x02 | 0x04 | 0x08;
+const RESOLVE_NO_XDEV = 0x01;
+const RESOLVE_NO_MAGICLINKS = 0x02;
+const RESOLVE_NO_SYMLINKS = 0x04;
+const RESOLVE_BENEATH = 0x08;
+/** Whoever can make links on the path must not choose where it leads. */
+const withoutLinks = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
 
-/** A place below a directory. It asks the file system, so the answer takes as long as its server wants. */
+/**
+ * A place below a directory, on the directory's own file system. It asks that file system, so the answer takes as long as
+ * its server wants. Neither links nor other mounts nor `..` lead out: the server may be hostile.
+ */
 export async function openBelow(directory: Descriptor, path: string): Promise<Descriptor> {
+  return await openPath(directory, path, withoutLinks | RESOLVE_NO_XDEV);
+}
+
+async function openPath(directory: Descriptor, path: string, resolve: number): Promise<Descriptor> {
   const how = Buffer.alloc(24); // struct open_how
   how.writeBigUInt64LE(BigInt(O_PATH | O_CLOEXEC), 0);
-  how.writeBigUInt64LE(BigInt(resolveInside), 16);
+  how.writeBigUInt64LE(BigInt(resolve), 16);
   return new Descriptor(await detachedSyscall("openat2", directory.fd, path, how, how.length));
+}
+
+/** A mount, found by its path once. Directories on the path may be exchanged afterwards: the descriptors stay what they are. */
+export interface HeldMount extends Disposable {
+  /** As in mountinfo. Nobody else gets the number while the mount is held. */
+  readonly id: number;
+  /** The mount's root. */
+  readonly root: Descriptor;
+  /** The directory in which its mount point is, and the name there. */
+  readonly parent: Descriptor;
+  readonly name: string;
+}
+
+/**
+ * The top mount at a path below a root directory, which may be that of a container. Mount tables hold paths without
+ * symbolic links, so a link on the path means that somebody changes it: ELOOP. May wait for other mounts on the path.
+ * Guarantees that the mount was at that path once; the caller compares `id` with the mount that it means.
+ */
+export async function holdMount(root: Descriptor, path: string): Promise<HeldMount> {
+  using undo = new DisposableStack();
+  const { dir, base } = parse(path);
+  const parent = undo.use(await openPath(root, relative("/", dir) || ".", withoutLinks));
+  const held = undo.use(await openPath(parent, base, withoutLinks));
+  const id = mountIdOf(held);
+  const kept = undo.move();
+  return { id, root: held, parent, name: base, [Symbol.dispose]: () => kept[Symbol.dispose]() };
+}
+
+/** From the kernel's own notes on a descriptor; unlike statx this asks no file system, and old kernels have it. */
+function mountIdOf({ fd }: Descriptor): number {
+  const [, id] = /^mnt_id:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8")) ?? [];
+  if (id === undefined) throw new Error("the kernel does not tell which mount a descriptor is on");
+  return Number(id);
 }
 
 /** As kubelet makes the directory of a subPath. */
@@ -57,26 +102,31 @@ function setAttributes(tree: Descriptor, set: number, propagation: number): void
 }
 
 const MOVE_MOUNT_F_EMPTY_PATH = 0x4;
+const MOVE_MOUNT_T_EMPTY_PATH = 0x40;
 const MOVE_MOUNT_BENEATH = 0x200;
 const MNT_DETACH = 0x2;
-const UMOUNT_NOFOLLOW = 0x8;
 
 type Step = readonly [name: "move_mount" | "umount2", ...args: readonly (number | string)[]];
 
 /**
- * Puts the tree under the top mount of a path and takes that off: whoever looks up the path finds the one or the
- * other. Before Linux 6.5 there is no "under": the old one goes first, and what is written in between misses the bucket.
+ * Puts the tree under a mount and takes that off: whoever looks up the path finds the one or the other. Before Linux 6.5
+ * there is no "under": the old one goes first, and what is written in between misses the bucket.
+ *
+ * No path is looked up again but a name in the held directory, whose links are not followed. umount2 takes paths only:
+ * `fds` is a directory such as /proc/self/fd, whose magic links lead to exactly what a descriptor names.
  */
-function replacement(tree: Descriptor, path: string, canGoBeneath: boolean): readonly [Step, Step] {
-  const beneath = canGoBeneath ? MOVE_MOUNT_BENEATH : 0;
-  const move: Step = ["move_mount", tree.fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH | beneath];
-  const detach: Step = ["umount2", path, MNT_DETACH | UMOUNT_NOFOLLOW];
-  return canGoBeneath ? [move, detach] : [detach, move];
+function replacement(tree: Descriptor, held: HeldMount, fds: string, canGoBeneath: boolean): readonly [Step, Step] {
+  const detach: Step = ["umount2", `${fds}/${held.root.fd}`, MNT_DETACH];
+  if (!canGoBeneath) {
+    return [detach, ["move_mount", tree.fd, "", held.parent.fd, held.name, MOVE_MOUNT_F_EMPTY_PATH]];
+  }
+  const flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH;
+  return [["move_mount", tree.fd, "", held.root.fd, "", flags], detach];
 }
 
 /** In our own namespace, at once. None of it asks a file system. */
-export function replaceHere(tree: Descriptor, path: string, canGoBeneath = kernelGoesBeneath()): void {
-  for (const [name, ...args] of replacement(tree, path, canGoBeneath)) syscall(name, ...args);
+export function replaceHere(tree: Descriptor, held: HeldMount, canGoBeneath = kernelGoesBeneath()): void {
+  for (const [name, ...args] of replacement(tree, held, "/proc/self/fd", canGoBeneath)) syscall(name, ...args);
 }
 
 const CLONE_FS = 0x200;
@@ -91,20 +141,21 @@ export interface Inside {
 
 /**
  * In another mount namespace, on a thread that enters it. The kernel refuses that to a thread that shares its root and
- * working directory with others, hence CLONE_FS first.
+ * working directory with others, hence CLONE_FS first. What is at /proc in the other namespace is not ours: the thread
+ * works in our own.
  */
 export async function replaceInside(
-  { namespace, root }: Inside,
+  { namespace }: Pick<Inside, "namespace">,
   tree: Descriptor,
-  path: string,
+  held: HeldMount,
   canGoBeneath = kernelGoesBeneath(),
 ): Promise<void> {
+  using proc = openPlace("/proc");
   await detachedSyscalls(
     ["unshare", CLONE_FS],
     ["setns", namespace.fd, CLONE_NEWNS],
-    ["fchdir", root.fd],
-    ["chroot", "."],
-    ...replacement(tree, path, canGoBeneath),
+    ["fchdir", proc.fd],
+    ...replacement(tree, held, "self/fd", canGoBeneath),
   );
 }
 

@@ -54,7 +54,6 @@ const syscallNumbers = {
   x64: {
     madvise: 28,
     fchdir: 81,
-    chroot: 161,
     mkdirat: 258,
     unshare: 272,
     setns: 308,
@@ -80,7 +79,6 @@ const syscallNumbers = {
   arm64: {
     madvise: 233,
     fchdir: 50,
-    chroot: 51,
     mkdirat: 34,
     unshare: 97,
     setns: 268,

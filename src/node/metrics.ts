@@ -20,6 +20,11 @@ export class NodeMetrics {
     help: "Attempts to heal a dead mount that did not succeed. Each is followed by another one, or by the end of its workloads.",
     registers: [this.#registry],
   });
+  readonly refusedHeals = new Counter({
+    name: "s3_csi_mount_heal_refusals_total",
+    help: "Dead mounts that were left alone for safety, because their path in a container led to something else.",
+    registers: [this.#registry],
+  });
   readonly hangs = new Counter({
     name: "s3_csi_mount_hangs_total",
     help: "Mounts that were given up because mount-s3 neither answered nor did anything.",

@@ -80,7 +80,7 @@ export function failingInside(node: FakeNode, times: number, whose: PodUid | und
     swap: async (...args) => {
       const { places } = await whole.swap(...args);
       left -= 1;
-      const failure = { workload: whose, mountPoint: "/data", because: "it hangs" };
+      const failure = { workload: whose, mountPoint: "/data", because: "it hangs", isUnsafe: false };
       return { places, failures: left < 0 ? [] : [failure] };
     },
   };

@@ -1,38 +1,7 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path/posix";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { buildNative } from "../../scripts/native.ts";
-import { compileFixture } from "./fixture-programs.ts";
+import { expect, it } from "vitest";
+import { scenariosOf } from "./fuse-scenarios.ts";
 
-const run = promisify(execFile);
-const scenarios = fileURLToPath(new URL("../fixtures/mount-scenarios.ts", import.meta.url));
-
-let root: string;
-
-beforeAll(() => {
-  buildNative();
-  root = mkdtempSync(join(tmpdir(), "fuse-"));
-  compileFixture("mount-s3", root);
-});
-
-afterAll(() => rmSync(root, { recursive: true }));
-
-/** In a mount namespace of its own, which takes every mount along when it ends. */
-async function observe(scenario: string): Promise<unknown> {
-  const { stdout } = await run("unshare", [
-    "--mount",
-    "--propagation=private",
-    process.execPath,
-    scenarios,
-    scenario,
-    root,
-  ]);
-  return JSON.parse(stdout);
-}
+const observe = scenariosOf("mount");
 
 it("mounts as 2.x does, waits while nobody serves, and finds the mount dead when the device is gone", async () => {
   await expect(observe("unserved")).resolves.toEqual({
@@ -98,18 +67,4 @@ it("takes a directory without a mount, and no directory at all, for absent", asy
 
 it("serves a volume from the request to the unmount, whatever signal comes in between", async () => {
   await expect(observe("published")).resolves.toEqual({ health: "serving", names: [], closed: "byPeer", code: 0 });
-});
-
-it("puts a living mount in the place of a dead one, here and in another namespace, and leaves nothing behind", async () => {
-  await expect(observe("swapped")).resolves.toEqual({
-    errorsBefore: ["ENOTCONN", "ENOTCONN"],
-    result: { places: 4, failures: [] }, // the target here; there the source and two binds, and not the copy of the target
-    errors: [null, null, "EROFS"],
-    again: { places: 0, failures: [] },
-    grownBy: 0,
-  });
-});
-
-it("does the same on kernels that cannot put a mount beneath another", async () => {
-  await expect(observe("swappedOnOldKernel")).resolves.toEqual({ errors: [null, null], noexec: [true, true] });
 });

@@ -172,6 +172,7 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
   }
   const { places, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
   call.log.info("dead mounts replaced", { places, failures });
+  node.metrics.refusedHeals.inc(failures.filter(({ isUnsafe }) => isUnsafe).length);
   const mounts = node.kernel.mounts();
   for (const target of targets) if (mountAt(mounts, target)?.minor !== dead.minor) node.memory.moveUser(target, name);
   return { mountpointPod: name, failures };

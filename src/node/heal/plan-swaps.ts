@@ -3,7 +3,7 @@ import { driverName } from "../../core/names.ts";
 import { isCovered, type WholeMount } from "../../linux/mountinfo.ts";
 import { isOurs } from "../mount-table.ts";
 
-export type Swap = Pick<WholeMount, "mountPoint" | "root" | "options" | "propagation">;
+export type Swap = Pick<WholeMount, "id" | "mountPoint" | "root" | "options" | "propagation">;
 
 export interface Swaps {
   readonly swaps: readonly Swap[];

@@ -10,10 +10,11 @@ import {
   openInside,
   ownMountNamespace,
 } from "../../linux/mount-namespaces.ts";
-import { cloneTree, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
+import { cloneTree, holdMount, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
 import { mountAt, readMounts } from "../../linux/mountinfo.ts";
 import { podUidOf } from "../../linux/processes.ts";
 import type { Call } from "../../runtime/call.ts";
+import { isErrno } from "../../runtime/errno.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
 import { InsideThreads } from "./inside-threads.ts";
@@ -32,6 +33,8 @@ export interface SwapFailure {
   readonly workload: PodUid | undefined;
   readonly mountPoint: string;
   readonly because: string;
+  /** The path led elsewhere, so nothing was touched. */
+  readonly isUnsafe: boolean;
 }
 
 export interface Swapper {
@@ -91,7 +94,8 @@ export class HostSwapper implements Swapper {
       const inside = openInside(this.#proc, namespace);
       if (inside === undefined) throw new Error("its process has ended");
       undo.move();
-      await this.#threads.replace(call, { id: namespace.id, path: swap.mountPoint, inside, tree });
+      const isMeant = (id: number) => id === swap.id && isPlanned(plan(), swap);
+      await this.#threads.replace(call, { id: namespace.id, path: swap.mountPoint, isMeant, inside, tree });
     });
   }
 
@@ -101,8 +105,10 @@ export class HostSwapper implements Swapper {
     const owner = (place: Pick<Swap, "mountPoint">) => workloadAt(this.#kubeletDir, place);
     return await carryOut(plan, owner, async (swap) => {
       using tree = await copyFor(call, work, swap);
+      using root = openPlace("/");
+      using held = await holdMount(root, swap.mountPoint);
       // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
-      if (isPlanned(plan(), swap)) replaceHere(tree, swap.mountPoint);
+      if (held.id === swap.id && isPlanned(plan(), swap)) replaceHere(tree, held);
     });
   }
 }
@@ -113,7 +119,7 @@ async function carryOut(
   replace: (swap: Swap) => Promise<void>,
 ): Promise<Swapped> {
   const { swaps, refusals } = plan();
-  const failed: Refusal[] = [...refusals];
+  const failed: Omit<SwapFailure, "workload">[] = refusals.map(certain);
   let places = 0;
   for (const swap of swaps) {
     try {
@@ -122,19 +128,31 @@ async function carryOut(
     } catch (error) {
       // What fails at a place that is gone by now, with its container or its volume, is no failure.
       const { mountPoint } = swap;
-      if (isPlanned(plan(), swap)) failed.push({ mountPoint, because: describeError(error) });
+      const because = describeError(error);
+      if (isPlanned(plan(), swap)) failed.push({ mountPoint, because, isUnsafe: leadsElsewhere(error) });
     }
   }
-  const failures = failed.map(({ mountPoint, because }) => ({
+  const failures = failed.map(({ mountPoint, because, isUnsafe }) => ({
     mountPoint,
     because,
+    isUnsafe,
     workload: ownerOf({ mountPoint }),
   }));
   return { places, failures };
 }
 
-function isPlanned({ swaps }: Swaps, { mountPoint }: Swap): boolean {
-  return swaps.some((one) => one.mountPoint === mountPoint);
+function certain({ mountPoint, because }: Refusal) {
+  return { mountPoint, because, isUnsafe: false };
+}
+
+/** ELOOP: a symbolic link on the path; EXDEV: a directory was moved out of the root while it was looked up. */
+function leadsElsewhere(error: unknown): boolean {
+  return isErrno(error, "ELOOP", "EXDEV") || (error instanceof DriverError && error.kind === "denied");
+}
+
+/** By its id: the path changes with every directory on it that is renamed. */
+function isPlanned({ swaps }: Swaps, { id }: Swap): boolean {
+  return swaps.some((one) => one.id === id);
 }
 
 /** The one descriptor through which everything is copied: what is not this mount-s3 cannot get into a container. */
@@ -147,6 +165,7 @@ function openServed(source: string, deadMinor: number): Descriptor {
 }
 
 async function copyFor(call: Call, { served }: Work, swap: Swap): Promise<Descriptor> {
+  call.signal.throwIfAborted();
   using undo = new DisposableStack();
   using part = swap.root === "/" ? undefined : await orAborted(call, partOf(call, served, swap.root));
   const tree = undo.use(cloneTree(part ?? served));
