@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
-import { mountNamespaces, mountsOfMinorIn, openInside } from "./mount-namespaces.ts";
+import { mountNamespaces, mountsIn, openInside } from "./mount-namespaces.ts";
 
 it("finds nothing in a process that has ended and that nobody waits for", async () => {
   // A shell would wait for it; so it ends when the shell has become a program that does not.
@@ -16,7 +16,7 @@ it("finds nothing in a process that has ended and that nobody waits for", async 
     parent.stdin.end();
     await expect.poll(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0]).toBe("Z");
     const ended = { id: "mnt:[1]", pid };
-    expect(mountsOfMinorIn("/proc", ended, 45)).toEqual([]);
+    expect(mountsIn("/proc", ended, 45)).toEqual([]);
     expect(openInside("/proc", ended)).toBeUndefined();
     expect(mountNamespaces("/proc").map((one) => one.pid)).not.toContain(pid);
   } finally {

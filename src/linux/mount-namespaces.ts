@@ -33,8 +33,8 @@ export function ownMountNamespace(): string {
   return readlinkSync("/proc/self/ns/mnt");
 }
 
-/** Its mounts of one device; none if it is gone. Reading the table asks no file system. */
-export function mountsOfMinorIn(proc: string, { pid }: MountNamespace, minor: number): readonly WholeMount[] {
+/** Its mounts, if one of them is of this FUSE file system; none if it is gone. Reading the table asks no file system. */
+export function mountsIn(proc: string, { pid }: MountNamespace, minor: number): readonly WholeMount[] {
   const text = unlessGone(() => readFileSync(`${proc}/${pid}/mountinfo`, "utf8")) ?? "";
   return text.includes(` 0:${minor} `) ? parseMountinfo(text) : [];
 }

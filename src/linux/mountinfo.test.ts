@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
-import { mountAt, mountsOfMinor, mountTable, parseMountinfo, readMounts } from "./mountinfo.ts";
+import { mountAt, mountsOfFuse, mountTable, parseMountinfo, readMounts } from "./mountinfo.ts";
 
 const table = parseMountinfo(
   [
     "21 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
     "90 21 0:45 / /plugin/mnt/mp-a rw,nosuid,nodev,noatime shared:7 - fuse mountpoint-s3 rw,user_id=0,group_id=0",
     "91 21 0:45 / /pods/one/mount rw,nosuid,nodev,noatime shared:7 master:2 - fuse mountpoint-s3 rw,user_id=0",
+    "94 21 252:45 / /pods/three/rbd rw,relatime - ext4 /dev/rbd45 rw",
     "92 21 0:45 /sub /pods/two/mount ro,nosuid,nodev,noatime - fuse mountpoint-s3 rw,user_id=0",
     String.raw`93 21 0:46 / /a\040b\134c\011\043 rw propagate_from:1 - tmpfs two\040words rw`,
     "",
@@ -16,6 +17,7 @@ it("reads a line without and with several optional fields", () => {
   expect(mountAt(table, "/")).toMatchObject({
     id: 21,
     parentId: 1,
+    major: 254,
     minor: 0,
     mountPoint: "/",
     readOnly: false,
@@ -48,7 +50,7 @@ it("undoes the kernel's escapes in paths and device names", () => {
 });
 
 it("finds a source and all its binds by their device", () => {
-  expect(mountsOfMinor(table, 45).map((mount) => mount.id)).toEqual([90, 91, 92]);
+  expect(mountsOfFuse(table, 45).map((mount) => mount.id)).toEqual([90, 91, 92]);
 });
 
 it("knows no mount at a path that only begins like one", () => {

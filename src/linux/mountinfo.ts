@@ -7,7 +7,9 @@ import { readFileSync } from "node:fs";
 export interface Mount {
   readonly id: number;
   readonly parentId: number;
-  /** Minor number of the device: the same for a source and all its binds, and the name of its directory in fusectl. */
+  /** 0 for file systems without a block device, which those of FUSE are. */
+  readonly major: number;
+  /** With the major number the device: the same for a source and all its binds. Of FUSE the name of its directory in fusectl. */
   readonly minor: number;
   readonly mountPoint: string;
   readonly readOnly: boolean;
@@ -55,9 +57,9 @@ export function isCovered(mounts: readonly Mount[], { id, mountPoint }: Mount): 
   return mounts.some((other) => other.parentId === id && other.mountPoint === mountPoint);
 }
 
-/** Every mount of one file system: a source and its binds. */
-export function mountsOfMinor(mounts: readonly Mount[], minor: number): readonly Mount[] {
-  return mounts.filter((mount) => mount.minor === minor);
+/** Every mount of one FUSE file system: a source and its binds. A block device may have the same minor number. */
+export function mountsOfFuse(mounts: readonly Mount[], minor: number): readonly Mount[] {
+  return mounts.filter((mount) => mount.major === 0 && mount.minor === minor);
 }
 
 /** proc_pid_mountinfo(5): ids, device, root, mount point, options, optional fields up to "-", type, device, options. */
@@ -77,10 +79,12 @@ function parseLine(line: string): WholeMount {
     throw new Error(`not a line of mountinfo: ${line}`);
   }
   const own = options.split(",");
+  const [major, minor] = majorMinor.split(":").map(Number);
   return {
     id: Number(id),
     parentId: Number(parentId),
-    minor: Number(majorMinor.split(":")[1]),
+    major: major ?? -1,
+    minor: minor ?? -1,
     mountPoint: unescaped(mountPoint),
     readOnly: own.includes("ro"),
     fsType: fsType ?? "",

@@ -14,6 +14,7 @@ const mounts = parseMountinfo(
     `94 21 0:46 / /k/plugins/s3.csi.scality.com/mnt/mp-b ${fuse}`,
     `95 21 0:46 / /csi/mnt/mp-b ${fuse}`,
     `96 21 0:47 / /k/pods/old/volumes/kubernetes.io~csi/pv/mount ${fuse}`,
+    "98 21 252:45 / /k/pods/rbd/volumes/kubernetes.io~csi/block/mount rw - ext4 /dev/rbd45 rw",
     "97 21 0:48 / /k/pods/one/volumes/kubernetes.io~empty-dir/comm rw - tmpfs tmpfs rw",
   ].join("\n"),
 );
@@ -21,7 +22,7 @@ const at = (path: string) => mountAt(mounts, path) as Mount;
 const ids = (source: string) => bindsOf(mounts, "/k", at(source)).map(({ id }) => id);
 const behind = (target: string) => mountpointPodBehind(mounts, "/k", at(target));
 
-it("counts targets and sub-paths, and not the second sight of the source", () => {
+it("LC-23 counts targets and sub-paths, and neither the second sight of the source nor a block device with its minor number", () => {
   expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-a")).toEqual([92, 93]);
   expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-b")).toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** Our mounts in the kernel's table. */
 import { mountDevice, type PodName, type PodUid } from "../core/names.ts";
 import { sourcesDir } from "../core/target-path.ts";
-import { type Mount, mountsOfMinor } from "../linux/mountinfo.ts";
+import { type Mount, mountsOfFuse } from "../linux/mountinfo.ts";
 
 /** A mount that mount-s3 serves, by whoever it was made. */
 export function isOurs(mount: Mount): boolean {
@@ -11,7 +11,7 @@ export function isOurs(mount: Mount): boolean {
 /** The Mountpoint Pod behind a mount: the one whose source is on the same device. */
 export function mountpointPodBehind(mounts: readonly Mount[], kubeletDir: string, mount: Mount): PodName | undefined {
   const prefix = `${sourcesDir(kubeletDir)}/`;
-  const source = mountsOfMinor(mounts, mount.minor).find(({ mountPoint }) => mountPoint.startsWith(prefix));
+  const source = mountsOfFuse(mounts, mount.minor).find(({ mountPoint }) => mountPoint.startsWith(prefix));
   return source?.mountPoint.slice(prefix.length) as PodName | undefined;
 }
 
@@ -28,5 +28,5 @@ export function workloadAt(kubeletDir: string, { mountPoint }: Pick<Mount, "moun
  */
 export function bindsOf(mounts: readonly Mount[], kubeletDir: string, source: Mount): readonly Mount[] {
   const prefix = `${kubeletDir}/pods/`;
-  return mountsOfMinor(mounts, source.minor).filter(({ mountPoint }) => mountPoint.startsWith(prefix));
+  return mountsOfFuse(mounts, source.minor).filter(({ mountPoint }) => mountPoint.startsWith(prefix));
 }

@@ -14,7 +14,7 @@ type Server = "starting" | "serving" | "dead" | "hung";
 export class FakeKernel implements Kernel {
   table: readonly Mount[] = [];
   /** What a bind of a plain directory shows. */
-  disk = { minor: 0, fsType: "ext4", device: "/dev/vda" };
+  disk = { major: 254, minor: 0, fsType: "ext4", device: "/dev/vda" };
   /** From where mount(2) was called last. */
   lastPids: PidNamespace | undefined;
   readonly directories = new Set<string>(["/"]);
@@ -84,7 +84,7 @@ export class FakeKernel implements Kernel {
     const minor = this.#nextMinor++;
     this.#devices.set(device, minor);
     this.#servers.set(minor, "starting");
-    this.#mount(source, { minor, fsType: "fuse", device: mountDevice });
+    this.#mount(source, { major: 0, minor, fsType: "fuse", device: mountDevice });
   }
 
   bind(source: string, target: string): void {
@@ -144,12 +144,12 @@ export class FakeKernel implements Kernel {
     return names.map((path) => path.slice(prefix.length));
   }
 
-  #mount(mountPoint: string, of: Pick<Mount, "minor" | "fsType" | "device">): void {
+  #mount(mountPoint: string, of: Pick<Mount, "major" | "minor" | "fsType" | "device">): void {
     if (!this.directories.has(mountPoint)) throw errno("ENOENT");
-    const { minor, fsType, device } = of;
+    const { major, minor, fsType, device } = of;
     const parentId = this.at(mountPoint)?.id ?? 1;
     const id = this.#nextId++;
-    this.table = [...this.table, { id, parentId, minor, mountPoint, readOnly: false, fsType, device }];
+    this.table = [...this.table, { id, parentId, major, minor, mountPoint, readOnly: false, fsType, device }];
     this.#changed();
   }
 

@@ -2,7 +2,7 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import { parseTargetPath, sourcePath, type Target, targetOfPart } from "../../core/target-path.ts";
-import { isCovered, mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
+import { isCovered, mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { askSource } from "../ask-source.ts";
 import { usesDriverKeys } from "../credentials/credentials.ts";
@@ -17,7 +17,7 @@ import type { MountRecord } from "./mount-memory.ts";
 export function deadTargets({ config, kernel }: NodeParts, { minor }: Pick<DeadMount, "minor">): readonly string[] {
   const prefix = `${config.kubeletDir}/pods/`;
   const mounts = kernel.mounts();
-  const paths = mountsOfMinor(mounts, minor)
+  const paths = mountsOfFuse(mounts, minor)
     .filter((mount) => isOurs(mount) && mount.mountPoint.startsWith(prefix) && !isCovered(mounts, mount))
     .map(({ mountPoint }) => targetOfPart(config.kubeletDir, mountPoint) ?? mountPoint);
   return [...new Set(paths)].filter((path) => targetAt(config.kubeletDir, path) !== undefined);

@@ -4,7 +4,7 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import { sourcePath } from "../../core/target-path.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
-import { mountAt, mountsOfMinor } from "../../linux/mountinfo.ts";
+import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { workloadAt } from "../mount-table.ts";
@@ -180,7 +180,7 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
 
 function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
   const mounts = node.kernel.mounts();
-  const isV1 = mountsOfMinor(mounts, minor).some((mount) => isV1Mount(node, mount, mounts));
+  const isV1 = mountsOfFuse(mounts, minor).some((mount) => isV1Mount(node, mount, mounts));
   return isV1
     ? new DriverError("unsupported", "the driver 1.x mounted it, without a Mountpoint Pod", { hint: restartHint })
     : new DriverError("notReady", "no Mountpoint Pod is assigned to its workloads");

@@ -35,7 +35,7 @@ const kubeletPath = new RegExp(
 
 /** Somebody else's file system may have got the number of one that is gone. */
 function isDead(mount: WholeMount, minor: number): boolean {
-  return mount.minor === minor && isOurs(mount);
+  return mount.major === 0 && mount.minor === minor && isOurs(mount);
 }
 
 function swapsAmong(mounts: readonly WholeMount[], isMeant: (mount: WholeMount) => boolean): Swaps {

@@ -6,7 +6,7 @@ import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
 import {
   type MountNamespace,
   mountNamespaces,
-  mountsOfMinorIn,
+  mountsIn,
   openInside,
   ownMountNamespace,
 } from "../../linux/mount-namespaces.ts";
@@ -86,7 +86,7 @@ export class HostSwapper implements Swapper {
   }
 
   async #inside(call: Call, work: Work, namespace: MountNamespace): Promise<Swapped> {
-    const plan = () => swapsInside(mountsOfMinorIn(this.#proc, namespace, work.minor), work.minor);
+    const plan = () => swapsInside(mountsIn(this.#proc, namespace, work.minor), work.minor);
     const owner = () => podUidOf(this.#proc, namespace.pid) as PodUid | undefined;
     return await carryOut(plan, owner, async (swap) => {
       using undo = new DisposableStack();
