@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { podUidOf } from "./processes.ts";
+import { cpuTimeNs, podUidOf } from "./processes.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852";
 let proc: string;
@@ -27,4 +27,22 @@ it.for([
   mkdirSync(join(proc, "7"));
   if (line !== undefined) writeFileSync(join(proc, "7", "cgroup"), `${line}\n`);
   expect(podUidOf(proc, 7)).toBe(is);
+});
+
+it.for([
+  { threads: ["100 5 2", "23 0 1"], is: 123 },
+  { threads: ["100 5 2", undefined], is: undefined, why: "one of them cannot be read" },
+  { threads: ["100 5 2", ""], is: undefined, why: "one of them tells nothing" },
+  { threads: ["0 0 0", "0 0 0"], is: undefined, why: "the kernel keeps no such figures" },
+  { threads: [], is: undefined, why: "there is no process" },
+])("processor time of $threads is $is ($why)", ({ threads, is }) => {
+  rmSync(join(proc, "8"), { recursive: true, force: true });
+  for (const [index, line] of threads.entries()) {
+    const task = join(proc, "8", "task", String(8 + index));
+    mkdirSync(task, { recursive: true });
+    writeFileSync(join(proc, "8", "comm"), "mount-s3\n");
+    writeFileSync(join(proc, "8", "cgroup"), `0::/kubepods/pod${uid}/0123abcd\n`);
+    if (line !== undefined) writeFileSync(join(task, "schedstat"), `${line}\n`);
+  }
+  expect(cpuTimeNs(proc, { podUid: uid, program: "mount-s3" })).toBe(is);
 });

@@ -8,19 +8,27 @@ export interface ContainerProgram {
   readonly program: string;
 }
 
-/** How much processor time a program has used in a Pod; undefined if no such process is there to be seen. */
+/**
+ * How much processor time a program has used in a Pod; undefined if no such process is there to be seen, or if the kernel
+ * does not tell of one of its threads. Whoever concludes from an equal figure that nothing was done needs all of them.
+ */
 export function cpuTimeNs(proc: string, { podUid, program }: ContainerProgram): number | undefined {
   const threads = namesIn(proc).flatMap((pid) => {
     const directory = join(proc, pid);
     const isIt = readOrEmpty(join(directory, "comm")).trim() === program;
     return isIt && isOfPod(readOrEmpty(join(directory, "cgroup")), podUid) ? threadsIn(join(directory, "task")) : [];
   });
-  return threads.length === 0 ? undefined : threads.reduce((sum, ns) => sum + ns, 0);
+  const total = threads.reduce((sum, ns) => sum + ns, 0);
+  // A kernel without these figures shows zeros; a program that runs has used some time. NaN: of one thread it is not known.
+  return total > 0 ? total : undefined;
 }
 
-/** The first figure of schedstat: time on a processor, exact, where utime and stime have ticks of 10 ms. */
+/** The first figure of schedstat: time on a processor, exact, where utime and stime have ticks of 10 ms. NaN if unknown. */
 function threadsIn(task: string): readonly number[] {
-  return namesIn(task).map((thread) => Number(readOrEmpty(join(task, thread, "schedstat")).split(" ")[0]));
+  return namesIn(task).map((thread) => {
+    const [ns = ""] = readOrEmpty(join(task, thread, "schedstat")).split(" ");
+    return /^\d+$/.test(ns) ? Number(ns) : Number.NaN;
+  });
 }
 
 /** kubelet names the cgroup of a Pod after its UID; with systemd as the driver, dashes become underscores. */

@@ -17,11 +17,17 @@ export function deadline(call: Call, ms: number, waitingFor: string): Call & Dis
   return {
     log: call.log,
     signal: AbortSignal.any([call.signal, clock.signal]),
+    ...endOf(call),
     [Symbol.dispose]: () => clearTimeout(timer),
   };
 }
 
 /** The same call, speaking with more context in every line. */
 export function withFields(call: Call, fields: Readonly<Record<string, unknown>>): Call {
-  return { signal: call.signal, log: call.log.with(fields) };
+  return { signal: call.signal, log: call.log.with(fields), ...endOf(call) };
+}
+
+/** Not all of a call: what is disposable about it belongs to whoever made it. */
+function endOf({ endsAtMs }: Call): Pick<Call, "endsAtMs"> {
+  return endsAtMs === undefined ? {} : { endsAtMs };
 }
