@@ -222,10 +222,21 @@ it("fails, and says so on the workloads, when an attachment of another key has t
   const steps = stepsFor(api);
   const stray = attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" });
   api.put({ ...stray } as unknown as Stored);
-  await expect(act(call, steps, api.cluster)).rejects.toThrow("is in the way");
+  await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
   expect(api.told).toEqual([
     expect.stringMatching(/^w1: AttachmentRefused: .*PersistentVolume data .*kubectl delete s3pa s3pa-/),
   ]);
+});
+
+it("reports nothing when the attachment that has the name is the right one, which the view shows before the answer", async () => {
+  const api = fakeCluster();
+  api.view.workloads.put("shop/w1", "1", workload(w1));
+  const steps = stepsFor(api);
+  // As after a request that was sent twice: the first one made it, and its answer was lost.
+  api.put({ ...attachment({ [mp(w1)]: [w1] }) } as unknown as Stored);
+  await act(call, steps, api.cluster);
+  expect(api.told).toEqual([]);
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w1]]]);
 });
 
 it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {
@@ -235,7 +246,7 @@ it("fails, and says so on the workload, when a Pod for another volume has the na
     metadata: { annotations: { [annotations.volumeName]: "other" }, labels: { [labels.volumeName]: "other" } },
   };
   api.put(merged(storedPod(), edited) as Stored);
-  await expect(act(call, steps, api.cluster)).rejects.toThrow("is in the way");
+  await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
   expect(api.told).toEqual([expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/)]);
 });
 

@@ -1,5 +1,5 @@
 /** Performs the steps of a decision against the API server. */
-import { specPatch } from "../core/attachment.ts";
+import { specPatch, twinsOf } from "../core/attachment.ts";
 import { DriverError } from "../core/errors.ts";
 import {
   type MountpointPodConfig,
@@ -145,7 +145,9 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const { name } = attachment.metadata;
   const creation = cluster.client.create(call, kinds.attachments, attachment);
   const result = await attempt(creation, "isAlreadyExists");
-  if (result === "outdated" && cluster.view.attachments.get(name) !== undefined) {
+  const seen = cluster.view.attachments.get(name);
+  // With the same key it is the one that was wanted: another replica made it, or a request of ours whose answer was lost.
+  if (result === "outdated" && seen !== undefined && twinsOf([seen], attachment).length === 0) {
     const error = inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
     const { persistentVolumeName: volume } = attachment.spec;
     const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
@@ -181,7 +183,7 @@ async function deleteAttachment(call: Call, cluster: Cluster, attachment: Observ
 
 /** Someone made or edited it by hand. Trying again without a pause would not help. */
 function inTheWay(what: string, remedy: string): DriverError {
-  return new DriverError("exists", `${what} is in the way: what it is for does not belong to its name`, {
+  return new DriverError("exists", `${what} already exists, but for another node or volume`, {
     hint: remedy,
   });
 }
