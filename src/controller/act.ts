@@ -145,9 +145,9 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const { name } = attachment.metadata;
   const creation = cluster.client.create(call, kinds.attachments, attachment);
   const result = await attempt(creation, "isAlreadyExists");
-  const seen = cluster.view.attachments.get(name);
+  const existing = cluster.view.attachments.get(name);
   // With the same key it is the one that was wanted: another replica made it, or a request of ours whose answer was lost.
-  if (result === "outdated" && seen !== undefined && twinsOf([seen], attachment).length === 0) {
+  if (result === "outdated" && existing !== undefined && twinsOf([existing], attachment).length === 0) {
     const error = inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
     const { persistentVolumeName: volume } = attachment.spec;
     const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
