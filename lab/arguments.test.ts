@@ -13,7 +13,8 @@ describe("options of a command", () => {
   });
 
   it("end at --", () => {
-    expect(parseArguments(["--", "--name"], ["name"]).rest).toEqual(["--name"]);
+    const { options, rest, after } = parseArguments(["a", "--", "--name"], ["name"]);
+    expect([options.size, rest, after]).toEqual([0, ["a"], ["--name"]]);
   });
 
   it.for([

@@ -4,9 +4,11 @@ import { Problem } from "./problem.ts";
 export interface Parsed {
   readonly options: ReadonlyMap<string, string>;
   readonly rest: readonly string[];
+  /** Everything after `--`. */
+  readonly after: readonly string[];
 }
 
-/** Reads `--name VALUE` and `--name=VALUE`; flags without a value are listed in `flags`. Everything after `--` is rest. */
+/** Reads `--name VALUE` and `--name=VALUE`; flags without a value are listed in `flags`. */
 export function parseArguments(
   args: readonly string[],
   known: readonly string[],
@@ -16,14 +18,14 @@ export function parseArguments(
   const rest: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
-    if (word === "--") return { options, rest: [...rest, ...args.slice(at + 1)] };
+    if (word === "--") return { options, rest, after: args.slice(at + 1) };
     const { name, value } = splitOption(word);
     if (name === undefined) rest.push(word);
     else if (flags.includes(name)) options.set(name, "");
     else if (known.includes(name)) options.set(name, value ?? required(name, args[++at]));
     else throw unknownOption(name, [...known, ...flags]);
   }
-  return { options, rest };
+  return { options, rest, after: [] };
 }
 
 /** Takes the lab's own `--name` out of arguments that are meant for another program. */

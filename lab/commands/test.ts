@@ -14,52 +14,63 @@ import { run } from "../run.ts";
 import { staticChecks } from "../static-checks.ts";
 import { longestFirst, readTimes } from "../testing/file-times.ts";
 import { runInLabs, type StartLab } from "../testing/lab-pool.ts";
+import { type Asked, askedFor, isByName } from "../testing/request.ts";
 import { type Outcome, sum } from "../testing/results.ts";
-import { filesOf, filesTagged, isRing, type Ring, ringOf } from "../testing/rings.ts";
+import { filesOf, filesTagged, type Ring } from "../testing/rings.ts";
 import { scaledSizes } from "../testing/scaled-sizes.ts";
 import { seedFrom } from "../testing/seed.ts";
 import { conclude } from "../testing/summary.ts";
 import { captureVitest, watchVitest } from "../testing/vitest.ts";
 
-/** What is asked for on the command line. */
-interface Request {
+interface Request extends Pick<Asked, "files" | "args"> {
   readonly signal: AbortSignal;
   readonly progress: Progress;
+  /** For everything that is left to chance. Repetitions have seeds of their own: this one and those that follow it. */
+  readonly seed: number;
   readonly env: NodeJS.ProcessEnv;
-  /** Instead of all files of a ring. */
-  readonly files?: readonly string[];
-  /** For vitest, such as `-t NAME`. */
-  readonly args: readonly string[];
   readonly repeat: number;
   /** A lab that runs already, as `./dev up` leaves it, instead of labs that live as long as the ring. */
   readonly lab?: Lab;
 }
 
-export async function test(signal: AbortSignal, args: readonly string[]): Promise<number> {
-  const { options, rest } = parseArguments(args, ["name", "repeat", "seed"]);
-  const [first, ...words] = rest;
+export async function test(signal: AbortSignal, words: readonly string[]): Promise<number> {
+  const { options, rest, after } = parseArguments(words, ["name", "repeat", "seed"]);
+  const { what, ...asked } = askedFor(rest, after);
   const seed = seedFrom(options.get("seed"));
-  const isLong = first === "long";
   const request: Request = {
     signal,
     progress: progressOn(process.stderr),
-    env: { TEST_SEED: String(seed), ...(isLong ? { TEST_SCALE: "full" } : {}) },
-    args: [],
+    seed,
+    env: what === "long" ? { TEST_SCALE: "full" } : {},
     repeat: repeatCount(options.get("repeat")),
-    ...runningLab(options.get("name")),
+    ...runningLab(what, options.get("name")),
+    ...asked,
   };
   process.stdout.write(`seed ${seed}: --seed ${seed} repeats what this run leaves to chance\n`);
-  if (!isLong) process.stdout.write(`smaller than in ./dev test long:\n  ${scaledSizes().join("\n  ")}\n`);
-  return await conclude(await outcomeOf(request, first, words));
+  if (what !== "long") process.stdout.write(`smaller than in ./dev test long:\n  ${scaledSizes().join("\n  ")}\n`);
+  return await conclude(await outcomeOf(request, what));
 }
 
-async function outcomeOf(request: Request, first: string | undefined, words: readonly string[]): Promise<Outcome> {
-  if (first === undefined || first === "long") return await everything(request);
-  if (first === "smoke") return await smoke(request);
-  if (first === "static") return await staticChecks(request.signal, request.progress);
-  if (isRing(first)) return await oneRing(request, first, words);
-  if (!first.endsWith(".test.ts")) throw unknownRing(first);
-  return await oneRing(request, ringOf(first).ring, [first, ...words]);
+async function outcomeOf(request: Request, what: Asked["what"]): Promise<Outcome> {
+  switch (what) {
+    case "everything":
+    case "long":
+      return await everything(request);
+    case "smoke":
+      return await smoke(request);
+    case "static":
+      return await staticChecks(request.signal, request.progress);
+    case "unit":
+    case "wire":
+      return await plainRing(request, what);
+    case "cluster":
+      return await clusterRing(request, await testParts(request));
+    case "node":
+    case "node-end":
+      return await nodeRing(request, await testArtifacts(request), what);
+    default:
+      return what satisfies never;
+  }
 }
 
 /** Everything at the same time: what needs no lab computes while the labs wait. */
@@ -86,25 +97,19 @@ async function withoutLab(request: Request): Promise<Outcome> {
   ]);
 }
 
-/** Words that name files choose them; the rest is for vitest. */
-async function oneRing(request: Request, ring: Ring, words: readonly string[]): Promise<Outcome> {
-  const known = filesOf(ring);
-  const names = words.filter((word) => !word.startsWith("-") && known.some((file) => file.includes(word)));
-  const files = known.filter((file) => names.some((name) => file.includes(name)));
-  const args = words.filter((word) => !names.includes(word));
-  const chosen: Request = { ...request, args, ...(files.length > 0 ? { files } : {}) };
-  if (ring === "unit" || ring === "wire") return await plainRing(chosen, ring);
-  if (ring === "cluster") return await clusterRing(chosen, await testParts(chosen));
-  return await nodeRing(chosen, await testArtifacts(chosen));
-}
-
-async function plainRing({ signal, files = [], args, env, repeat }: Request, project: Ring): Promise<Outcome> {
+async function plainRing(request: Request, project: Ring): Promise<Outcome> {
+  const { signal, files = [], args } = request;
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
   const outcomes: Outcome[] = [];
-  for (let done = 0; done < repeat; done += 1) {
+  for (const env of environments(request)) {
     outcomes.push(await watchVitest(signal, { project, args: [...files, ...args], env }));
   }
   return sum(outcomes);
+}
+
+/** One for each repetition. */
+function environments({ env, repeat, seed }: Request): readonly NodeJS.ProcessEnv[] {
+  return Array.from({ length: repeat }, (_, index) => ({ ...env, TEST_SEED: String(seed + index) }));
 }
 
 /** A real API server without nodes. */
@@ -116,7 +121,11 @@ async function clusterRing(request: Request, parts: TestParts): Promise<Outcome>
 }
 
 /** Real nodes with the driver installed, and as the last step in each lab the proof that nothing is left in it. */
-async function nodeRing(request: Request, { parts, archives }: TestArtifacts): Promise<Outcome> {
+async function nodeRing(
+  request: Request,
+  { parts, archives }: TestArtifacts,
+  project: "node" | "node-end" = "node",
+): Promise<Outcome> {
   const { signal, progress } = request;
   const labs = labNames("test-node", availableParallelism() + 1).map((name) =>
     labStart(request, parts, { name, nodes: 2 }, async (lab) => {
@@ -124,34 +133,41 @@ async function nodeRing(request: Request, { parts, archives }: TestArtifacts): P
       await installDriver(signal, lab, progress);
     }),
   );
-  const isWhole = request.files === undefined && request.lab === undefined;
-  return await labRing(request, parts, { project: "node", labs, ...(isWhole ? { lastProject: "node-end" } : {}) });
+  const isWhole = project === "node" && request.files === undefined && request.args.length === 0;
+  return await labRing(request, parts, { project, labs, ...(isWhole ? { lastProject: "node-end" } : {}) });
 }
 
 interface LabRing {
-  readonly project: "cluster" | "node";
+  readonly project: "cluster" | "node" | "node-end";
   readonly labs: readonly StartLab[];
   readonly lastProject?: string;
 }
 
-async function labRing(request: Request, parts: TestParts, ring: LabRing): Promise<Outcome> {
-  const { signal, progress, args, repeat } = request;
-  const env = { ...request.env, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
-  if (request.lab !== undefined) return await watchIn(request.lab, ring, { ...request, env });
+async function labRing(given: Request, parts: TestParts, ring: LabRing): Promise<Outcome> {
+  const env = { ...given.env, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
+  const request = { ...given, env };
+  const { signal, progress, args, repeat, lab } = request;
+  if (lab !== undefined) return await watchIn(lab, ring, request);
   const files = request.files ?? filesOf(ring.project);
   const [first] = ring.labs;
   if (first !== undefined && files.length * repeat === 1) {
     await using started = await first();
-    return await watchIn(started.lab, ring, { ...request, env });
+    return await watchIn(started.lab, ring, request);
   }
-  const once = longestFirst(files, await readTimes());
-  const repeated = Array.from({ length: repeat }, () => once).flat();
-  return await runInLabs(signal, progress, { ...ring, files: repeated, args, env, run: captureVitest });
+  const ordered = longestFirst(files, await readTimes());
+  const mayBeEmpty = isByName(args);
+  const items = environments(request).flatMap((each) => ordered.map((file) => ({ file, env: each, mayBeEmpty })));
+  return await runInLabs(signal, progress, { ...ring, files: items, args, run: captureVitest });
 }
 
 /** One file, or a lab of somebody's own: nothing runs at the same time, so the output can be seen as it comes. */
-async function watchIn(lab: Lab, { project }: LabRing, { signal, files = [], args, env }: Request): Promise<Outcome> {
-  return await watchVitest(signal, { project, lab, env, args: [...files, ...args] });
+async function watchIn(lab: Lab, { project }: LabRing, request: Request): Promise<Outcome> {
+  const { signal, files = [], args } = request;
+  const outcomes: Outcome[] = [];
+  for (const env of environments(request)) {
+    outcomes.push(await watchVitest(signal, { project, lab, env, args: [...files, ...args] }));
+  }
+  return sum(outcomes);
 }
 
 function labNames(prefix: string, count: number): readonly string[] {
@@ -211,8 +227,10 @@ async function prepare(signal: AbortSignal): Promise<void> {
 }
 
 /** A ring can be run over and over in a lab of its own choice, for the one who works on it. */
-function runningLab(name: string | undefined): { readonly lab?: Lab } {
+function runningLab(what: Asked["what"], name: string | undefined): { readonly lab?: Lab } {
   if (name === undefined) return {};
+  if (what !== "cluster" && what !== "node")
+    throw new Problem("--name is for the rings cluster and node", "write ./dev test node --name NAME");
   const lab = Lab.open(name);
   if (lab === undefined) throw new Problem(`lab "${name}" is not running`, `start it: ./dev up --name ${name}`);
   return { lab };
@@ -222,9 +240,4 @@ function repeatCount(given: string | undefined): number {
   const count = Number(given ?? 1);
   if (Number.isInteger(count) && count >= 1) return count;
   throw new Problem(`--repeat ${given} is not a number of runs`, "write --repeat 10 FILE");
-}
-
-function unknownRing(name: string): Problem {
-  const known = ["static", "unit", "wire", "cluster", "node", "smoke", "long"];
-  return new Problem(`there is no ring "${name}"`, `use one of: ${known.join(", ")}, or name a test file`);
 }

@@ -8,17 +8,17 @@ const quiet: Progress = { task: (_title, work) => work({ at: () => undefined }),
 const { signal } = new AbortController();
 
 /** Notes what ran in which lab. */
-function poolOf(labs: readonly StartLab[], files: readonly string[]) {
+function poolOf(labs: readonly StartLab[], names: readonly string[]) {
   const ran: string[] = [];
   const run = async (_signal: AbortSignal, { lab, project, args = [] }: VitestRun) => {
     await Promise.resolve();
     ran.push([lab?.spec.name, ...args, ...(args.length === 0 ? [project] : [])].join(" "));
-    return {
-      outcome: { results: [{ name: args.join(), verdict: "passed", reasons: [] }], files: [] },
-      output: "",
-    } as const;
+    if (args[0] === "crashes") throw new Error("no such lab");
+    const passed = { name: args.join(), verdict: "passed", reasons: [] } as const;
+    return { outcome: { results: args[0] === "empty" ? [] : [passed], files: [] }, output: "" };
   };
-  const pool: LabPool = { project: "node", files, labs, args: [], env: {}, lastProject: "node-end", run };
+  const files = names.map((file) => ({ file, env: {} }));
+  const pool: LabPool = { project: "node", files, labs, args: [], lastProject: "node-end", run };
   return { pool, ran };
 }
 
@@ -42,7 +42,11 @@ it("a lab that does not start is a failure, and the other runs its files", async
   const { pool, ran } = poolOf([failsToStart, startsAs("b")], ["1", "2"]);
   const { results } = await runInLabs(signal, quiet, pool);
   expect(ran).toEqual(["b 1", "b 2", "b node-end"]);
-  expect(results).toContainEqual({ name: "a lab of the node ring", verdict: "failed", reasons: ["no room"] });
+  expect(results).toContainEqual({
+    name: "a lab of the node ring",
+    verdict: "failed",
+    reasons: ["broke at its start: no room"],
+  });
 });
 
 it("files that no lab was left for are failures, and not forgotten", async () => {
@@ -59,4 +63,24 @@ it("there are no more labs than files", async () => {
   const { pool, ran } = poolOf([startsAs("a"), failsToStart], ["1"]);
   await runInLabs(signal, quiet, pool);
   expect(ran).toEqual(["a 1", "a node-end"]);
+});
+
+it("what a lab has found before it breaks counts, and the file at which it broke is named", async () => {
+  const { pool } = poolOf([startsAs("a")], ["1", "crashes", "2"]);
+  const { results } = await runInLabs(signal, quiet, pool);
+  expect(results.map(({ name, verdict }) => [name, verdict])).toEqual([
+    ["1", "passed"],
+    ["a lab of the node ring", "failed"],
+    ["2", "failed"],
+  ]);
+  expect(results[1]?.reasons).toEqual(["broke at crashes: no such lab"]);
+});
+
+it("a file of which no test ran is a failure, unless tests were chosen by name", async () => {
+  const { pool } = poolOf([startsAs("a")], ["empty"]);
+  const failed = await runInLabs(signal, quiet, pool);
+  expect(failed.results).toContainEqual({ name: "empty", verdict: "failed", reasons: ["no test of it ran"] });
+  const byName = { ...pool, files: pool.files.map(({ file, env }) => ({ file, env, mayBeEmpty: true })) };
+  const fine = await runInLabs(signal, quiet, byName);
+  expect(fine.results.map(({ verdict }) => verdict)).toEqual(["passed"]);
 });

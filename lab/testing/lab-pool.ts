@@ -13,13 +13,19 @@ import type { Finished, VitestRun } from "./vitest.ts";
 export interface LabPool {
   readonly project: string;
   /** In this order; a lab takes the next one when it has finished its last. */
-  readonly files: readonly string[];
+  readonly files: readonly PoolFile[];
   readonly labs: readonly StartLab[];
   readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
   /** A project that runs in each lab after its last file. */
   readonly lastProject?: string;
   readonly run: (signal: AbortSignal, run: VitestRun) => Promise<Finished>;
+}
+
+export interface PoolFile {
+  readonly file: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Where tests are chosen by name, a file may have none of them. */
+  readonly mayBeEmpty?: boolean;
 }
 
 /** A lab that is ready for tests, and ends with the scope. */
@@ -30,25 +36,25 @@ export async function runInLabs(signal: AbortSignal, progress: Progress, pool: L
     const queue = new Queue(pool.files, task);
     const labs = pool.labs.slice(0, pool.files.length);
     const outcomes = await Promise.all(labs.map((start) => workOff(signal, { progress, pool, queue, start })));
-    const left = queue.left().map((file) => failure(file, "not run: no lab was left to run it in"));
+    const left = queue.left().map(({ file }) => failure(file, "not run: no lab was left to run it in"));
     return sum([...outcomes, ...left]);
   });
 }
 
 class Queue {
-  readonly #files: string[];
+  readonly #files: PoolFile[];
   readonly #all: number;
   readonly #task: Task;
   #done = 0;
 
-  constructor(files: readonly string[], task: Task) {
+  constructor(files: readonly PoolFile[], task: Task) {
     this.#files = [...files];
     this.#all = files.length;
     this.#task = task;
   }
 
   /** Undefined when no file is left. */
-  next(): string | undefined {
+  next(): PoolFile | undefined {
     return this.#files.shift();
   }
 
@@ -57,7 +63,7 @@ class Queue {
     this.#task.at(`${this.#done} of ${this.#all} files`);
   }
 
-  left(): readonly string[] {
+  left(): readonly PoolFile[] {
     return this.#files;
   }
 }
@@ -69,40 +75,58 @@ interface LabWork {
   readonly start: StartLab;
 }
 
-/** A lab that does not start is a failure; the others go on with its share. */
+/** A lab that does not start, or breaks, is a failure; what it has found so far counts, and the others go on with its share. */
 async function workOff(signal: AbortSignal, work: LabWork): Promise<Outcome> {
   const { pool, queue, start } = work;
+  const outcomes: Outcome[] = [];
+  let at = "its start";
   try {
     await using ready = await start();
-    const outcomes: Outcome[] = [];
-    for (let file = queue.next(); file !== undefined; file = queue.next()) {
-      outcomes.push(await runFile(signal, work, ready.lab, { project: pool.project, args: [file, ...pool.args] }));
+    let env: NodeJS.ProcessEnv = {};
+    for (let next = queue.next(); next !== undefined; next = queue.next()) {
+      ({ file: at, env } = next);
+      const run = { project: pool.project, args: [at, ...pool.args], env };
+      outcomes.push(await runFile(signal, work, { lab: ready.lab, run, mayBeEmpty: next.mayBeEmpty ?? false }));
       queue.finished();
     }
+    at = pool.lastProject ?? "its end";
     if (pool.lastProject !== undefined) {
-      outcomes.push(await runFile(signal, work, ready.lab, { project: pool.lastProject }));
+      outcomes.push(await runFile(signal, work, { lab: ready.lab, run: { project: at, env }, mayBeEmpty: false }));
     }
-    return sum(outcomes);
+    at = "its end";
   } catch (error) {
     signal.throwIfAborted();
-    return failure(`a lab of the ${pool.project} ring`, error instanceof Error ? error.message : String(error));
+    const because = error instanceof Error ? error.message : String(error);
+    outcomes.push(failure(`a lab of the ${pool.project} ring`, `broke at ${at}: ${because}`));
   }
+  return sum(outcomes);
 }
 
-async function runFile(signal: AbortSignal, { progress, pool }: LabWork, lab: Lab, run: VitestRun): Promise<Outcome> {
+interface FileRun {
+  readonly lab: Lab;
+  readonly run: VitestRun;
+  readonly mayBeEmpty: boolean;
+}
+
+async function runFile(
+  signal: AbortSignal,
+  { progress, pool }: LabWork,
+  { lab, run, mayBeEmpty }: FileRun,
+): Promise<Outcome> {
   const started = Date.now();
   const cpuBefore = labCpuSeconds(lab);
-  const { outcome, output } = await pool.run(signal, { ...run, lab, env: pool.env });
+  const { outcome, output } = await pool.run(signal, { ...run, lab });
   const cpu = labCpuSeconds(lab) - cpuBefore;
   const passed = outcome.results.filter(hasPassed).length;
-  const isGood = passed === outcome.results.length && passed > 0;
+  const isEmpty = outcome.results.length === 0 && !mayBeEmpty;
+  const isGood = passed === outcome.results.length && !isEmpty;
   if (!isGood) process.stdout.write(`${output}\n`);
-  const name = basename(run.args?.[0] ?? run.project);
-  progress.say(`  ${isGood ? "✓" : "✗"} ${lab.spec.name} ${name}: ${passed} passed (${elapsed(started)})`);
+  const path = run.args?.[0] ?? run.project;
+  progress.say(`  ${isGood ? "✓" : "✗"} ${lab.spec.name} ${basename(path)}: ${passed} passed (${elapsed(started)})`);
   // A lab's programs may have been restarted meanwhile, and begin at 0 again.
   const labCpu = Math.max(0, cpu);
   const files = outcome.files.map((file) => Object.assign({}, file, { labCpuSeconds: labCpu }));
-  return { ...outcome, files };
+  return sum([{ ...outcome, files }, ...(isEmpty ? [failure(path, "no test of it ran")] : [])]);
 }
 
 /** Programs of the control plane and of the nodes, and all containers. */

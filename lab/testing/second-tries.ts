@@ -14,14 +14,14 @@ export interface Judged {
   readonly remembered: readonly string[];
 }
 
-/** A test that did not run keeps what was remembered of it. */
+/** A test that did not run, or failed, keeps what was remembered of it: only a pass at the first try is forgiven. */
 export function judgeSecondTries(results: readonly TestResult[], before: readonly string[]): Judged {
   const known = new Set(before);
   const needed = results.filter(isSecondTry).map(({ name }) => name);
-  const ran = new Set(results.map(({ name }) => name));
+  const forgiven = new Set(results.filter(({ verdict }) => verdict === "passed").map(({ name }) => name));
   return {
     results: results.map((result) => (isSecondTry(result) && known.has(result.name) ? asFailure(result) : result)),
-    remembered: [...before.filter((name) => !ran.has(name)), ...needed].toSorted(),
+    remembered: [...new Set([...before.filter((name) => !forgiven.has(name)), ...needed])].toSorted(),
   };
 }
 

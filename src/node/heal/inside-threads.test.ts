@@ -17,7 +17,7 @@ function replacementAt(path: string): Replacement & { readonly areOpen: () => bo
   };
   const areOpen = () => all.every(isOpen);
   const inside = { namespace, root, [Symbol.dispose]: close };
-  return { id: "mnt:[1]", path, isMeant: () => true, inside, tree, areOpen };
+  return { namespaceId: "mnt:[1]", mountId: path.length, path, isMeant: () => true, inside, tree, areOpen };
 }
 
 function isOpen(descriptor: Descriptor): boolean {
@@ -32,7 +32,7 @@ function isOpen(descriptor: Descriptor): boolean {
 function threads(limitMs: number) {
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const started: string[] = [];
-  const replace = async ({ path }: Replacement) => {
+  const replace = async (_call: unknown, { path }: Replacement) => {
     started.push(path);
     const end = Promise.withResolvers<void>();
     ends.set(path, end);

@@ -9,8 +9,9 @@ import { type Call, deadline } from "../../runtime/call.ts";
 const usualLimitMs = 5000;
 
 export interface Replacement {
-  /** The namespace, as the kernel names it. */
-  readonly id: string;
+  /** The mount that is to be replaced, by the kernel's names of its namespace and of itself. */
+  readonly namespaceId: string;
+  readonly mountId: number;
   readonly path: string;
   /** Whether a mount is the one to be replaced, by its id in the namespace's mount table. */
   readonly isMeant: (mountId: number) => boolean;
@@ -18,7 +19,7 @@ export interface Replacement {
   readonly tree: Descriptor;
 }
 
-type Replace = (replacement: Replacement) => Promise<void>;
+type Replace = (call: Call, replacement: Replacement) => Promise<void>;
 
 export class InsideThreads {
   readonly #replace: Replace;
@@ -32,17 +33,18 @@ export class InsideThreads {
 
   /** Takes over the descriptors: a thread that hangs may still use them, so they are closed when it ends. */
   async replace(call: Call, replacement: Replacement): Promise<void> {
-    const { id, path, inside, tree } = replacement;
+    const { namespaceId, mountId, inside, tree } = replacement;
     using owned = new DisposableStack();
     for (const one of [inside, tree]) owned.use(one);
-    const key = `${id} ${path}`;
+    // Not by its path, which a container can change at any time.
+    const key = `${namespaceId} ${mountId}`;
     // A second one would wait beside the first, and so on with every attempt.
     if (this.#running.has(key)) throw hangs();
     using limited = deadline(call, this.#limitMs, "a mount to be replaced");
     limited.signal.throwIfAborted();
     const kept = owned.move();
     this.#running.add(key);
-    const done = this.#replace(replacement).finally(() => {
+    const done = this.#replace(limited, replacement).finally(() => {
       this.#running.delete(key);
       kept[Symbol.dispose]();
     });
@@ -57,16 +59,19 @@ export class InsideThreads {
  * with the mount table, and everything after that acts on descriptors.
  */
 export async function replaceMeant(
+  call: Call,
   { path, isMeant, inside, tree }: Replacement,
   canGoBeneath?: boolean,
 ): Promise<void> {
   using held = await holdMount(inside.root, path);
+  // The look-up may have hung for minutes: what was to be put there may be dead by now, or somebody else has done it.
+  call.signal.throwIfAborted();
   if (!isMeant(held.id)) throw strayed();
   await replaceInside(inside, tree, held, canGoBeneath);
 }
 
 /** Of a path that leads to something else than the mount that is to be replaced. */
-function strayed(): DriverError {
+export function strayed(): DriverError {
   return new DriverError("denied", "the path leads to another mount: directories on it were exchanged");
 }
 

@@ -17,7 +17,7 @@ import type { Call } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
-import { InsideThreads } from "./inside-threads.ts";
+import { InsideThreads, strayed } from "./inside-threads.ts";
 import { type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
@@ -95,7 +95,8 @@ export class HostSwapper implements Swapper {
       if (inside === undefined) throw new Error("its process has ended");
       undo.move();
       const isMeant = (id: number) => id === swap.id && isPlanned(plan(), swap);
-      await this.#threads.replace(call, { id: namespace.id, path: swap.mountPoint, isMeant, inside, tree });
+      const { id: mountId, mountPoint: path } = swap;
+      await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isMeant, inside, tree });
     });
   }
 
@@ -108,7 +109,8 @@ export class HostSwapper implements Swapper {
       using root = openPlace("/");
       using held = await holdMount(root, swap.mountPoint);
       // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
-      if (held.id === swap.id && isPlanned(plan(), swap)) replaceHere(tree, held);
+      if (held.id !== swap.id || !isPlanned(plan(), swap)) throw strayed();
+      replaceHere(tree, held);
     });
   }
 }
