@@ -73,12 +73,12 @@ async function outcomeOf(request: Request, what: Asked["what"]): Promise<Outcome
   }
 }
 
-/** Everything at the same time: what needs no lab computes while the labs wait. */
+/** What only computes comes first: tests in labs mostly wait, and what they wait for must not starve. */
 async function everything(request: Request): Promise<Outcome> {
   const artifacts = await testArtifacts(request);
-  return sum(
-    await Promise.all([withoutLab(request), clusterRing(request, artifacts.parts), nodeRing(request, artifacts)]),
-  );
+  const plain = await withoutLab(request);
+  const rings = [clusterRing(request, artifacts.parts), nodeRing(request, artifacts)];
+  return sum([plain, ...(await Promise.all(rings))]);
 }
 
 /** For a first look at a change: the checks, the wire ring, and the tests of the node ring that are tagged so. */
@@ -114,7 +114,7 @@ function environments({ env, repeat, seed }: Request): readonly NodeJS.ProcessEn
 
 /** A real API server without nodes. */
 async function clusterRing(request: Request, parts: TestParts): Promise<Outcome> {
-  const labs = labNames("test-cluster", availableParallelism()).map((name) =>
+  const labs = labNames("test-cluster", Math.max(1, availableParallelism() - 1)).map((name) =>
     labStart(request, parts, { name, nodes: 0 }),
   );
   return await labRing(request, parts, { project: "cluster", labs });
@@ -127,7 +127,7 @@ async function nodeRing(
   project: "node" | "node-end" = "node",
 ): Promise<Outcome> {
   const { signal, progress } = request;
-  const labs = labNames("test-node", availableParallelism() + 1).map((name) =>
+  const labs = labNames("test-node", availableParallelism()).map((name) =>
     labStart(request, parts, { name, nodes: 2 }, async (lab) => {
       await loadImages(signal, lab, archives, progress);
       await installDriver(signal, lab, progress);

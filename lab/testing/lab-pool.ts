@@ -1,7 +1,7 @@
 /**
  * Runs test files in several labs at the same time. Each lab has one file at a time, so every file has its cluster and its
  * nodes for itself: it may restart the node plugin, drain a node or reinstall the driver without disturbing another.
- * Tests mostly wait, so there are more labs than cores.
+ * Tests mostly wait, so there may be more labs than cores.
  */
 import { basename } from "node:path";
 import { cpuSecondsOf, cpuSecondsOfCgroups } from "../cpu-time.ts";
