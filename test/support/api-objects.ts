@@ -5,7 +5,7 @@
 import { parseArgs } from "node:util";
 import { ApiError } from "../../src/kube/api-error.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
-import { Transport } from "../../src/kube/transport.ts";
+import { type Exchange, Transport } from "../../src/kube/transport.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 
@@ -94,12 +94,7 @@ export class ApiObjects {
 
   /** Undefined if there is no such object. */
   async get(path: string): Promise<object | undefined> {
-    try {
-      return (await this.#transport.json(this.#call, { method: "GET", path })) as object;
-    } catch (error) {
-      if (error instanceof ApiError && error.isNotFound) return undefined;
-      throw error;
-    }
+    return await this.#unlessMissing({ method: "GET", path });
   }
 
   async list(path: string): Promise<readonly object[]> {
@@ -120,8 +115,12 @@ export class ApiObjects {
 
   /** Asks for it, and does not wait. Undefined if there is no such object. */
   async delete(path: string): Promise<object | undefined> {
+    return await this.#unlessMissing({ method: "DELETE", path });
+  }
+
+  async #unlessMissing(exchange: Exchange): Promise<object | undefined> {
     try {
-      return (await this.#transport.json(this.#call, { method: "DELETE", path })) as object;
+      return (await this.#transport.json(this.#call, exchange)) as object;
     } catch (error) {
       if (error instanceof ApiError && error.isNotFound) return undefined;
       throw error;
