@@ -12,6 +12,8 @@ export interface Fault {
   readonly effect: string;
   /** Which of the calls: `2` is the second alone, `2+` every one from it on. */
   readonly when?: string;
+  /** Only calls that name this path are met and counted. */
+  readonly path?: string;
 }
 
 export class Injection implements AsyncDisposable {
@@ -19,8 +21,14 @@ export class Injection implements AsyncDisposable {
   readonly #ended: Promise<unknown>;
   #log = "";
 
-  private constructor({ pid }: ProcessId, { syscall, effect, when = "1+" }: Fault) {
-    const filter = ["-e", `trace=${syscall}`, "-e", `inject=${syscall}:${effect}:when=${when}`];
+  private constructor({ pid }: ProcessId, { syscall, effect, when = "1+", path }: Fault) {
+    const filter = [
+      ...(path === undefined ? [] : ["-P", path]),
+      "-e",
+      `trace=${syscall}`,
+      "-e",
+      `inject=${syscall}:${effect}:when=${when}`,
+    ];
     this.#strace = spawn("strace", ["-f", "-p", String(pid), ...filter], { stdio: ["ignore", "ignore", "pipe"] });
     this.#ended = once(this.#strace, "close");
     this.#strace.stderr?.setEncoding("utf8").on("data", (text: string) => {
