@@ -63,9 +63,9 @@ async function stop(server: Server, cancel: AbortController, limits: StopLimits)
 }
 
 async function endsWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   const timer = setTimeout(resolve, ms, false);
-  void work.then(() => resolve(true));
+  work.then(() => resolve(true), reject);
   try {
     return await promise;
   } finally {

@@ -1,6 +1,7 @@
 /** One async method in grpc-js's form: the only place that knows callbacks, cancellation and how a call is logged. */
 import { type handleUnaryCall, type ServerUnaryCall, status } from "@grpc/grpc-js";
 import type { Call } from "../runtime/call.ts";
+import { inBackground } from "../runtime/in-background.ts";
 import { redacted } from "./redact.ts";
 import { CallerLeft, type Failure, toStatus } from "./status.ts";
 
@@ -12,11 +13,12 @@ export function unary<Request extends object, Response>(
   method: UnaryMethod<Request, Response>,
 ): handleUnaryCall<Request, Response> {
   return (rpc, reply) => {
-    void answer(server, rpc, method).then(([failure, response]) => reply(failure, response));
+    const answered = answer(server, rpc, method).then(([failure, response]) => reply(failure, response));
+    inBackground(server.log, "answering a call", answered);
   };
 }
 
-/** Never rejects: an unhandled rejection would end the driver. */
+/** A failure of the method is its answer. */
 async function answer<Request extends object, Response>(
   server: Call,
   rpc: ServerUnaryCall<Request, Response>,

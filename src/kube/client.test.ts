@@ -41,12 +41,13 @@ async function against(answer: RequestListener, options: Partial<TransportOption
 function answering(...answers: readonly (readonly [code: number, body: unknown])[]) {
   const asked: { method: string; url: string; headers: IncomingMessage["headers"]; body: unknown }[] = [];
   const answer: RequestListener = (request, response) => {
-    void text(request).then((body) => {
+    const answered = text(request).then((body) => {
       const { method = "", url = "", headers } = request;
       asked.push({ method, url, headers, body: body === "" ? undefined : JSON.parse(body) });
       const [code, content] = answers[Math.min(asked.length, answers.length) - 1] ?? [500, ""];
       return response.writeHead(code).end(typeof content === "string" ? content : JSON.stringify(content));
     });
+    answered.catch(() => response.destroy());
   };
   return { asked, answer };
 }

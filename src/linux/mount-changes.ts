@@ -1,6 +1,9 @@
 import { openSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { Descriptor } from "./descriptor.ts";
 import { POLLPRI, untilReady } from "./poll.ts";
+
+const retryMs = 1000;
 
 /**
  * Tells when anything was mounted or unmounted in our namespace, what propagates from the host included. The kernel
@@ -13,17 +16,29 @@ export class MountChanges {
 
   subscribe(listener: () => void): Disposable {
     this.#listeners.add(listener);
-    if (!this.#following) void this.#follow();
+    if (!this.#following) this.#follow().catch(() => (this.#following = false));
     return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
   }
 
   async #follow(): Promise<void> {
     this.#following = true;
-    using table = new Descriptor(openSync("/proc/self/mountinfo", "r"));
-    while (this.#listeners.size > 0) {
-      await untilReady(table.fd, POLLPRI);
-      for (const listener of this.#listeners) listener();
+    // Without a descriptor or a thread for the moment, changes are missed: whoever listens looks again afterwards.
+    for (let hasMissed = false; this.#listeners.size > 0; hasMissed = true) {
+      await this.#followTable(hasMissed).catch(() => delay(retryMs, undefined, { ref: false }));
     }
     this.#following = false;
+  }
+
+  async #followTable(hasMissed: boolean): Promise<void> {
+    using table = new Descriptor(openSync("/proc/self/mountinfo", "r"));
+    if (hasMissed) this.#notify();
+    while (this.#listeners.size > 0) {
+      await untilReady(table.fd, POLLPRI);
+      this.#notify();
+    }
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
   }
 }

@@ -1,6 +1,7 @@
 import type { PodName } from "../core/names.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import type { Call } from "../runtime/call.ts";
+import { inBackground } from "../runtime/in-background.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { Connection } from "./comm-volume.ts";
 
@@ -64,7 +65,7 @@ export class Sources {
   connected(log: Logger, name: PodName, connection: Connection): void {
     this.disconnect(name);
     this.#connections.set(name, connection);
-    void this.#tellOfDeath(log, name, connection);
+    inBackground(log, "waiting for the end of mount-s3", this.#tellOfDeath(log, name, connection));
   }
 
   /** Whether we would hear of its death. */

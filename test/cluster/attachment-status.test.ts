@@ -248,16 +248,14 @@ async function followVersions(
   const call = { ...stage.call, signal: stop.signal };
   const from = { resourceVersion };
   const events = await stage.client.watch(call, kinds.attachments, { fieldSelector: `metadata.name=${name}` }, from);
-  const reading = (async () => {
+  const read = async () => {
     for await (const event of events) if (event.type !== "ERROR") versions.push(event.object.metadata.resourceVersion);
-  })().catch(() => undefined); // it ends with the test
+  };
+  read().catch(() => undefined); // it ends with the test
   return {
     until: async (version: string) => {
       await expect.poll(() => versions, long).toContain(version);
     },
-    [Symbol.dispose]: () => {
-      stop.abort();
-      void reading;
-    },
+    [Symbol.dispose]: () => stop.abort(),
   };
 }

@@ -63,7 +63,8 @@ export class ReconcilerProcess implements AsyncDisposable {
     const look = () => void (this.log.includes(text) && resolve());
     this.#waiting.add(look);
     look();
-    void this.#exit.then((code) => reject(new Error(`the reconciler ended (${code}) before "${text}":\n${this.log}`)));
+    const ended = (code: unknown) => new Error(`the reconciler ended (${String(code)}) before "${text}":\n${this.log}`);
+    this.#exit.then((code) => reject(ended(code)), reject);
     try {
       await promise;
     } finally {

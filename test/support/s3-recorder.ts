@@ -25,6 +25,7 @@ export class S3Recorder implements AsyncDisposable {
   readonly #cluster: Cluster;
   readonly #ports = new Map<string, number>();
   readonly #empty = new Set<string>();
+  readonly #holds = new Set<{ readonly isMeant: (asked: S3Request) => boolean; readonly over: Promise<void> }>();
 
   private constructor(cluster: Cluster) {
     this.#cluster = cluster;
@@ -49,6 +50,19 @@ export class S3Recorder implements AsyncDisposable {
     this.#empty.add(accessKeyId);
   }
 
+  /** Requests that are meant get no answer before the end of the scope. */
+  holdBack(isMeant: (asked: S3Request) => boolean): Disposable {
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const hold = { isMeant, over };
+    this.#holds.add(hold);
+    return {
+      [Symbol.dispose]: () => {
+        this.#holds.delete(hold);
+        resolve();
+      },
+    };
+  }
+
   /** Keys that were used on a bucket, oldest first. */
   keysUsedOn(bucket: string): readonly string[] {
     return this.requests.filter(({ path }) => path.startsWith(`/${bucket}`)).map(({ accessKeyId }) => accessKeyId);
@@ -67,7 +81,15 @@ export class S3Recorder implements AsyncDisposable {
       answer.setHeader("Content-Type", "application/xml").end(emptyListing);
       return;
     }
-    const port = this.#ports.get(recorded.accessKeyId) ?? network.s3Port;
+    const holds = [...this.#holds].filter(({ isMeant }) => isMeant(recorded)).map(({ over }) => over);
+    Promise.all(holds).then(
+      () => this.#forward(recorded, incoming, answer),
+      () => answer.destroy(),
+    );
+  }
+
+  #forward({ accessKeyId }: S3Request, incoming: IncomingMessage, answer: ServerResponse): void {
+    const port = this.#ports.get(accessKeyId) ?? network.s3Port;
     const { method, url: path, headers } = incoming;
     const forwarded = request({ host: "127.0.0.1", port, method, path, headers, agent: false }, (response) => {
       answer.writeHead(response.statusCode ?? 502, response.headers);

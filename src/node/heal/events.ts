@@ -5,6 +5,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { EventRecorder, type Happening } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
+import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import type { NodeParts } from "../node-parts.ts";
@@ -36,7 +37,8 @@ export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "pa
       if (Date.now() - dead.since.getTime() < silentMs) return;
       const hint = because instanceof DriverError && because.hint !== undefined ? ` ${because.hint}` : "";
       const message = `mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ${describeError(because)}.${hint}`;
-      void tell(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
+      const told = tell(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
+      inBackground(call.log, "reporting that a volume is not healed", told);
     },
   };
 }

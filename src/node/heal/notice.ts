@@ -5,6 +5,7 @@ import type { PodName } from "../../core/names.ts";
 import { sourcePath, sourcesDir } from "../../core/target-path.ts";
 import { type Mount, mountAt } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
+import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { isOurs } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
@@ -19,7 +20,8 @@ const probeLimitMs = 5000;
 export async function noticeDeadMounts(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
   const suspect = (name: PodName) => {
     const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
-    if (mount !== undefined && isOurs(mount)) void ask(call, node, { mount, name });
+    if (mount === undefined || !isOurs(mount)) return;
+    inBackground(call.log, "asking a mount", ask(call, node, { mount, name }));
   };
   using _ends = node.sources.onEnd(suspect);
   // One that hung and was given up keeps its connection.

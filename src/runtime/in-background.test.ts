@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { inBackground } from "./in-background.ts";
+import { type Logger, silentLogger } from "./log.ts";
+
+it("SE-9 logs the failure of work that nobody waits for, and leaves no rejection without a handler", async () => {
+  const logged = Promise.withResolvers<unknown[]>();
+  const log: Logger = { ...silentLogger, info: (...line) => logged.resolve(line) };
+  inBackground(log, "telling", Promise.reject(new Error("nobody listens")));
+  // Vitest itself fails a run with an unhandled rejection in it.
+  expect(await logged.promise).toEqual([
+    "background work failed",
+    { work: "telling", error: expect.objectContaining({ message: "nobody listens" }) },
+  ]);
+});
