@@ -65,13 +65,18 @@ export async function eventsIn(cluster: Cluster, namespace: string): Promise<str
   return lines.join("");
 }
 
-/** How many mounts the node, and a process in each container of the Pods, see. */
+/** How many mounts of these Pods the node sees, and how many mounts a process in each of them. */
 export async function tableLengths(
   cluster: Cluster,
   node: string,
   pods: readonly PodRef[],
 ): Promise<readonly number[]> {
-  const own = await onNode(cluster, node, "sh", "-c", "wc -l < /proc/1/mountinfo");
+  const uids = await Promise.all(pods.map(async ({ namespace, name }) => uidOf(cluster, namespace, name)));
+  const own = await onNode(cluster, node, "sh", "-c", `grep -cE '/pods/(${uids.join("|")})/' /proc/1/mountinfo`);
   const inside = await Promise.all(pods.map((pod) => cluster.exec(pod, "wc -l < /proc/1/mountinfo")));
   return [own, ...inside].map(Number);
+}
+
+async function uidOf(cluster: Cluster, namespace: string, name: string): Promise<string> {
+  return (await cluster.get<Pod>("pod", name, "-n", namespace))?.metadata.uid ?? "none";
 }
