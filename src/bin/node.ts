@@ -35,6 +35,7 @@ import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
 import { v1FilesIn } from "../node/v1-files.ts";
 import { removeV1Leftovers } from "../node/v1-mounts.ts";
+import { detachVanishedSubPaths } from "../node/vanished-sub-paths.ts";
 import { versionReport } from "../node/version-report.ts";
 import { watchSources } from "../node/watch-sources.ts";
 import type { Call } from "../runtime/call.ts";
@@ -52,6 +53,10 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
   const node = nodeParts(config, { cluster, client }, unmounts, new MountMemory(keeper));
   using _driverKeys = keepDriverKeys(call.log, node);
+  if (node.kernel.isOnNode("/", 0) === undefined) {
+    const because = "the host's /proc is not mounted, or does not show the container runtime";
+    call.log.info("mounts are checked in this container only, not on the node", { because });
+  }
 
   await using parts = new AsyncDisposableStack();
   // Calls that are being finished still need what runs beside them: it ends last.
@@ -66,6 +71,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     healDeadMounts(until, node, healEvents(node, client, config.nodeName), progress),
     reportStatus(until, client, node),
     removeV1Leftovers(until, node),
+    detachVanishedSubPaths(until, node, progress),
     removeStartupTaint(until, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below

@@ -11,6 +11,8 @@ export interface Mount {
   readonly major: number;
   /** With the major number the device: the same for a source and all its binds. Of FUSE the name of its directory in fusectl. */
   readonly minor: number;
+  /** The directory of the file system that is shown: `/`, or what a bind of a part shows. */
+  readonly root: string;
   readonly mountPoint: string;
   readonly readOnly: boolean;
   readonly fsType: string;
@@ -20,8 +22,6 @@ export interface Mount {
 
 /** With what a copy of a mount has to have to be like it. */
 export interface WholeMount extends Mount {
-  /** The directory of the file system that is shown: `/`, or what a bind of a part shows. */
-  readonly root: string;
   /** Options of this mount alone, such as `ro` and `nosuid`. */
   readonly options: readonly string[];
   readonly propagation: "private" | "slave" | "shared" | "slave and shared";

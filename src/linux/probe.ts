@@ -2,7 +2,8 @@ import { constants } from "node:fs";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { type Descriptor, openPlace } from "./descriptor.ts";
-import { detachedSyscall, syscall } from "./native.ts";
+import { deviceOf } from "./device-of.ts";
+import { detachedSyscall } from "./native.ts";
 
 /** What one request to the server of a mount tells about it. */
 export type Health =
@@ -72,19 +73,6 @@ function openRoot(path: string): Descriptor | undefined {
     if (isErrno(error, "ENOENT")) return undefined;
     throw error;
   }
-}
-
-const AT_EMPTY_PATH = 0x1000;
-/** The server is not asked: the kernel answers from what it knows. */
-const AT_STATX_DONT_SYNC = 0x4000;
-const statxSize = 256;
-const stxDevMajor = 136;
-const stxDevMinor = 140;
-
-function deviceOf(root: Descriptor): string {
-  const status = Buffer.alloc(statxSize);
-  syscall("statx", root.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, status);
-  return `${status.readUInt32LE(stxDevMajor)}:${status.readUInt32LE(stxDevMinor)}`;
 }
 
 const FUSE_SUPER_MAGIC = 0x65735546;

@@ -5,6 +5,7 @@ import type { Kernel } from "./kernel.ts";
 import { isOurs } from "./mount-table.ts";
 
 export interface Bind {
+  readonly kubeletDir: string;
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -14,7 +15,7 @@ export interface Bind {
  * Shows the source at the target and proves it, or leaves the target as it was (DS-6): what kubelet gives to a container
  * is this device and nothing else. Synchronous, so that nothing of ours happens in between.
  */
-export function bindTarget(kernel: Kernel, { source, target, readOnly }: Bind): void {
+export function bindTarget(kernel: Kernel, { kubeletDir, source, target, readOnly }: Bind): void {
   using undo = new DisposableStack();
   const mounts = kernel.mounts();
   const served = mountAt(mounts, source);
@@ -28,7 +29,16 @@ export function bindTarget(kernel: Kernel, { source, target, readOnly }: Bind): 
   const bound = mountAt(kernel.mounts(), target);
   if (bound === undefined || !isOurs(bound) || bound.minor !== served.minor) throw vanished(source);
   if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
+  // DS-13. The kernel propagates a bind to the node before mount(2) returns, or never.
+  if (kernel.isOnNode(target, bound.minor) === false) throw notShared(kubeletDir, target);
   undo.move();
+}
+
+function notShared(kubeletDir: string, target: string): DriverError {
+  const problem = `the volume is mounted at ${target} in the node plugin's container, but not on the node`;
+  return new DriverError("notReady", `${problem}: a container would write to the node's disk`, {
+    hint: `On the node, ${kubeletDir} and every mount below it must be shared: findmnt -R -o TARGET,PROPAGATION ${kubeletDir}, then mount --make-rshared PATH, and restart the node plugin.`,
+  });
 }
 
 /** What the bind itself cannot show: mount-s3 may have died since its last answer. Far above what an answer takes. */
@@ -38,7 +48,7 @@ const proofLimitMs = 10_000;
 export async function proveServing(
   call: Call,
   kernel: Kernel,
-  { source, target }: Omit<Bind, "readOnly">,
+  { source, target }: Pick<Bind, "source" | "target">,
 ): Promise<void> {
   using undo = new DisposableStack();
   undo.defer(() => kernel.unmount(target));

@@ -1,5 +1,6 @@
 /** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang. */
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import type { PodUid } from "../core/names.ts";
 import type { PidNamespace } from "../core/pid-namespace.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { bind, bindReadOnly, mountFuse, mountFuseUnseeing, openFuse, unmount } from "../linux/fuse.ts";
@@ -7,12 +8,15 @@ import { abortConnection } from "../linux/fusectl.ts";
 import { MountChanges } from "../linux/mount-changes.ts";
 import { type Mount, mountTable } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
-import { type ContainerProgram, cpuTimeNs } from "../linux/processes.ts";
+import { type ContainerProgram, cpuTimeNs, hasProcesses } from "../linux/processes.ts";
+import { isFuseForRuntime } from "../linux/runtime-view.ts";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 
 export interface Kernel {
   mounts(): readonly Mount[];
+  /** Whether containers that are started from now on find this FUSE file system at a path; undefined where that cannot be seen. */
+  isOnNode(path: string, minor: number): boolean | undefined;
   /** From now on, whenever anything is mounted or unmounted where we see it. */
   onMountChange(listener: () => void): Disposable;
   /** One question to the server of a mount; ends with "hung" at the limit. */
@@ -26,6 +30,8 @@ export interface Kernel {
   unmount(path: string): boolean;
   /** How long a program of a Pod has had a processor; undefined if it cannot be seen from here. */
   cpuTimeNs(of: ContainerProgram): number | undefined;
+  /** Whether any process of a Pod runs; undefined if processes cannot be seen from here. */
+  hasProcesses(podUid: PodUid): boolean | undefined;
   /** Ends a FUSE connection for good: every request fails, and unfinished uploads are lost. */
   abortFuse(minor: number): void;
   /** With all its parents. Not for a place that is a mount: that would ask its server. */
@@ -48,6 +54,8 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
   const changes = new MountChanges();
   return {
     mounts: mountTable(),
+    // Manifests of 2.x do not mount the host's /proc; ours shows nobody outside of this container.
+    isOnNode: (path, minor) => (hostProc === "/proc" ? undefined : isFuseForRuntime(hostProc, path, minor)),
     onMountChange: (listener) => changes.subscribe(listener),
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
     openFuse,
@@ -57,6 +65,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
     bindReadOnly,
     unmount,
     cpuTimeNs: (of) => cpuTimeNs(hostProc, of),
+    hasProcesses: (podUid) => (hostProc === "/proc" ? undefined : hasProcesses(hostProc, podUid)),
     abortFuse: abortConnection,
     makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),
     removeDirectory: (path) => unlessMissing(() => (rmdirSync(path), true)) ?? false,

@@ -125,3 +125,17 @@ it("does not take the end of an earlier container for this one's", async () => {
     vi.advanceTimersByTimeAsync(10_000),
   ]);
 });
+
+it("DS-13 takes the target off again when the bind does not reach the node", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.propagates = false;
+  await expect(publishOne()).rejects.toMatchObject({ message: expect.stringContaining("but not on the node") });
+  expect(node.traces.mounts).toEqual([source]);
+});
+
+it("DS-13 publishes where nobody can see what reaches the node", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.propagates = undefined;
+  await publishOne();
+  expect(node.traces.mounts).toEqual([source, target]);
+});

@@ -124,7 +124,8 @@ async function connectWorkload(
   using _publishing = node.sources.publishing(name);
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
   const readOnly = args.readOnly || (await node.mountpointPods.known(call, name)).readOnly;
-  const bind = { source: sourcePath(node.config.kubeletDir, name), target: intent.target, readOnly };
+  const { kubeletDir } = node.config;
+  const bind = { kubeletDir, source: sourcePath(kubeletDir, name), target: intent.target, readOnly };
   await healed(call, node, intent.target);
   if (!isBound(node.kernel, bind)) {
     bindTarget(node.kernel, bind);

@@ -34,6 +34,20 @@ export class FakeKernel implements Kernel {
     return this.table;
   }
 
+  /** Whether what is mounted here reaches the node; undefined: that cannot be seen. */
+  propagates: boolean | undefined = true;
+
+  isOnNode(path: string, minor: number): boolean | undefined {
+    return this.propagates && this.at(path)?.minor === minor;
+  }
+
+  /** Whether Pods have processes; undefined: nobody can see them. */
+  sees: boolean | undefined;
+
+  hasProcesses(): boolean | undefined {
+    return this.sees;
+  }
+
   /** What a user of the tests asks: who is mounted where. */
   at(path: string): Mount | undefined {
     return mountAt(this.table, path);
@@ -149,7 +163,10 @@ export class FakeKernel implements Kernel {
     const { major, minor, fsType, device } = of;
     const parentId = this.at(mountPoint)?.id ?? 1;
     const id = this.#nextId++;
-    this.table = [...this.table, { id, parentId, major, minor, mountPoint, readOnly: false, fsType, device }];
+    this.table = [
+      ...this.table,
+      { id, parentId, major, minor, root: "/", mountPoint, readOnly: false, fsType, device },
+    ];
     this.#changed();
   }
 

@@ -11,7 +11,17 @@ const ended = (finishedAt: string): Partial<LocalMountpointPod> => ({ lastEnd: {
 const before = ended("2026-01-15T10:29:50Z");
 const deadMinor = 7;
 const serves = (minor: number): readonly Mount[] => [
-  { id: 2, parentId: 1, major: 0, minor, mountPoint: source, readOnly: false, fsType: "fuse", device: mountDevice },
+  {
+    id: 2,
+    parentId: 1,
+    major: 0,
+    minor,
+    root: "/",
+    mountPoint: source,
+    readOnly: false,
+    fsType: "fuse",
+    device: mountDevice,
+  },
 ];
 
 interface Row {
