@@ -119,10 +119,7 @@ async function removeObjects(
   const { Errors = [] } = await sent(call, area, client.send(command, stop(call)));
   const [first] = Errors;
   if (first === undefined) return;
-  const refusal = Object.assign(new Error(first.Message ?? ""), {
-    name: first.Code ?? "Error",
-    $metadata: { httpStatusCode: first.Code === "InternalError" ? 500 : 403 },
-  });
+  const refusal = Object.assign(new Error(first.Message ?? ""), { name: first.Code ?? "Error" });
   throw storeError(call.signal, `remove object ${first.Key} of bucket ${area.bucket}`, refusal);
 }
 

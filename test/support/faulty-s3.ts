@@ -1,19 +1,23 @@
-/** A way to the lab's S3 server on which everything can happen: refusals, silence, and connections cut before or after the work. */
+/** A proxy before the lab's S3 server on which everything can happen: refusals, silence, altered answers, and connections cut before or after the work. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 
 export type Fault =
-  | { readonly do: "answer"; readonly status: number; readonly code: string }
-  /** Something on the way answers in the store's place. */
+  | { readonly do: "answer"; readonly status: number; readonly code: string; readonly message?: string }
+  /** Something on the path answers in the store's place. */
   | { readonly do: "answer"; readonly status: number; readonly text: string }
   /** Says nothing, until the client gives up. */
   | { readonly do: "hang" }
   /** The server never hears of it. */
   | { readonly do: "cut" }
   /** The server has done it, the client never learns. */
-  | { readonly do: "cutAfterwards"; readonly done?: () => void };
+  | { readonly do: "cutAfterwards"; readonly done?: () => void }
+  /** The server gets the request when the work is done. */
+  | { readonly do: "passAfter"; readonly work: () => Promise<unknown> }
+  /** The client gets another text than the server sent. */
+  | { readonly do: "passAltered"; readonly alter: (text: string) => string };
 
 /** Such as "PUT /bucket" or "DELETE /bucket?tagging", without parameters' values. */
 export type Line = string;
@@ -31,7 +35,7 @@ export class FaultyS3 implements AsyncDisposable {
   readonly #target: URL;
   #rules: Rule[] = [];
   #lines: Line[] = [];
-  readonly #bodies = new Map<Line, string>();
+  readonly #bodies = new Map<Line, string[]>();
 
   private constructor(target: string) {
     this.#target = new URL(target);
@@ -56,7 +60,12 @@ export class FaultyS3 implements AsyncDisposable {
 
   /** What came with the last request of this line that the server got. */
   bodyOf(line: Line): string | undefined {
-    return this.#bodies.get(line);
+    return this.bodiesOf(line).at(-1);
+  }
+
+  /** What came with the requests of this line that the server got, oldest first. */
+  bodiesOf(line: Line): readonly string[] {
+    return this.#bodies.get(line) ?? [];
   }
 
   /** From now on, for requests whose line matches. */
@@ -93,14 +102,26 @@ export class FaultyS3 implements AsyncDisposable {
         fault.done?.();
         incoming.socket.destroy();
         return;
-      case undefined: {
-        const { status, headers, body } = await this.#forward(incoming);
-        outgoing.writeHead(status, headers).end(body);
-        return;
-      }
+      case "passAfter":
+        await fault.work();
+        return await this.#pass(incoming, outgoing);
+      case "passAltered":
+        return await this.#pass(incoming, outgoing, fault.alter);
+      case undefined:
+        return await this.#pass(incoming, outgoing);
       default:
         fault satisfies never;
     }
+  }
+
+  async #pass(incoming: IncomingMessage, outgoing: ServerResponse, alter?: (text: string) => string): Promise<void> {
+    const { status, headers, body } = await this.#forward(incoming);
+    if (alter === undefined) {
+      outgoing.writeHead(status, headers).end(body);
+      return;
+    }
+    const altered = Buffer.from(alter(body.toString()));
+    outgoing.writeHead(status, { ...headers, "content-length": altered.length }).end(altered);
   }
 
   #faultFor(line: Line): Fault | undefined {
@@ -120,7 +141,8 @@ export class FaultyS3 implements AsyncDisposable {
     const { method, url, headers } = incoming;
     const outgoing = request({ hostname, port, method, path: url, headers, agent: false });
     const sent = await buffer(incoming);
-    this.#bodies.set(lineOf(incoming), sent.toString());
+    const line = lineOf(incoming);
+    this.#bodies.set(line, [...this.bodiesOf(line), sent.toString()]);
     outgoing.end(sent);
     const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
     return { status: answer.statusCode ?? 500, headers: answer.headers, body: await buffer(answer) };
@@ -128,7 +150,8 @@ export class FaultyS3 implements AsyncDisposable {
 }
 
 function textOf(fault: Extract<Fault, { do: "answer" }>): string {
-  return "text" in fault ? fault.text : `<Error><Code>${fault.code}</Code><Message>injected</Message></Error>`;
+  if ("text" in fault) return fault.text;
+  return `<Error><Code>${fault.code}</Code><Message>${fault.message ?? "injected"}</Message></Error>`;
 }
 
 function lineOf({ method, url = "/" }: IncomingMessage): Line {
