@@ -1,4 +1,4 @@
-/** What the driver does with buckets, under one set of keys. */
+/** What the driver does with buckets, with one set of credentials. */
 import {
   CreateBucketCommand,
   DeleteBucketCommand,
@@ -11,7 +11,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
-import { empty, hasObjects } from "./empty.ts";
+import { type EmptyingParts, empty, hasObjects } from "./empty.ts";
 import { storeCode, storeError } from "./error.ts";
 
 type Tags = Readonly<Record<string, string>>;
@@ -27,10 +27,12 @@ export interface Region {
 
 export class Buckets {
   readonly #client: S3Client;
+  readonly #emptying: EmptyingParts;
   readonly #region: Region;
 
-  constructor(client: S3Client, region: Region) {
-    this.#client = client;
+  constructor(parts: EmptyingParts, region: Region) {
+    this.#client = parts.client;
+    this.#emptying = parts;
     this.#region = region;
   }
 
@@ -133,7 +135,7 @@ export class Buckets {
 
   /** Removes every object below the prefix with all its versions, and every unfinished upload. Can be stopped and begun anew. */
   async empty(call: Call, bucket: string, prefix = ""): Promise<void> {
-    await empty(call, this.#client, { bucket, prefix });
+    await empty(call, this.#emptying, { bucket, prefix });
   }
 
   async #page(call: Call, ContinuationToken: string | undefined): Promise<ListBucketsCommandOutput> {

@@ -20,18 +20,25 @@ export interface Area {
   readonly prefix: string;
 }
 
+export interface EmptyingParts {
+  readonly client: S3Client;
+  /** Removes credentials from a text of the store. */
+  readonly masked: (text: string) => string;
+}
+
 export async function hasObjects(call: Call, client: S3Client, area: Area): Promise<boolean> {
   for await (const page of objectPages(call, client, area)) if (page.length > 0) return true;
   return false;
 }
 
-export async function empty(call: Call, client: S3Client, area: Area): Promise<void> {
+export async function empty(call: Call, parts: EmptyingParts, area: Area): Promise<void> {
+  const { client } = parts;
   let removed = 0;
   await untilNothingIsListed(
     area,
     () => objectPages(call, client, area),
     async (page) => {
-      await removeObjects(call, client, area, page);
+      await removeObjects(call, parts, area, page);
       removed += page.length;
       call.log.info("removing objects", { bucket: area.bucket, prefix: area.prefix, removed });
     },
@@ -109,7 +116,7 @@ async function* plainPages(call: Call, client: S3Client, area: Area): AsyncGener
 
 async function removeObjects(
   call: Call,
-  client: S3Client,
+  { client, masked }: EmptyingParts,
   area: Area,
   objects: readonly ObjectIdentifier[],
 ): Promise<void> {
@@ -119,7 +126,7 @@ async function removeObjects(
   const { Errors = [] } = await sent(call, area, client.send(command, stop(call)));
   const [first] = Errors;
   if (first === undefined) return;
-  const refusal = Object.assign(new Error(first.Message ?? ""), { name: first.Code ?? "Error" });
+  const refusal = Object.assign(new Error(masked(first.Message ?? "")), { name: first.Code ?? "Error" });
   throw storeError(call.signal, `remove object ${first.Key} of bucket ${area.bucket}`, refusal);
 }
 

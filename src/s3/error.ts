@@ -116,9 +116,10 @@ function foreignHint(error: unknown): string {
   return `Check that the chart value s3.endpointUrl, ${endpointUrl}, leads to the S3 service itself; the call is repeated.`;
 }
 
-/** An answer that is not S3's is explained by the address that it came from. */
-export function withEndpoint(error: unknown, endpointUrl: string): Error {
-  return Object.assign(error instanceof Error ? error : new Error(String(error)), { endpointUrl });
+/** The same error, without credentials in its text, and with the address that explains an answer that is not S3's. */
+export function fromEndpoint(error: unknown, endpointUrl: string, masked: (text: string) => string): Error {
+  const known = error instanceof Error ? error : new Error(String(error));
+  return Object.assign(known, { endpointUrl, message: masked(known.message) });
 }
 
 const hints: Readonly<Partial<Record<ErrorKind, string>>> = {

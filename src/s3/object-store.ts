@@ -1,12 +1,13 @@
-/** The way to the object store: one set of connections, used under whichever keys a call brings along. */
+/** The path to the object store: one set of connections, used with whichever credentials a call brings along. */
 import { type AgentOptions, Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import type { Proxy } from "../core/proxy.ts";
 import { Buckets, type Region } from "./buckets.ts";
-import { withEndpoint } from "./error.ts";
+import { fromEndpoint } from "./error.ts";
 import type { Keys } from "./keys.ts";
+import { maskedFor } from "./masked.ts";
 
 export interface StoreSettings {
   readonly endpointUrl: string;
@@ -68,17 +69,18 @@ export class ObjectStore implements Disposable {
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
     });
+    const masked = maskedFor(keys);
     client.middlewareStack.add(
       (next) => async (args) => {
         try {
           return await next(args);
         } catch (error) {
-          throw withEndpoint(error, endpointUrl);
+          throw fromEndpoint(error, endpointUrl, masked);
         }
       },
       { step: "initialize" },
     );
-    return new Buckets(client, { region, regionAskedBy });
+    return new Buckets({ client, masked }, { region, regionAskedBy });
   }
 
   [Symbol.dispose](): void {

@@ -2,6 +2,7 @@
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { rootAccount } from "../../lab/s3.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
@@ -33,6 +34,27 @@ it.for([
     code: status[code],
     details: expect.stringContaining(objectCode),
   });
+});
+
+it("SE-4 a store that names keys in its errors: they are in no answer, which becomes an event, and in no log", async () => {
+  const { accessKeyId } = rootAccount;
+  const foreign = ["AKIAIOSFODNN7EXAMPLE", "GK31c2f218a2e44f485b94239e"];
+  const message = `No such key: ${accessKeyId}, nor ${foreign.join(" or ")}`;
+  await using own = await stage.another();
+  const volumeId = await purgeVolumeWithObject();
+  faulty.break(/^PUT /, { do: "answer", status: 403, code: "AccessDenied", message });
+  faulty.break(/^POST .*delete$/, refusedObject("AccessDenied", message));
+  const answers = await Promise.allSettled([
+    own.controller.createVolume(request()),
+    own.controller.deleteVolume({ volumeId, secrets: {} }),
+  ]);
+  for (const answer of answers) {
+    const { details = "" } = answer.status === "rejected" ? (answer.reason as { details?: string }) : {};
+    expect(details).toContain("No such key: ");
+    for (const id of [accessKeyId, ...foreign]) expect(details).not.toContain(id);
+  }
+  expect(own.log).toContain("No such key: ");
+  for (const id of [accessKeyId, ...foreign]) expect(own.log).not.toContain(id);
 });
 
 async function purgeVolumeWithObject(): Promise<string> {
