@@ -75,7 +75,7 @@ async function leftOfBucket(call: Call, buckets: BucketActions, { bucket }: Plac
 }
 
 async function leftOfPrefix(call: Call, buckets: BucketActions, { bucket, prefix = "" }: Place): Promise<boolean> {
-  return await buckets.hasObjects(call, bucket, prefix);
+  return await buckets.holdsData(call, bucket, prefix);
 }
 
 /** The volume knows best; without it, the bucket does; and if neither says anything, no data is ever removed. */

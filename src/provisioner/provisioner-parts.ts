@@ -34,7 +34,8 @@ export interface BucketActions {
   /** Whether the store keeps them. */
   setTags(call: Call, bucket: string, tags: Tags): Promise<boolean>;
   delete(call: Call, bucket: string): Promise<"gone" | "notEmpty">;
-  hasObjects(call: Call, bucket: string, prefix: string): Promise<boolean>;
+  /** Objects, old versions, delete markers and unfinished uploads; below the prefix, if there is one. */
+  holdsData(call: Call, bucket: string, prefix?: string): Promise<boolean>;
   empty(call: Call, bucket: string, prefix?: string): Promise<void>;
 }
 

@@ -11,8 +11,9 @@ import {
 } from "@aws-sdk/client-s3";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
-import { type EmptyingParts, empty, hasObjects } from "./empty.ts";
+import { type EmptyingParts, empty } from "./empty.ts";
 import { storeCode, storeError } from "./error.ts";
+import { holdsData } from "./listing.ts";
 
 type Tags = Readonly<Record<string, string>>;
 
@@ -128,12 +129,12 @@ export class Buckets {
     }
   }
 
-  /** Whether there is an object, or an old version of one, below the prefix. */
-  async hasObjects(call: Call, bucket: string, prefix: string): Promise<boolean> {
-    return await hasObjects(call, this.#client, { bucket, prefix });
+  /** Below the prefix: an object, an old version of one, a delete marker, or an unfinished upload. */
+  async holdsData(call: Call, bucket: string, prefix = ""): Promise<boolean> {
+    return await holdsData(call, this.#client, { bucket, prefix });
   }
 
-  /** Removes every object below the prefix with all its versions, and every unfinished upload. Can be stopped and begun anew. */
+  /** Removes every object below the prefix with all its versions, and every unfinished upload. Can be stopped and repeated. */
   async empty(call: Call, bucket: string, prefix = ""): Promise<void> {
     await empty(call, this.#emptying, { bucket, prefix });
   }

@@ -1,34 +1,25 @@
-/** Emptying a bucket, or what lies below a prefix of it: in pages, so that whoever is stopped goes on where it was. */
+/** Emptying a bucket, or what lies below a prefix of it: in pages, so that a call that was stopped can be repeated and goes on. */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import {
   AbortMultipartUploadCommand,
+  DeleteObjectCommand,
   DeleteObjectsCommand,
-  ListMultipartUploadsCommand,
-  ListObjectsV2Command,
-  ListObjectVersionsCommand,
-  type ObjectIdentifier,
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { DriverError } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Slots } from "../runtime/slots.ts";
 import { storeCode, storeError } from "./error.ts";
-
-export interface Area {
-  readonly bucket: string;
-  /** Empty: the whole bucket. */
-  readonly prefix: string;
-}
+import { type Area, type ObjectVersion, objectPages, type Upload, uploadPages } from "./listing.ts";
+import { realKeyOf, replacement } from "./real-key.ts";
 
 export interface EmptyingParts {
   readonly client: S3Client;
+  /** Requests that remove one thing each. They are many, and connections are shared with the calls of other tenants. */
+  readonly slots: Slots;
   /** Removes credentials from a text of the store. */
   readonly masked: (text: string) => string;
-}
-
-export async function hasObjects(call: Call, client: S3Client, area: Area): Promise<boolean> {
-  for await (const page of objectPages(call, client, area)) if (page.length > 0) return true;
-  return false;
 }
 
 export async function empty(call: Call, parts: EmptyingParts, area: Area): Promise<void> {
@@ -46,19 +37,13 @@ export async function empty(call: Call, parts: EmptyingParts, area: Area): Promi
   await untilNothingIsListed(
     area,
     () => uploadPages(call, client, area),
-    async (page) => {
-      const aborts = page.map(({ Key, UploadId }) => {
-        const command = new AbortMultipartUploadCommand({ Bucket: area.bucket, Key, UploadId });
-        return sent(call, area, client.send(command, stop(call)));
-      });
-      await Promise.all(aborts.map((abort) => abort.catch(ignoreMissing)));
-    },
+    (page) => parts.slots.forEach(call, page, (upload) => endUpload(call, client, area, upload)),
   );
 }
 
-/** Once is not enough: stores lose their place in a listing whose entries vanish, and call it complete. */
-async function untilNothingIsListed<Entry extends { readonly Key?: string | undefined }>(
-  { bucket }: Area,
+/** Once is not enough: stores lose their position in a listing whose entries vanish, and call it complete. */
+async function untilNothingIsListed<Entry extends { readonly Key: string }>(
+  area: Area,
   list: () => AsyncIterable<readonly Entry[]>,
   remove: (page: readonly Entry[]) => Promise<void>,
 ): Promise<void> {
@@ -67,12 +52,9 @@ async function untilNothingIsListed<Entry extends { readonly Key?: string | unde
     let first: Entry | undefined;
     for await (const page of list()) {
       if (page.length === 0) continue;
+      refuseOutside(area, page);
       first ??= page[0];
-      if (isDeepStrictEqual(first, before)) {
-        throw new DriverError("notReady", `${first?.Key} of bucket ${bucket} was removed and is still listed`, {
-          hint: "Look whether a retention or a legal hold protects it, or somebody writes it again; the deletion is repeated.",
-        });
-      }
+      if (isDeepStrictEqual(first, before)) throw stillListed(area, first?.Key ?? "");
       await remove(page);
     }
     if (first === undefined) return;
@@ -80,54 +62,83 @@ async function untilNothingIsListed<Entry extends { readonly Key?: string | unde
   }
 }
 
-/** With every version and every mark of a deletion; a store without versions lists what there is. */
-async function* objectPages(call: Call, client: S3Client, area: Area): AsyncGenerator<readonly ObjectIdentifier[]> {
-  try {
-    yield* versionPages(call, client, area);
-  } catch (error) {
-    if (!(error instanceof DriverError && error.kind === "unsupported")) throw error;
-    yield* plainPages(call, client, area);
-  }
+/** A store that ignores the prefix would make us remove the data of other volumes. */
+function refuseOutside({ bucket, prefix }: Area, page: readonly { readonly Key: string }[]): void {
+  const outside = page.find(({ Key }) => !Key.startsWith(prefix));
+  if (outside === undefined) return;
+  throw new DriverError("notReady", `the store listed ${outside.Key} below ${prefix} of bucket ${bucket}`, {
+    hint: "Remove the objects of the volume by hand: the store does not list by prefix, and nothing was removed.",
+  });
 }
 
-async function* versionPages(call: Call, client: S3Client, area: Area): AsyncGenerator<readonly ObjectIdentifier[]> {
-  let from: { readonly KeyMarker?: string | undefined; readonly VersionIdMarker?: string | undefined } | undefined = {};
-  while (from !== undefined) {
-    const command: ListObjectVersionsCommand = new ListObjectVersionsCommand({ ...where(area), ...from });
-    const page = await sent(call, area, client.send(command, stop(call)));
-    yield [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])].map(({ Key, VersionId }) => ({ Key, VersionId }));
-    from = page.IsTruncated
-      ? { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker || undefined }
-      : undefined;
-  }
-}
-
-async function* plainPages(call: Call, client: S3Client, area: Area): AsyncGenerator<readonly ObjectIdentifier[]> {
-  let more = true;
-  let token: string | undefined;
-  while (more) {
-    const command: ListObjectsV2Command = new ListObjectsV2Command({ ...where(area), ContinuationToken: token });
-    const page = await sent(call, area, client.send(command, stop(call)));
-    yield (page.Contents ?? []).map(({ Key }) => ({ Key }));
-    token = page.NextContinuationToken;
-    more = page.IsTruncated === true;
-  }
+function stillListed({ bucket }: Area, key: string): DriverError {
+  return new DriverError("notReady", `${key} of bucket ${bucket} was removed and is still listed`, {
+    hint: "Check whether a retention or a legal hold protects it, or a client writes it again; the deletion is repeated.",
+  });
 }
 
 async function removeObjects(
   call: Call,
-  { client, masked }: EmptyingParts,
+  parts: EmptyingParts,
   area: Area,
-  objects: readonly ObjectIdentifier[],
+  objects: readonly ObjectVersion[],
 ): Promise<void> {
-  if (objects.length === 0) return;
-  const command = new DeleteObjectsCommand({ Bucket: area.bucket, Delete: { Objects: [...objects], Quiet: true } });
+  const together = objects.filter(({ Key }) => xmlText.test(Key));
+  if (together.length > 0) await removeTogether(call, parts, area, together);
+  const others = objects.filter(({ Key }) => !xmlText.test(Key));
+  await parts.slots.forEach(call, others, (object) => removeOne(call, parts.client, area, object));
+}
+
+/** The characters of XML 1.0, which names the objects in the request that removes many at once; without the one that replaces others. */
+const xmlText = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffc\u{10000}-\u{10ffff}]*$/u;
+
+async function removeTogether(
+  call: Call,
+  { client, masked }: EmptyingParts,
+  { bucket }: Area,
+  objects: readonly ObjectVersion[],
+): Promise<void> {
+  const command = new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: [...objects], Quiet: true } });
   command.middlewareStack.add((next) => (args) => next(withMd5(args)), { step: "build", priority: "low" });
-  const { Errors = [] } = await sent(call, area, client.send(command, stop(call)));
+  const { Errors = [] } = await sent(call, `remove objects of bucket ${bucket}`, client.send(command, stop(call)));
   const [first] = Errors;
   if (first === undefined) return;
   const refusal = Object.assign(new Error(masked(first.Message ?? "")), { name: first.Code ?? "Error" });
-  throw storeError(call.signal, `remove object ${first.Key} of bucket ${area.bucket}`, refusal);
+  throw storeError(call.signal, `remove object ${first.Key} of bucket ${bucket}`, refusal);
+}
+
+async function removeOne(call: Call, client: S3Client, { bucket }: Area, object: ObjectVersion): Promise<void> {
+  const Key = await realKey(object.Key, (prefix) => objectPages(call, client, { bucket, prefix }, 1));
+  // An empty version id, as stores without versions give it, is refused in a URL.
+  const command = new DeleteObjectCommand({ Bucket: bucket, Key, VersionId: object.VersionId || undefined });
+  await sent(call, `remove object ${Key} of bucket ${bucket}`, client.send(command, stop(call)));
+}
+
+async function endUpload(
+  call: Call,
+  client: S3Client,
+  { bucket }: Area,
+  { Key: key, UploadId }: Upload,
+): Promise<void> {
+  const Key = await realKey(key, (prefix) => uploadPages(call, client, { bucket, prefix }, 1));
+  const command = new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId });
+  try {
+    await client.send(command, stop(call));
+  } catch (error) {
+    if (storeCode(error) === "NoSuchUpload") return; // finished or ended meanwhile
+    throw storeError(call.signal, `end the upload of ${Key} in bucket ${bucket}`, error);
+  }
+}
+
+type Pages = (prefix: string) => AsyncIterable<readonly { readonly Key: string }[]>;
+
+async function realKey(listed: string, below: Pages): Promise<string> {
+  if (!listed.includes(replacement)) return listed;
+  const firstBelow = async (prefix: string) => {
+    for await (const [first] of below(prefix)) if (first !== undefined) return first.Key;
+    return undefined;
+  };
+  return (await realKeyOf(listed, firstBelow)) ?? listed;
 }
 
 /** S3 asks for one checksum of this request; stores that are older than the SDK's know only this one. */
@@ -137,39 +148,14 @@ function withMd5<Args extends { readonly request: unknown }>(args: Args): Args {
   return args;
 }
 
-interface Upload {
-  readonly Key: string | undefined;
-  readonly UploadId: string | undefined;
-}
-
-async function* uploadPages(call: Call, client: S3Client, area: Area): AsyncGenerator<readonly Upload[]> {
-  let from: { readonly KeyMarker?: string | undefined; readonly UploadIdMarker?: string | undefined } | undefined = {};
-  while (from !== undefined) {
-    const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({ ...where(area), ...from });
-    const page = await sent(call, area, client.send(command, stop(call)));
-    yield (page.Uploads ?? []).map(({ Key, UploadId }) => ({ Key, UploadId }));
-    from = page.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : undefined;
-  }
-}
-
-function where({ bucket, prefix }: Area) {
-  return { Bucket: bucket, ...(prefix !== "" && { Prefix: prefix }) };
-}
-
 function stop({ signal }: Call) {
   return { abortSignal: signal };
 }
 
-async function sent<Answer>(call: Call, { bucket }: Area, answer: Promise<Answer>): Promise<Answer> {
+async function sent<Answer>(call: Call, doing: string, answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer;
   } catch (error) {
-    throw storeError(call.signal, `empty bucket ${bucket}`, error);
+    throw storeError(call.signal, doing, error);
   }
-}
-
-/** Somebody finished or ended the upload meanwhile. */
-function ignoreMissing(error: unknown): void {
-  const cause = error instanceof DriverError ? error.cause : error;
-  if (storeCode(cause) !== "NoSuchUpload") throw error;
 }

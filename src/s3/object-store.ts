@@ -4,6 +4,7 @@ import { Agent as HttpsAgent } from "node:https";
 import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import type { Proxy } from "../core/proxy.ts";
+import { Slots } from "../runtime/slots.ts";
 import { Buckets, type Region } from "./buckets.ts";
 import { fromEndpoint } from "./error.ts";
 import type { Keys } from "./keys.ts";
@@ -30,14 +31,18 @@ export interface Access extends Region {
   readonly keys: Keys;
 }
 
+/** Requests that wait for a connection time out like those that wait for an answer: emptying must leave some to other calls. */
+const connections = { all: 64, ofEmptying: 16 } as const;
+
 export class ObjectStore implements Disposable {
   readonly #settings: StoreSettings;
   readonly #handler: NodeHttpHandler;
+  readonly #slots = new Slots(connections.ofEmptying);
 
   constructor(settings: StoreSettings) {
     const { connectMs, answerMs } = settings.limits;
     // Node's agents know proxies by themselves, but @types/node does not know that yet.
-    const proxied = { keepAlive: true, maxSockets: 64, proxyEnv: settings.proxy } as AgentOptions;
+    const proxied = { keepAlive: true, maxSockets: connections.all, proxyEnv: settings.proxy } as AgentOptions;
     this.#settings = settings;
     this.#handler = new NodeHttpHandler({
       connectionTimeout: connectMs,
@@ -80,7 +85,7 @@ export class ObjectStore implements Disposable {
       },
       { step: "initialize" },
     );
-    return new Buckets({ client, masked }, { region, regionAskedBy });
+    return new Buckets({ client, slots: this.#slots, masked }, { region, regionAskedBy });
   }
 
   [Symbol.dispose](): void {

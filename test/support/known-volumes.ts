@@ -1,0 +1,47 @@
+/** PersistentVolumes that a CSI controller service knows of. */
+import { randomUUID } from "node:crypto";
+import { status } from "@grpc/grpc-js";
+import { expect } from "vitest";
+import { placeOf } from "../../src/core/dynamic-volume.ts";
+import { patient } from "./claims.ts";
+import { type Cluster, persistentVolumeManifest } from "./cluster.ts";
+import { createRequest } from "./create-request.ts";
+import type { ProvisionerProcess } from "./provisioner-process.ts";
+
+export interface VolumeWithHandle {
+  readonly name: string;
+  readonly volumeHandle: string;
+  readonly attributes: Readonly<Record<string, string>> & { readonly bucketName: string };
+}
+
+/**
+ * Makes the volumes, and returns when the service has observed them. Its watch delivers in order, and it says that the
+ * last one exists, whose bucket does not, as soon as it knows the PersistentVolume.
+ */
+export async function volumesKnownTo(
+  cluster: Cluster,
+  { controller }: ProvisionerProcess,
+  ...volumes: readonly VolumeWithHandle[]
+): Promise<AsyncDisposable> {
+  const name = `pvc-${randomUUID()}`;
+  const { id, bucket } = placeOf(name, { kind: "own" });
+  const last = { name, volumeHandle: id, attributes: { bucketName: bucket } };
+  const all = [...volumes, last];
+  await cluster.apply(...all.map(manifestOf));
+  const { volumeCapabilities } = createRequest();
+  const rest = { volumeContext: {}, parameters: {}, secrets: {}, mutableParameters: {} };
+  const code = () =>
+    controller.validateVolumeCapabilities({ volumeId: id, volumeCapabilities, ...rest }).then(
+      () => status.OK,
+      (error: { code: status }) => error.code,
+    );
+  await expect.poll(code, patient).toBe(status.OK);
+  return {
+    [Symbol.asyncDispose]: async () => void (await cluster.kubectl("delete", "pv", ...all.map((each) => each.name))),
+  };
+}
+
+function manifestOf({ name, volumeHandle, attributes }: VolumeWithHandle) {
+  const { bucketName } = attributes;
+  return persistentVolumeManifest({ namespace: "default", name }, bucketName, { attributes, csi: { volumeHandle } });
+}
