@@ -101,7 +101,7 @@ async function orUndone<Result>(
     return await work;
   } catch (error) {
     if (!(error instanceof DriverError) || error.kind === "notReady") throw error;
-    const left = await buckets.delete(call, bucket).catch(() => "unknown"); // why it stays is said by the next attempt
+    const left = await buckets.deleteIfEmpty(call, bucket).catch(() => "unknown"); // why it stays is said by the next attempt
     throw left === "gone" ? error : new DriverError("notReady", error.message, { cause: error });
   }
 }

@@ -71,7 +71,7 @@ async function remove(
 }
 
 async function leftOfBucket(call: Call, buckets: BucketActions, { bucket }: Place): Promise<boolean> {
-  return (await buckets.delete(call, bucket)) === "notEmpty";
+  return (await buckets.deleteIfEmpty(call, bucket)) === "notEmpty";
 }
 
 async function leftOfPrefix(call: Call, buckets: BucketActions, { bucket, prefix = "" }: Place): Promise<boolean> {
@@ -87,7 +87,7 @@ async function policyFor(
 ): Promise<DeletePolicy> {
   const said = volume && (deletePolicyFrom(volume.deletePolicy ?? "") ?? defaultDeletePolicy);
   if (place.prefix !== undefined) return said ?? defaultDeletePolicy;
-  // A bucket that is not emptied needs no proof: the store deletes empty ones only.
+  // A bucket that is not emptied needs no proof: only empty ones are deleted.
   return said === undefined || said === "purge" ? await policyOnBucket(call, buckets, place, said) : said;
 }
 

@@ -33,7 +33,8 @@ export interface BucketActions {
   tags(call: Call, bucket: string): Promise<Tags | undefined>;
   /** Whether the store keeps them. */
   setTags(call: Call, bucket: string, tags: Tags): Promise<boolean>;
-  delete(call: Call, bucket: string): Promise<"gone" | "notEmpty">;
+  /** Looks first, because not every store refuses to delete a bucket that holds data. */
+  deleteIfEmpty(call: Call, bucket: string): Promise<"gone" | "notEmpty">;
   /** Objects, old versions, delete markers and unfinished uploads; below the prefix, if there is one. */
   holdsData(call: Call, bucket: string, prefix?: string): Promise<boolean>;
   empty(call: Call, bucket: string, prefix?: string): Promise<void>;

@@ -116,8 +116,17 @@ export class Buckets {
     }
   }
 
-  /** A bucket that holds anything stays: the store itself refuses to delete it. */
-  async delete(call: Call, bucket: string): Promise<"gone" | "notEmpty"> {
+  /**
+   * A bucket that holds anything stays. S3 refuses to delete it, but some stores delete it with everything in it (SeaweedFS), so
+   * we look first. On those, an object that a client writes between the look and the deletion is lost.
+   */
+  async deleteIfEmpty(call: Call, bucket: string): Promise<"gone" | "notEmpty"> {
+    try {
+      if (await this.holdsData(call, bucket)) return "notEmpty";
+    } catch (error) {
+      if (isOf(error, "missing")) return "gone";
+      throw error;
+    }
     try {
       await this.#client.send(new DeleteBucketCommand({ Bucket: bucket }), { abortSignal: call.signal });
       return "gone";
@@ -169,6 +178,6 @@ function isWithoutTags(failure: Error): boolean {
   return isOf(failure, "unsupported", "denied");
 }
 
-function isOf(failure: Error, ...kinds: readonly ErrorKind[]): boolean {
+function isOf(failure: unknown, ...kinds: readonly ErrorKind[]): boolean {
   return failure instanceof DriverError && kinds.includes(failure.kind);
 }

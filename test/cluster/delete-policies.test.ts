@@ -1,10 +1,17 @@
 /** What becomes of a bucket that still holds something when its volume is deleted. */
-import { CreateMultipartUploadCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import {
+  AbortMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  ListMultipartUploadsCommand,
+  PutObjectCommand,
+} from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { bucketNames, tagsOf } from "../support/claims.ts";
-import { openCluster } from "../support/cluster.ts";
+import { bucketNames, eventsAbout, keepVersions, patient, tagsOf } from "../support/claims.ts";
+import { openCluster, versionsIn } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import { volumesKnownTo } from "../support/known-volumes.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -46,6 +53,85 @@ it("DS-3 a store that keeps a bucket for an unfinished upload: the bucket is kep
   expect(await tagsOf(s3, volumeId)).toMatchObject({ "s3.csi.scality.com/kept": "notEmpty" });
 });
 
+const contents = {
+  "an object": async (Bucket: string) => void (await s3.send(new PutObjectCommand({ Bucket, Key: "a", Body: "a" }))),
+  "an old version": async (Bucket: string) => {
+    await keepVersions(s3, Bucket);
+    await s3.send(new PutObjectCommand({ Bucket, Key: "a", Body: "a" }));
+    await s3.send(new DeleteObjectCommand({ Bucket, Key: "a" }));
+  },
+  "an unfinished upload": async (Bucket: string) =>
+    void (await s3.send(new CreateMultipartUploadCommand({ Bucket, Key: "a" }))),
+} as const;
+
+it.for(["an object", "an old version", "an unfinished upload"] as const)(
+  "DS-11 a store that deletes buckets with data: a bucket with %s stays, the volume goes, and an event names the bucket",
+  async (content) => {
+    const wanted = request();
+    const volumeHandle = bucketOf(wanted.name);
+    await provisioner.controller.createVolume(wanted);
+    await contents[content](volumeHandle);
+    const before = await held(volumeHandle);
+    const volume = { name: wanted.name, volumeHandle, attributes: { bucketName: volumeHandle } };
+    await using _ = await volumesKnownTo(cluster, provisioner, volume);
+    faulty.break(deletionOfBucket, { do: "passAfter", work: () => destroy(volumeHandle) });
+    await provisioner.controller.deleteVolume({ volumeId: volumeHandle, secrets: {} });
+    expect(await held(volumeHandle)).toEqual(before);
+    await expect
+      .poll(() => eventsAbout(cluster, wanted.name), patient)
+      .toContainEqual(
+        expect.objectContaining({ reason: "BucketKept", message: expect.stringContaining(volumeHandle) }),
+      );
+  },
+);
+
+it("DS-11 a store that deletes buckets with data: refuse-until-empty refuses all the same, and an empty bucket goes", async () => {
+  const wanted = request({ parameters: { deletePolicy: "refuse-until-empty" } });
+  const volumeId = bucketOf(wanted.name);
+  await provisioner.controller.createVolume(wanted);
+  await contents["an object"](volumeId);
+  faulty.break(deletionOfBucket, { do: "passAfter", work: () => destroy(volumeId) });
+  await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
+    code: status.FAILED_PRECONDITION,
+  });
+  expect(await held(volumeId)).toMatchObject({ objects: [{ key: "a" }] });
+  await cluster.emptyBucket(volumeId);
+  await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+  expect(await bucketNames(s3)).not.toContain(volumeId);
+});
+
+it.for([/^GET .*versions/, /^GET .*uploads/] as const)(
+  "DS-11 an account that may not list what the bucket holds (%s) deletes nothing, and the right is named",
+  async (listing) => {
+    const wanted = request();
+    const volumeId = bucketOf(wanted.name);
+    await provisioner.controller.createVolume(wanted);
+    faulty.break(listing, { do: "answer", status: 403, code: "AccessDenied" });
+    await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
+      code: status.PERMISSION_DENIED,
+      details: expect.stringMatching(/s3:ListBucket(Versions|MultipartUploads)/),
+    });
+    expect(await bucketNames(s3)).toContain(volumeId);
+  },
+);
+
+it.for([/versions/, /uploads/] as const)(
+  "DS-11 a store that knows no list of them (%s): what it lists decides",
+  async (unknown) => {
+    const wanted = request();
+    const volumeId = bucketOf(wanted.name);
+    await provisioner.controller.createVolume(wanted);
+    await contents["an object"](volumeId);
+    faulty.break(unknown, { do: "answer", status: 501, code: "NotImplemented" });
+    faulty.break(deletionOfBucket, { do: "passAfter", work: () => destroy(volumeId) });
+    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+    expect(await held(volumeId)).toMatchObject({ objects: [{ key: "a" }] });
+    await cluster.emptyBucket(volumeId);
+    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+    expect(await bucketNames(s3)).not.toContain(volumeId);
+  },
+);
+
 it("DS-3 purge ends unfinished uploads before it asks for the deletion of the bucket", async () => {
   const wanted = request({ parameters: { deletePolicy: "purge" } });
   const volumeId = bucketOf(wanted.name);
@@ -83,3 +169,15 @@ it("DS-3 purging goes on where it was stopped", async () => {
   await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
   expect(await bucketNames(s3)).not.toContain(volumeId);
 });
+
+async function held(Bucket: string) {
+  const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand({ Bucket }));
+  return { objects: await versionsIn(s3, Bucket), uploads: Uploads.map(({ Key }) => Key) };
+}
+
+/** As a store does that deletes a bucket with everything in it. */
+async function destroy(Bucket: string): Promise<void> {
+  await cluster.emptyBucket(Bucket);
+  const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand({ Bucket }));
+  for (const { Key, UploadId } of Uploads) await s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }));
+}

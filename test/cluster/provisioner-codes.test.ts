@@ -182,6 +182,20 @@ describe("DeleteVolume", () => {
     await provisioner.controller.deleteVolume({ volumeId, secrets: {} }); // gone already: what was wanted
   });
 
+  it.for(faults.filter(([, fault]) => fault.do !== "hang"))(
+    "DS-2, PR-1 %s while the store is asked what the bucket holds → it stays, the code says why",
+    async ([, fault, code]) => {
+      const { volume } = await provisioner.controller.createVolume(request());
+      const volumeId = volume?.volumeId ?? "";
+      faulty.break(/^GET /, fault);
+      await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
+        code: status[code],
+      });
+      expect(faulty.lines.filter((line) => line.startsWith("DELETE "))).toEqual([]);
+      expect(await bucketNames(s3)).toContain(volumeId);
+    },
+  );
+
   it.for(["delete-if-empty", "purge"] as const)(
     "DS-2 %s: a 404 in other words than those of S3 is no deletion, and the fix is named",
     async (deletePolicy) => {

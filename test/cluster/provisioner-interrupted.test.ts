@@ -37,7 +37,7 @@ it("DS-4 killed at any step of CreateVolume: the next controller finds the bucke
 });
 
 it.for([
-  ["delete-if-empty", "kept: notEmpty", ["DELETE", "PUT ?tagging"]],
+  ["delete-if-empty", "kept: notEmpty", ["PUT ?tagging"]],
   ["purge", "gone", ["POST ?delete", "DELETE ?uploadId", "DELETE"]],
 ] as const)(
   "DS-2, DS-3 killed at any step of DeleteVolume for a bucket with data, %s: in the end it is %s",
