@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import {
-  belongsToAnother,
   capacityOf,
   deletePolicyIn,
   judge,
+  otherOwner,
   type Tags,
   tagsFor,
   tagsWhenKept,
@@ -53,9 +53,9 @@ it("the tags tell whose the bucket is, what was asked for and what becomes of it
     "s3.csi.scality.com/delete-policy": "retain",
   });
   expect(deletePolicyIn(tagsFor(request))).toBe("retain");
-  expect(belongsToAnother(tagsFor(request), request.place)).toBe(false);
-  expect(belongsToAnother(tagsFor(request), wanted({}, 1n, 0n, "pvc-2").place)).toBe(true);
-  expect(belongsToAnother({}, request.place)).toBe(false);
+  expect(otherOwner(tagsFor(request), request.place)).toBeUndefined();
+  expect(otherOwner(tagsFor(request), wanted({}, 1n, 0n, "pvc-2").place)).toBe(request.place.id);
+  expect(otherOwner({}, request.place)).toBeUndefined();
 });
 
 it("a name that no tag can hold is left out", () => {

@@ -83,9 +83,34 @@ export function deletePolicyIn(tags: Tags): DeletePolicy | undefined {
   return deletePolicyFrom(tags[keys.deletePolicy] ?? "");
 }
 
-/** Whether the bucket is marked as that of another volume. */
-export function belongsToAnother(tags: Tags, { id }: Place): boolean {
-  return (tags[keys.volumeId] ?? id) !== id;
+/** The id of the other volume whose bucket it is, by its tags. */
+export function otherOwner(tags: Tags, { id }: Place): string | undefined {
+  const owner = tags[keys.volumeId];
+  return owner === id ? undefined : owner;
+}
+
+export interface Gap {
+  /** Completes the sentence "nothing was deleted, because …". */
+  readonly because: string;
+  readonly fix: string;
+}
+
+/**
+ * What is missing in the tags to prove that the bucket was made for this volume of this cluster; undefined: nothing. A cluster
+ * that was restored from a backup has the same volumes, but another UID; `cluster` is undefined where we may not read it.
+ */
+export function gapInTags(tags: Tags, { id }: Place, cluster: string | undefined): Gap | undefined {
+  if (cluster === undefined) {
+    const fix = "Install with the chart of this version, which grants get for the namespace kube-system.";
+    return { because: "the UID of the namespace kube-system, which identifies the cluster, may not be read", fix };
+  }
+  const set = `set the tags ${keys.volumeId}=${id} and ${keys.cluster}=${cluster} on it`;
+  const fix = `If the data may go, ${set}, or empty it yourself; the deletion is repeated.`;
+  if (tags[keys.volumeId] !== id) return { because: `no tag ${keys.volumeId} of the bucket names this volume`, fix };
+  const other = tags[keys.cluster];
+  if (other === undefined) return { because: `no tag ${keys.cluster} of the bucket names this cluster`, fix };
+  if (other !== cluster) return { because: `its tag ${keys.cluster} names another cluster, ${other}`, fix };
+  return undefined;
 }
 
 /** The tags of a bucket that stays although its volume goes; undefined: it has none of ours. */

@@ -59,7 +59,15 @@ export function placeFrom(id: string): Place | undefined {
   return { id: volumeId, bucket, prefix: separator === separators.shared ? `${plain}/` : undefined };
 }
 
-/** The id that the volume would have if its class wished for nothing: the same for every wish. */
+/** Whether a volume of this name, and no other, has this id and lies in this bucket or prefix. */
+export function isPlaceOf(place: Place, requestName: string): boolean {
+  const ownId = ownIdOf(place.id);
+  if (ownId !== placeOf(requestName, { kind: "own" }).id) return false;
+  // A prefix is made from the id; a bucket with a readable name ends in a digest of the request's name.
+  return place.prefix !== undefined || place.bucket === ownId || place.bucket.endsWith(`-${suffixOf(requestName)}`);
+}
+
+/** Base volume ID, without bucket or prefix suffix: the same for every class. */
 export function ownIdOf(id: string): string | undefined {
   return idForm.exec(id)?.[1];
 }
@@ -81,13 +89,17 @@ const longestBucketName = 63;
  * provisioning. Dots would break certificates with a wildcard.
  */
 function bucketName(prefix: string, requestName: string): string {
-  const suffix = createHash("sha256").update(requestName).digest("hex").slice(0, suffixDigits);
+  const suffix = suffixOf(requestName);
   const readable = prefix
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
     .slice(0, longestBucketName - suffixDigits - 1)
     .replaceAll(/^-|-$/g, "");
   return readable === "" ? `${idPrefix}${suffix}` : `${readable}-${suffix}`;
+}
+
+function suffixOf(requestName: string): string {
+  return createHash("sha256").update(requestName).digest("hex").slice(0, suffixDigits);
 }
 
 /** Of this driver, for version 5 UUIDs; any constant would do. */

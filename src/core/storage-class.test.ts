@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseClassParameters } from "./storage-class.ts";
+import { parseClassParameters, strictest } from "./storage-class.ts";
 
 const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
 
@@ -47,4 +47,12 @@ it("says what is missing when nobody told whose claim it is", () => {
   expect(() => parseClassParameters({ tags: "of=${pvc.name}" }, "pvc-1")).toThrow(
     expect.objectContaining({ kind: "invalid", hint: expect.stringContaining("--extra-create-metadata") }),
   );
+});
+
+it("of two policies the one that keeps more data wins", () => {
+  expect(strictest(["purge", "delete-if-empty"])).toBe("delete-if-empty");
+  expect(strictest(["refuse-until-empty", "delete-if-empty"])).toBe("refuse-until-empty");
+  expect(strictest(["purge", "retain"])).toBe("retain");
+  expect(strictest(["purge"])).toBe("purge");
+  expect(strictest([])).toBeUndefined();
 });

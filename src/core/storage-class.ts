@@ -4,7 +4,8 @@ import type { BucketWish } from "./dynamic-volume.ts";
 import { DriverError } from "./errors.ts";
 import { driverName } from "./names.ts";
 
-export const deletePolicies = ["delete-if-empty", "refuse-until-empty", "purge", "retain"] as const;
+/** From the one that keeps the most data to the one that keeps the least. */
+export const deletePolicies = ["retain", "refuse-until-empty", "delete-if-empty", "purge"] as const;
 
 /** What becomes of the data when the volume is deleted. */
 export type DeletePolicy = (typeof deletePolicies)[number];
@@ -76,6 +77,11 @@ function parseDeletePolicy(value: string | undefined): DeletePolicy {
 /** Also for volumes that exist: what is written there and unknown must not be guessed at. */
 export function deletePolicyFrom(value: string): DeletePolicy | undefined {
   return deletePolicies.find((policy) => policy === value);
+}
+
+/** Of several that are written down for one volume, the one that keeps the most data; undefined: there is none. */
+export function strictest(policies: readonly DeletePolicy[]): DeletePolicy | undefined {
+  return deletePolicies.find((policy) => policies.includes(policy));
 }
 
 /** S3 allows 50; some are ours. */

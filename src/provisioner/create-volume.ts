@@ -1,5 +1,5 @@
 /** CreateVolume: the same request always ends in the same bucket, whatever was killed in between. */
-import { capacityOf, judge, tagsFor, type Wanted } from "../core/bucket-tags.ts";
+import { capacityOf, judge, type Tags, tagsFor, type Wanted } from "../core/bucket-tags.ts";
 import { placeOf } from "../core/dynamic-volume.ts";
 import { DriverError } from "../core/errors.ts";
 import { defaultDeletePolicy, parseClassParameters } from "../core/storage-class.ts";
@@ -7,7 +7,7 @@ import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.
 import { type Call, withFields } from "../runtime/call.ts";
 import { bringsKeys } from "./access.ts";
 import { checkCapabilities } from "./capabilities.ts";
-import type { BucketActions, ProvisionerParts } from "./provisioner-parts.ts";
+import type { BucketActions, ProvisionerParts, WithoutTags } from "./provisioner-parts.ts";
 
 export async function createVolume(call: Call, parts: ProvisionerParts, request: CreateVolumeRequest): Promise<Volume> {
   const wanted = { ...wantedFrom(request), cluster: await parts.clusterId(call) };
@@ -52,14 +52,14 @@ function capacityIn({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRan
 async function ownBucket(call: Call, buckets: BucketActions, wanted: Wanted): Promise<bigint> {
   const { bucket } = wanted.place;
   await buckets.create(call, bucket);
-  const tags = await orUndone(call, buckets, bucket, buckets.tags(call, bucket));
-  const verdict = judge(tags ?? {}, wanted);
+  const answer = await orUndone(call, buckets, bucket, buckets.tags(call, bucket));
+  const verdict = judge(answer.kind === "read" ? answer.tags : {}, wanted);
   switch (verdict.kind) {
     case "same":
       return verdict.capacityBytes;
     case "unmarked":
       // Ours all the same: its name follows from the claim's UID, and the store says that it belongs to our account.
-      await orUndone(call, buckets, bucket, mark(call, buckets, wanted, tags));
+      await orUndone(call, buckets, bucket, mark(call, buckets, wanted, answer));
       call.log.info("bucket made for a volume");
       return capacityOf(wanted.capacity);
     case "differs":
@@ -73,18 +73,36 @@ async function ownBucket(call: Call, buckets: BucketActions, wanted: Wanted): Pr
 async function mark(
   call: Call,
   buckets: BucketActions,
-  wanted: Wanted,
-  tags: Readonly<Record<string, string>> | undefined,
+  { place, parameters, ...rest }: Wanted,
+  answer: { readonly kind: "read"; readonly tags: Tags } | WithoutTags,
 ) {
-  const { bucket } = wanted.place;
-  const kept = tags !== undefined && (await buckets.setTags(call, bucket, { ...tags, ...tagsFor(wanted) }));
-  if (kept) return;
-  if (Object.keys(wanted.parameters.tags).length > 0) {
+  const ours = tagsFor({ place, parameters, ...rest });
+  const written =
+    answer.kind === "read" ? await buckets.setTags(call, place.bucket, { ...answer.tags, ...ours }) : answer;
+  if (parameters.deletePolicy === "purge") refuseUnprovable(written, rest.cluster);
+  if (written.kind === "written") return;
+  if (Object.keys(parameters.tags).length > 0) {
     throw new DriverError("invalid", "parameters.tags cannot be written on the bucket", {
       hint: "Use an account with the right to tag buckets on a store that has tags, or leave them out of the StorageClass.",
     });
   }
   call.log.info("the bucket has no tags: its name alone tells whose it is");
+}
+
+/** Later, nothing would prove that the bucket may be purged (DS-12). On a store without tags the names do. */
+function refuseUnprovable(written: { readonly kind: "written" } | WithoutTags, cluster: string | undefined): void {
+  const purge = "parameters.deletePolicy is purge, which needs tags that say whose the bucket is";
+  if (written.kind === "denied") {
+    throw new DriverError("denied", `${purge}: ${written.error.message}`, {
+      cause: written.error,
+      hint: "Give the account the rights s3:GetBucketTagging and s3:PutBucketTagging, or choose another deletePolicy in the StorageClass.",
+    });
+  }
+  if (written.kind === "written" && cluster === undefined) {
+    throw new DriverError("denied", `${purge}: the UID of the namespace kube-system may not be read`, {
+      hint: "Install with the chart of this version, which grants it, or choose another deletePolicy in the StorageClass.",
+    });
+  }
 }
 
 /**

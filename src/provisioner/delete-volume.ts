@@ -1,12 +1,13 @@
-/** DeleteVolume: says yes only when the data is gone, never was, or stays on purpose. */
-import { belongsToAnother, deletePolicyIn, tagsWhenKept } from "../core/bucket-tags.ts";
+/** DeleteVolume: answers OK only when the data is gone, never existed, or stays on purpose. */
+import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "../core/bucket-tags.ts";
 import { type Place, placeFrom } from "../core/dynamic-volume.ts";
 import { DriverError } from "../core/errors.ts";
-import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom } from "../core/storage-class.ts";
+import { gapInProof } from "../core/purge-proof.ts";
+import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "../core/storage-class.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
 import { bringsKeys } from "./access.ts";
-import type { KnownVolume } from "./known-volumes.ts";
+import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
 import type { BucketActions, Kept, ProvisionerParts } from "./provisioner-parts.ts";
 import { unlessMissing } from "./unless-missing.ts";
 
@@ -19,11 +20,13 @@ export async function deleteVolume(call: Call, parts: ProvisionerParts, request:
     return;
   }
   using _ = parts.inFlight.enter(place.id);
-  const volume = await parts.volumes.byHandle(call, place.id);
+  const volumes = await parts.volumes.ofPlace(call, place);
+  const { volume } = volumes;
   if (!bringsKeys(secrets)) refuseWithoutSecret(volume);
   const buckets = parts.store.as(await parts.access(call, secrets, volume?.region));
   const telling = withFields(call, { volume: place.id, bucket: place.bucket });
-  const kept = await unlessMissing(remove(telling, buckets, place, volume));
+  const cluster = () => parts.clusterId(call);
+  const kept = await unlessMissing(remove(telling, buckets, { place, volumes, cluster }));
   if (kept === undefined) {
     telling.log.info("volume deleted");
     return;
@@ -41,65 +44,101 @@ function refuseWithoutSecret(volume: KnownVolume | undefined): void {
   });
 }
 
-/** Else it would be taken for one that was forgotten. */
+/** Without the tag the search for buckets without a volume would report it. */
 async function markKept(call: Call, buckets: BucketActions, { bucket }: Place, because: Kept["because"]) {
-  const tags = tagsWhenKept((await buckets.tags(call, bucket)) ?? {}, because);
+  const answer = await orUnreadable(buckets.tags(call, bucket));
+  const tags = answer.kind === "read" ? tagsWhenKept(answer.tags, because) : undefined;
   if (tags !== undefined) await buckets.setTags(call, bucket, tags);
 }
 
+interface Deletion {
+  readonly place: Place;
+  readonly volumes: VolumesOfPlace;
+  readonly cluster: () => Promise<string | undefined>;
+}
+
 /** undefined: nothing is left. */
-async function remove(
-  call: Call,
-  buckets: BucketActions,
-  place: Place,
-  volume: KnownVolume | undefined,
-): Promise<Kept["because"] | undefined> {
-  const policy = await policyFor(call, buckets, place, volume);
+async function remove(call: Call, buckets: BucketActions, deletion: Deletion): Promise<Kept["because"] | undefined> {
+  const { place } = deletion;
+  const { policy, tags } = await policyFor(call, buckets, deletion);
   if (policy === "retain") return "policy";
-  if (policy === "purge") {
-    await buckets.empty(call, place.bucket, place.prefix);
-  }
-  const left =
-    place.prefix === undefined ? await leftOfBucket(call, buckets, place) : await leftOfPrefix(call, buckets, place);
-  if (!left) return undefined;
+  if (policy === "purge") await purge(call, buckets, deletion, tags);
+  if (!(await isLeft(call, buckets, place))) return undefined;
   if (policy === "delete-if-empty") return "notEmpty";
-  const what = place.prefix === undefined ? `bucket ${place.bucket}` : `${place.prefix} of bucket ${place.bucket}`;
-  if (policy === "purge") throw new DriverError("notReady", `somebody wrote into ${what} while it was emptied`);
-  throw new DriverError("inUse", `${what} still holds data`, {
+  if (policy === "purge")
+    throw new DriverError("notReady", `a client wrote into ${nameOf(place)} while it was emptied`);
+  throw new DriverError("inUse", `${nameOf(place)} still holds data`, {
     hint: "Its deletePolicy is refuse-until-empty: remove the objects, with all versions and unfinished uploads.",
   });
 }
 
-async function leftOfBucket(call: Call, buckets: BucketActions, { bucket }: Place): Promise<boolean> {
+async function isLeft(call: Call, buckets: BucketActions, { bucket, prefix }: Place): Promise<boolean> {
+  if (prefix !== undefined) return await buckets.holdsData(call, bucket, prefix);
   return (await buckets.deleteIfEmpty(call, bucket)) === "notEmpty";
 }
 
-async function leftOfPrefix(call: Call, buckets: BucketActions, { bucket, prefix = "" }: Place): Promise<boolean> {
-  return await buckets.holdsData(call, bucket, prefix);
+/** Tags: undefined where the store keeps none, or where they are not asked for. */
+interface Findings {
+  readonly policy: DeletePolicy;
+  readonly tags: Tags | "unreadable" | undefined;
 }
 
-/** The volume knows best; without it, the bucket does; and if neither says anything, no data is ever removed. */
-async function policyFor(
-  call: Call,
-  buckets: BucketActions,
-  place: Place,
-  volume: KnownVolume | undefined,
-): Promise<DeletePolicy> {
-  const said = volume && (deletePolicyFrom(volume.deletePolicy ?? "") ?? defaultDeletePolicy);
-  if (place.prefix !== undefined) return said ?? defaultDeletePolicy;
-  // A bucket that is not emptied needs no proof: only empty ones are deleted.
-  return said === undefined || said === "purge" ? await policyOnBucket(call, buckets, place, said) : said;
+/** The policy is written on the volume and on its bucket; someone may have changed either. The one that keeps more data wins. */
+async function policyFor(call: Call, buckets: BucketActions, { place, volumes }: Deletion): Promise<Findings> {
+  const onVolumes = policyOf(volumes);
+  // Retained data is not looked at, and a prefix has no tags.
+  if (onVolumes === "retain") return { policy: onVolumes, tags: undefined };
+  if (place.prefix !== undefined) return { policy: onVolumes ?? defaultDeletePolicy, tags: undefined };
+  const tags = await tagsOf(call, buckets, place);
+  const onBucket = tags === undefined || tags === "unreadable" ? undefined : deletePolicyIn(tags);
+  const written = [onVolumes, onBucket].filter((each) => each !== undefined);
+  return { policy: strictest(written) ?? defaultDeletePolicy, tags };
 }
 
-async function policyOnBucket(
-  call: Call,
-  buckets: BucketActions,
-  place: Place,
-  said: DeletePolicy | undefined,
-): Promise<DeletePolicy> {
-  const tags = (await buckets.tags(call, place.bucket)) ?? {};
-  if (belongsToAnother(tags, place)) {
-    throw new DriverError("denied", `bucket ${place.bucket} is marked as that of another volume and stays as it is`);
+/** undefined: no PersistentVolume has the handle. What it says and we do not know must not be guessed at. */
+function policyOf({ volume, duplicates }: VolumesOfPlace): DeletePolicy | undefined {
+  const all = volume === undefined ? [] : [volume, ...duplicates];
+  return strictest(all.map(({ deletePolicy = "" }) => deletePolicyFrom(deletePolicy) ?? defaultDeletePolicy));
+}
+
+/** undefined: the store keeps none. A bucket of another volume is left alone, even if it is empty. */
+async function tagsOf(call: Call, buckets: BucketActions, place: Place): Promise<Findings["tags"]> {
+  const answer = await orUnreadable(buckets.tags(call, place.bucket));
+  if (answer.kind === "unsupported") return undefined;
+  if (answer.kind !== "read") return "unreadable";
+  const owner = otherOwner(answer.tags, place);
+  if (owner === undefined) return answer.tags;
+  throw new DriverError("denied", `bucket ${place.bucket} is tagged as that of volume ${owner} and stays as it is`);
+}
+
+/** Volumes of 2.x were made without a look at tags: where the store refuses the request, they still can be deleted. */
+async function orUnreadable<Answer>(answer: Promise<Answer>): Promise<Answer | { readonly kind: "unreadable" }> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof DriverError && error.kind === "invalid") return { kind: "unreadable" };
+    throw error;
   }
-  return said ?? deletePolicyIn(tags) ?? defaultDeletePolicy;
+}
+
+/** Without proof nothing is removed, and what holds no data needs none. */
+async function purge(
+  call: Call,
+  buckets: BucketActions,
+  { place, volumes, cluster }: Deletion,
+  tags: Findings["tags"],
+): Promise<void> {
+  const others = [...volumes.duplicates, ...volumes.sharers].map(({ name }) => name);
+  const gap = gapInProof({ place, volume: volumes.volume?.name, others, tags, cluster: await cluster() });
+  if (gap === undefined) {
+    await buckets.empty(call, place.bucket, place.prefix);
+    return;
+  }
+  if (!(await buckets.holdsData(call, place.bucket, place.prefix))) return;
+  const problem = `deletePolicy is purge, but it is not proven that ${nameOf(place)} holds data of this volume only`;
+  throw new DriverError("denied", `${problem}: ${gap.because}. Nothing was deleted`, { hint: gap.fix });
+}
+
+function nameOf({ bucket, prefix }: Place): string {
+  return prefix === undefined ? `bucket ${bucket}` : `${prefix} of bucket ${bucket}`;
 }

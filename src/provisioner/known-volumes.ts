@@ -1,4 +1,5 @@
 /** The PersistentVolumes of this driver, found by their handle: DeleteVolume is told nothing else. */
+import { isPlaceOf, type Place } from "../core/dynamic-volume.ts";
 import { driverName } from "../core/names.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds, type PersistentVolume } from "../kube/kinds.ts";
@@ -11,10 +12,22 @@ export interface KnownVolume {
   readonly uid: string;
   readonly handle: string;
   readonly bucket: string;
+  /** Attribute `prefix`, and mount options as they are written: either may lead into the prefix of another volume. */
+  readonly prefixes: readonly string[];
   readonly deletePolicy: string | undefined;
   readonly region: string | undefined;
   /** NAMESPACE/NAME of the Secret that the provisioner has noted for the deletion; undefined: it needs none. */
   readonly deletionSecret: string | undefined;
+}
+
+/** The PersistentVolumes of one place. */
+export interface VolumesOfPlace {
+  /** The one that the place was made for, else any other with its handle. DeleteVolume does not say which one is deleted. */
+  readonly volume: KnownVolume | undefined;
+  /** With the same handle. */
+  readonly duplicates: readonly KnownVolume[];
+  /** With another handle, and data in the same place. */
+  readonly sharers: readonly KnownVolume[];
 }
 
 export class KnownVolumes {
@@ -32,16 +45,35 @@ export class KnownVolumes {
     await this.#store.synced(call);
   }
 
-  /** Waits for the first picture only. */
-  async byHandle(call: Call, handle: string): Promise<KnownVolume | undefined> {
+  /** Waits until the cache is synced for the first time. */
+  async haveHandle(call: Call, handle: string): Promise<boolean> {
     await this.#store.synced(call);
-    return this.#store.by("handle", handle)[0];
+    return this.#store.by("handle", handle).length > 0;
+  }
+
+  /** Waits until the cache is synced for the first time. */
+  async ofPlace(call: Call, place: Place): Promise<VolumesOfPlace> {
+    await this.#store.synced(call);
+    const same = this.#store.by("handle", place.id);
+    const volume = same.find(({ name }) => isPlaceOf(place, name)) ?? same[0];
+    return {
+      volume,
+      duplicates: same.filter((each) => each !== volume),
+      sharers: this.#store
+        .by("bucket", place.bucket)
+        .filter((each) => each.handle !== place.id && overlaps(each, place)),
+    };
   }
 
   async haveBucket(call: Call, bucket: string): Promise<boolean> {
     await this.#store.synced(call);
     return this.#store.by("bucket", bucket).length > 0;
   }
+}
+
+/** A volume of the whole bucket does not count for a prefix: that is how operators look at what claims share. */
+function overlaps({ prefixes }: KnownVolume, { prefix }: Place): boolean {
+  return prefix === undefined || prefixes.some((each) => each.includes(prefix));
 }
 
 /** Of every claim there is; asked for anew, because hardly anybody needs it. */
@@ -62,10 +94,15 @@ function trim({ metadata, spec }: PersistentVolume): KnownVolume {
     uid: metadata.uid,
     handle: volumeHandle,
     bucket: volumeAttributes["bucketName"] ?? "",
+    prefixes: [volumeAttributes["prefix"] ?? "", ...(spec.mountOptions ?? []).filter(isPrefixOption)],
     deletePolicy: volumeAttributes["deletePolicy"],
     region: volumeAttributes["region"],
     deletionSecret: deletionSecretIn(metadata.annotations ?? {}),
   };
+}
+
+function isPrefixOption(option: string): boolean {
+  return /^\s*-*prefix[= ]/.test(option);
 }
 
 function deletionSecretIn(annotations: Readonly<Record<string, string>>): string | undefined {

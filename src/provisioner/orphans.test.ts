@@ -20,7 +20,7 @@ function lonely() {
     },
     tags: async (_call: unknown, name: string) => {
       asked.push(name);
-      return world.tags;
+      return { kind: "read", tags: world.tags };
     },
   } as unknown as BucketActions;
   const search = new OrphanSearch({

@@ -4,13 +4,13 @@
  * there is no volume here proves nothing to somebody who has restored a cluster from a backup.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Trace, traceOn } from "../core/bucket-tags.ts";
+import { type Tags, type Trace, traceOn } from "../core/bucket-tags.ts";
 import { mayBeOfVolume, placeOf } from "../core/dynamic-volume.ts";
 import { DriverError } from "../core/errors.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
 import type { Call } from "../runtime/call.ts";
 import type { AccessFor } from "./access.ts";
-import type { ClusterId, Store } from "./provisioner-parts.ts";
+import type { BucketActions, ClusterId, Store } from "./provisioner-parts.ts";
 import { unlessMissing } from "./unless-missing.ts";
 
 export interface OrphanParts {
@@ -94,8 +94,8 @@ export class OrphanSearch {
     for await (const bucket of buckets.names(call)) {
       if (!mayBeOfVolume(bucket) || this.#accountedFor.has(bucket)) continue;
       if (await volumes.haveBucket(call, bucket)) continue;
-      const tags = await unlessMissing(buckets.tags(call, bucket));
-      if (tags === undefined) continue; // gone meanwhile, or a store that lets nobody know whose it is
+      const tags = await tagsOf(call, buckets, bucket);
+      if (tags === undefined) continue;
       const trace = traceOn(bucket, tags, cluster);
       if (trace.kind === "accountedFor") this.#accountedFor.add(bucket);
       if (trace.kind === "of" || trace.kind === "unmarked") found.push({ bucket, trace });
@@ -110,4 +110,10 @@ export class OrphanSearch {
     for await (const uid of this.#parts.claims(call)) lost.delete(placeOf(`pvc-${uid}`, { kind: "own" }).id);
     return found.filter(({ trace }) => lost.has(trace.ownId));
   }
+}
+
+/** undefined: the bucket is gone meanwhile, or there is no way to know whose it is. */
+async function tagsOf(call: Call, buckets: BucketActions, bucket: string): Promise<Tags | undefined> {
+  const answer = await unlessMissing(buckets.tags(call, bucket));
+  return answer?.kind === "read" ? answer.tags : undefined;
 }

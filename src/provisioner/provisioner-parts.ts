@@ -1,10 +1,12 @@
 import type { Tags } from "../core/bucket-tags.ts";
+import type { Place } from "../core/dynamic-volume.ts";
+import type { DriverError } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { Claim } from "../core/storage-class.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Access } from "../s3/object-store.ts";
 import type { AccessFor } from "./access.ts";
-import type { KnownVolume } from "./known-volumes.ts";
+import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
 
 /** What the CSI controller service is made of; `bin` puts it together once. */
 export interface ProvisionerParts {
@@ -29,10 +31,8 @@ export interface BucketActions {
   exists(call: Call, bucket: string): Promise<boolean>;
   /** Of every bucket of the account. */
   names(call: Call): AsyncIterable<string>;
-  /** undefined: the store keeps none, or not for us. */
-  tags(call: Call, bucket: string): Promise<Tags | undefined>;
-  /** Whether the store keeps them. */
-  setTags(call: Call, bucket: string, tags: Tags): Promise<boolean>;
+  tags(call: Call, bucket: string): Promise<{ readonly kind: "read"; readonly tags: Tags } | WithoutTags>;
+  setTags(call: Call, bucket: string, tags: Tags): Promise<{ readonly kind: "written" } | WithoutTags>;
   /** Looks first, because not every store refuses to delete a bucket that holds data. */
   deleteIfEmpty(call: Call, bucket: string): Promise<"gone" | "notEmpty">;
   /** Objects, old versions, delete markers and unfinished uploads; below the prefix, if there is one. */
@@ -40,11 +40,15 @@ export interface BucketActions {
   empty(call: Call, bucket: string, prefix?: string): Promise<void>;
 }
 
-/** undefined: nobody lets us know. */
+/** The store keeps no tags, or the account has no right to them. */
+export type WithoutTags = { readonly kind: "unsupported" } | { readonly kind: "denied"; readonly error: DriverError };
+
+/** undefined: we have no right to read it. */
 export type ClusterId = (call: Call) => Promise<string | undefined>;
 
 export interface Volumes {
-  byHandle(call: Call, handle: string): Promise<KnownVolume | undefined>;
+  haveHandle(call: Call, handle: string): Promise<boolean>;
+  ofPlace(call: Call, place: Place): Promise<VolumesOfPlace>;
 }
 
 export interface Reports {

@@ -26,8 +26,7 @@ async function exists(
   request: ValidateVolumeCapabilitiesRequest,
 ): Promise<boolean> {
   const { volumeId, secrets } = request;
-  const volume = await parts.volumes.byHandle(call, volumeId);
-  if (volume !== undefined) return true;
+  if (await parts.volumes.haveHandle(call, volumeId)) return true;
   const place = placeFrom(volumeId);
   if (place === undefined || place.prefix !== undefined) return false;
   const buckets = parts.store.as(await parts.access(call, secrets, undefined));

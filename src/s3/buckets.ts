@@ -17,12 +17,15 @@ import { holdsData } from "./listing.ts";
 
 type Tags = Readonly<Record<string, string>>;
 
+/** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */
+type WithoutTags = { readonly kind: "unsupported" } | { readonly kind: "denied"; readonly error: DriverError };
+
 /** The one region whose buckets are made without naming it; S3 refuses its name. */
 const unnamedRegion = "us-east-1";
 
 export interface Region {
   readonly region: string;
-  /** What a bucket in this region is wished by, as a message calls it; undefined: by nothing, it is the driver's own. */
+  /** What asks for a bucket in this region, as a message calls it; undefined: nothing does, it is the driver's own. */
   readonly regionAskedBy: string | undefined;
 }
 
@@ -88,31 +91,25 @@ export class Buckets {
     } while (token !== undefined);
   }
 
-  /** undefined: the store keeps none, or not for us. */
-  async tags(call: Call, bucket: string): Promise<Tags | undefined> {
+  async tags(call: Call, bucket: string): Promise<{ readonly kind: "read"; readonly tags: Tags } | WithoutTags> {
     try {
       const command = new GetBucketTaggingCommand({ Bucket: bucket });
       const { TagSet = [] } = await this.#client.send(command, { abortSignal: call.signal });
-      return Object.fromEntries(TagSet.map(({ Key = "", Value = "" }) => [Key, Value]));
+      return { kind: "read", tags: Object.fromEntries(TagSet.map(({ Key = "", Value = "" }) => [Key, Value])) };
     } catch (error) {
-      if (storeCode(error) === "NoSuchTagSet") return {};
-      const failure = storeError(call.signal, `read the tags of bucket ${bucket}`, error);
-      if (isWithoutTags(failure)) return undefined;
-      throw failure;
+      if (storeCode(error) === "NoSuchTagSet") return { kind: "read", tags: {} };
+      return withoutTags(storeError(call.signal, `read the tags of bucket ${bucket} (s3:GetBucketTagging)`, error));
     }
   }
 
-  /** Whether the store keeps them. */
-  async setTags(call: Call, bucket: string, tags: Tags): Promise<boolean> {
+  async setTags(call: Call, bucket: string, tags: Tags): Promise<{ readonly kind: "written" } | WithoutTags> {
     const TagSet = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
     try {
       const command = new PutBucketTaggingCommand({ Bucket: bucket, Tagging: { TagSet } });
       await this.#client.send(command, { abortSignal: call.signal });
-      return true;
+      return { kind: "written" };
     } catch (error) {
-      const failure = storeError(call.signal, `write the tags of bucket ${bucket}`, error);
-      if (isWithoutTags(failure)) return false;
-      throw failure;
+      return withoutTags(storeError(call.signal, `write the tags of bucket ${bucket} (s3:PutBucketTagging)`, error));
     }
   }
 
@@ -173,9 +170,10 @@ function noLocation(region: string, askedBy: string, cause: unknown): DriverErro
   });
 }
 
-/** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */
-function isWithoutTags(failure: Error): boolean {
-  return isOf(failure, "unsupported", "denied");
+function withoutTags(failure: Error): WithoutTags {
+  if (failure instanceof DriverError && failure.kind === "denied") return { kind: "denied", error: failure };
+  if (isOf(failure, "unsupported")) return { kind: "unsupported" };
+  throw failure;
 }
 
 function isOf(failure: unknown, ...kinds: readonly ErrorKind[]): boolean {

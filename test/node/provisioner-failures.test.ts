@@ -36,7 +36,7 @@ it("DS-2 the store is down while one claim comes and another goes: both wait wit
       .toMatch(/Unavailable.*could not create bucket/s);
     await expect
       .poll(() => messagesAbout(going.metadata.name), patient)
-      .toMatch(/Unavailable.*could not list what bucket/s);
+      .toMatch(/Unavailable.*could not read the tags of bucket/s);
     expect(await cluster.get("pv", going.metadata.name)).toBeDefined();
   } finally {
     await server.start(AbortSignal.timeout(60_000));
