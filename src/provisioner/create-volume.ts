@@ -7,7 +7,7 @@ import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.
 import { type Call, withFields } from "../runtime/call.ts";
 import { bringsKeys } from "./access.ts";
 import { checkCapabilities } from "./capabilities.ts";
-import type { BucketActions, ProvisionerParts, WithoutTags } from "./provisioner-parts.ts";
+import type { BucketActions, ProvisionerParts, Volumes, WithoutTags } from "./provisioner-parts.ts";
 
 export async function createVolume(call: Call, parts: ProvisionerParts, request: CreateVolumeRequest): Promise<Volume> {
   const wanted = { ...wantedFrom(request), cluster: await parts.clusterId(call) };
@@ -18,7 +18,7 @@ export async function createVolume(call: Call, parts: ProvisionerParts, request:
   const telling = withFields(call, { volume: place.id, bucket: place.bucket });
   const capacityBytes =
     place.prefix === undefined
-      ? await ownBucket(telling, buckets, wanted)
+      ? await ownBucket(telling, { buckets, volumes: parts.volumes }, wanted)
       : await placeInShared(telling, buckets, wanted);
   return {
     volumeId: place.id,
@@ -49,17 +49,21 @@ function capacityIn({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRan
 }
 
 /** Gives the size that the bucket was made with. */
-async function ownBucket(call: Call, buckets: BucketActions, wanted: Wanted): Promise<bigint> {
-  const { bucket } = wanted.place;
-  await buckets.create(call, bucket);
-  const answer = await orUndone(call, buckets, bucket, buckets.tags(call, bucket));
+async function ownBucket(
+  call: Call,
+  { buckets, volumes }: { readonly buckets: BucketActions; readonly volumes: Volumes },
+  wanted: Wanted,
+): Promise<bigint> {
+  const { bucket, id } = wanted.place;
+  const found = await buckets.create(call, bucket);
+  const answer = await orUndone(call, buckets, { bucket, found }, buckets.tags(call, bucket));
   const verdict = judge(answer.kind === "read" ? answer.tags : {}, wanted);
   switch (verdict.kind) {
     case "same":
       return verdict.capacityBytes;
     case "unmarked":
-      // Ours all the same: its name follows from the claim's UID, and the store says that it belongs to our account.
-      await orUndone(call, buckets, bucket, mark(call, buckets, wanted, answer));
+      if (found === "existed" && !(await volumes.haveHandle(call, id))) await refuseForeign(call, buckets, bucket);
+      await orUndone(call, buckets, { bucket, found }, mark(call, buckets, wanted, answer));
       call.log.info("bucket made for a volume");
       return capacityOf(wanted.capacity);
     case "differs":
@@ -68,6 +72,25 @@ async function ownBucket(call: Call, buckets: BucketActions, wanted: Wanted): Pr
     default:
       return verdict satisfies never;
   }
+}
+
+/**
+ * A bucket that was there before and has no tags may be the one of an earlier attempt that was killed: that one is empty, and we
+ * may list it. That the store calls it ours proves nothing: MinIO says so to a second user for the bucket of the first (DS-5).
+ */
+async function refuseForeign(call: Call, buckets: BucketActions, bucket: string): Promise<void> {
+  const exists = `bucket ${bucket} exists already, and no tag says that it was made for this volume`;
+  try {
+    if (!(await buckets.holdsData(call, bucket))) return;
+  } catch (error) {
+    if (!(error instanceof DriverError)) throw error;
+    if (error.kind === "denied") {
+      throw new DriverError("exists", `${exists}; what it holds may not be listed`, { cause: error });
+    }
+    // The bucket may be ours: csi-provisioner has to repeat the call.
+    throw new DriverError("notReady", error.message, { cause: error });
+  }
+  throw new DriverError("exists", `${exists}; it holds data`);
 }
 
 async function mark(
@@ -106,22 +129,29 @@ function refuseUnprovable(written: { readonly kind: "written" } | WithoutTags, c
 }
 
 /**
- * For what follows the creation of a bucket. To the provisioner every code but "may still be running" means that nothing was
- * left behind, and it may never ask again. The bucket goes only if it is empty; if it does not go, the provisioner has to come back.
+ * For what follows the creation of a bucket. To csi-provisioner every code but "may still be running" means that nothing was
+ * left behind, and it may never ask again. The bucket goes only if it was made now and is empty; if it stays, csi-provisioner has
+ * to repeat the call.
  */
 async function orUndone<Result>(
   call: Call,
   buckets: BucketActions,
-  bucket: string,
+  { bucket, found }: { readonly bucket: string; readonly found: "made" | "existed" },
   work: Promise<Result>,
 ): Promise<Result> {
   try {
     return await work;
   } catch (error) {
     if (!(error instanceof DriverError) || error.kind === "notReady") throw error;
-    const left = await buckets.deleteIfEmpty(call, bucket).catch(() => "unknown"); // why it stays is said by the next attempt
-    throw left === "gone" ? error : new DriverError("notReady", error.message, { cause: error });
+    const undone = found === "made" && (await isGone(call, buckets, bucket));
+    throw undone ? error : new DriverError("notReady", error.message, { cause: error });
   }
+}
+
+/** The next attempt says why it stays. */
+async function isGone(call: Call, buckets: BucketActions, bucket: string): Promise<boolean> {
+  const left = await buckets.deleteIfEmpty(call, bucket).catch(() => "unknown");
+  return left === "gone";
 }
 
 /** Nothing is made: an object to mark the place would be a file in the volume. */

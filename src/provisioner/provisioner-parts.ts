@@ -26,8 +26,8 @@ export interface Store {
 
 /** The few verbs that volumes need from an object store. */
 export interface BucketActions {
-  /** Afterwards there is a bucket of this name that belongs to our account. */
-  create(call: Call, bucket: string): Promise<void>;
+  /** Afterwards there is a bucket of this name, which the store says is our account's. Not every store says if it existed. */
+  create(call: Call, bucket: string): Promise<"made" | "existed">;
   exists(call: Call, bucket: string): Promise<boolean>;
   /** Of every bucket of the account. */
   names(call: Call): AsyncIterable<string>;

@@ -40,12 +40,15 @@ export class Buckets {
     this.#region = region;
   }
 
-  /** Afterwards there is a bucket of this name, and it belongs to our account. That it was made now is not sure: us-east-1 does not tell. */
-  async create(call: Call, bucket: string): Promise<void> {
+  /**
+   * Afterwards there is a bucket of this name, and the store says that it belongs to our account. "made" is not sure: us-east-1
+   * of AWS says so of a bucket that was there before, too. Nor is ownership: MinIO says so to every user.
+   */
+  async create(call: Call, bucket: string): Promise<"made" | "existed"> {
     const { region, regionAskedBy } = this.#region;
     if (region === unnamedRegion) return await this.#make(call, bucket, undefined);
     try {
-      await this.#make(call, bucket, region);
+      return await this.#make(call, bucket, region);
     } catch (error) {
       if (!isNoLocation(error)) throw error;
       if (regionAskedBy !== undefined) throw noLocation(region, regionAskedBy, error);
@@ -53,20 +56,21 @@ export class Buckets {
       call.log.info("the store has no location called as the driver's region: the bucket is made without one", {
         region,
       });
-      await this.#make(call, bucket, undefined);
+      return await this.#make(call, bucket, undefined);
     }
   }
 
-  async #make(call: Call, Bucket: string, location: string | undefined): Promise<void> {
+  async #make(call: Call, Bucket: string, location: string | undefined): Promise<"made" | "existed"> {
     const command = new CreateBucketCommand({ Bucket });
     // Where no location is named, the SDK names the region by itself: this comes after it.
     const input = { Bucket, CreateBucketConfiguration: location === undefined ? undefined : constraint(location) };
     command.middlewareStack.add((next) => (args) => next({ ...args, input }), { step: "initialize", priority: "low" });
     try {
       await this.#client.send(command, { abortSignal: call.signal });
+      return "made";
     } catch (error) {
-      if (storeCode(error) !== "BucketAlreadyOwnedByYou")
-        throw storeError(call.signal, `create bucket ${Bucket}`, error);
+      if (storeCode(error) === "BucketAlreadyOwnedByYou") return "existed";
+      throw storeError(call.signal, `create bucket ${Bucket}`, error);
     }
   }
 

@@ -2,7 +2,8 @@
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { rootAccount } from "../../lab/s3.ts";
+import { rootAccount, tenantAccount } from "../../lab/s3.ts";
+import { tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
@@ -22,6 +23,35 @@ beforeAll(async () => {
 afterEach(() => stage.restore());
 
 afterAll(() => stage[Symbol.asyncDispose]());
+
+const alreadyOurs = { do: "answer", status: 409, code: "BucketAlreadyOwnedByYou" } as const satisfies Fault;
+
+it("DS-5 a store that calls a bucket of another account ours, as MinIO does: it is neither adopted nor touched", async () => {
+  await using tenants = await stage.another({ account: tenantAccount });
+  const wanted = request();
+  await cluster.makeBucket(bucketOf(wanted.name));
+  faulty.break(/^PUT \/csi-s3-[^?]*$/, alreadyOurs);
+  await expect(tenants.controller.createVolume(wanted)).rejects.toMatchObject({
+    code: status.ALREADY_EXISTS,
+    details: expect.stringContaining(bucketOf(wanted.name)),
+  });
+  await expect(tagsOf(s3, bucketOf(wanted.name))).rejects.toMatchObject({ name: "NoSuchTagSet" });
+});
+
+it("DS-5 a bucket that was there before, without tags of the driver, is adopted only if it is empty", async () => {
+  const wanted = request();
+  const Bucket = bucketOf(wanted.name);
+  await cluster.makeBucket(Bucket);
+  await s3.send(new PutObjectCommand({ Bucket, Key: "a", Body: "a" }));
+  faulty.break(/^PUT \/csi-s3-[^?]*$/, alreadyOurs);
+  await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({
+    code: status.ALREADY_EXISTS,
+    details: expect.stringContaining("holds data"),
+  });
+  await expect(tagsOf(s3, Bucket)).rejects.toMatchObject({ name: "NoSuchTagSet" });
+  await cluster.emptyBucket(Bucket);
+  await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: { volumeId: Bucket } });
+});
 
 it.for([
   ["ServiceUnavailable", "UNAVAILABLE"],
