@@ -131,7 +131,7 @@ function refuseUnprovable(written: { readonly kind: "written" } | WithoutTags, c
 /**
  * For what follows the creation of a bucket. To csi-provisioner every code but "may still be running" means that nothing was
  * left behind, and it may never ask again. The bucket goes only if it was made now and is empty; if it stays, csi-provisioner has
- * to repeat the call.
+ * to repeat the call. So it has to when the store does not show the bucket yet, which happens right after its creation.
  */
 async function orUndone<Result>(
   call: Call,
@@ -143,7 +143,8 @@ async function orUndone<Result>(
     return await work;
   } catch (error) {
     if (!(error instanceof DriverError) || error.kind === "notReady") throw error;
-    const undone = found === "made" && (await isGone(call, buckets, bucket));
+    const isHidden = error.kind === "missing";
+    const undone = found === "made" && !isHidden && (await isGone(call, buckets, bucket));
     throw undone ? error : new DriverError("notReady", error.message, { cause: error });
   }
 }

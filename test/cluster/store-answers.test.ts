@@ -3,7 +3,7 @@ import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
-import { tagsOf } from "../support/claims.ts";
+import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
@@ -51,6 +51,15 @@ it("DS-5 a bucket that was there before, without tags of the driver, is adopted 
   await expect(tagsOf(s3, Bucket)).rejects.toMatchObject({ name: "NoSuchTagSet" });
   await cluster.emptyBucket(Bucket);
   await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: { volumeId: Bucket } });
+});
+
+it("DS-4 a bucket that the store does not show right after it was made: the provisioner is told to come back, and it stays", async () => {
+  const wanted = request();
+  faulty.break(/^GET .*tagging$/, { do: "answer", status: 404, code: "NoSuchBucket" });
+  await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  expect(await bucketNames(s3)).toContain(bucketOf(wanted.name));
+  faulty.restore();
+  await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: {} });
 });
 
 it.for([
