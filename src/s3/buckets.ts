@@ -20,7 +20,7 @@ type Tags = Readonly<Record<string, string>>;
 /** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */
 type WithoutTags = { readonly kind: "unsupported" } | { readonly kind: "denied"; readonly error: DriverError };
 
-/** The one region whose buckets are made without naming it; S3 refuses its name. */
+/** The region in which AWS makes buckets when none is named; AWS refuses its name. */
 const unnamedRegion = "us-east-1";
 
 export interface Region {
@@ -46,7 +46,7 @@ export class Buckets {
    */
   async create(call: Call, bucket: string): Promise<"made" | "existed"> {
     const { region, regionAskedBy } = this.#region;
-    if (region === unnamedRegion) return await this.#make(call, bucket, undefined);
+    if (region === unnamedRegion) return await this.#makeInUnnamedRegion(call, bucket);
     try {
       return await this.#make(call, bucket, region);
     } catch (error) {
@@ -56,6 +56,19 @@ export class Buckets {
       call.log.info("the store has no location called as the driver's region: the bucket is made without one", {
         region,
       });
+      return await this.#make(call, bucket, undefined);
+    }
+  }
+
+  /** A store may have a location of this name, and another one that it takes by default. */
+  async #makeInUnnamedRegion(call: Call, bucket: string): Promise<"made" | "existed"> {
+    const { region, regionAskedBy } = this.#region;
+    if (regionAskedBy === undefined) return await this.#make(call, bucket, undefined);
+    try {
+      return await this.#make(call, bucket, region);
+    } catch (error) {
+      // Stores have several codes for it. What else is wrong with the request is wrong without the name, too.
+      if (!isOf(error, "invalid")) throw error;
       return await this.#make(call, bucket, undefined);
     }
   }

@@ -44,6 +44,32 @@ it("PR-6 a store without a location called as the driver's region: the bucket is
 });
 
 it.for([
+  ["the class", { parameters: { region: "us-east-1" } }],
+  ["the Secret", { secrets: { ...rootSecrets, region: "us-east-1" } }],
+] as const)(
+  "PR-6 us-east-1 asked for by %s is named, for stores whose default is another; where its name is refused, as by AWS, the bucket is made without",
+  async ([, call]) => {
+    await using path = await FaultyS3.before(s3Endpoint);
+    await using provisioner = await ProvisionerProcess.start(cluster, { s3: path.url });
+    const { volume } = await provisioner.controller.createVolume(createRequest(call));
+    const volumeId = volume?.volumeId ?? "";
+    expect(await bucketNames(cluster.s3)).toContain(volumeId);
+    await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+    const named = expect.stringContaining("<LocationConstraint>us-east-1</LocationConstraint>");
+    expect(path.bodiesOf(`PUT /${volumeId}/`)).toEqual([named, ""]);
+  },
+);
+
+it("PR-6 us-east-1 that is only what the driver signs for is not named", async () => {
+  await using path = await FaultyS3.before(s3Endpoint);
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: path.url, region: "us-east-1" });
+  const { volume } = await provisioner.controller.createVolume(createRequest());
+  const volumeId = volume?.volumeId ?? "";
+  await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+  expect(path.bodiesOf(`PUT /${volumeId}/`)).toEqual([""]);
+});
+
+it.for([
   ["parameters.region", { parameters: { region: "ring-1" } }],
   ["region in the provisioner Secret", { secrets: { ...rootSecrets, region: "ring-1" } }],
 ] as const)("PR-6 a location that the store does not have, asked for by %s, is refused", async ([askedBy, call]) => {
