@@ -4,7 +4,7 @@ import { driverName } from "../core/names.ts";
 import type { Claim } from "../core/storage-class.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { EventRecorder } from "../kube/events.ts";
-import { kinds, type StorageClass } from "../kube/kinds.ts";
+import { kinds, type PersistentVolumeClaim, type StorageClass } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
 import { type Watcher, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
@@ -33,11 +33,12 @@ export class ClassesWithSecrets {
     await this.#store.synced(call);
   }
 
-  /** For a call without keys of its own. */
+  /** For a call without credentials of its own. Waits until the cache is synced for the first time. */
   async check(call: Call, { client, events, allowed }: FallbackParts, ref: Claim | undefined): Promise<void> {
-    if (ref === undefined || this.#store.values().next().done) return;
+    await this.#store.synced(call);
+    if (ref === undefined || this.#store.size === 0) return;
     const claim = await client.get(call, kinds.persistentVolumeClaims, ref);
-    const className = claim?.spec.storageClassName ?? "";
+    const className = claim === undefined ? "" : classOf(claim);
     const named = this.#store.get(className);
     if (claim === undefined || named === undefined) return;
     if (named.provisioner !== undefined) throw noKeysIn(resolved(named.provisioner, ref), className);
@@ -49,6 +50,11 @@ export class ClassesWithSecrets {
     const about = { kind: kinds.persistentVolumeClaims, metadata: claim.metadata };
     await events.record(call, about, { type: "Warning", reason: "DriverCredentialsUsed", message });
   }
+}
+
+/** As Kubernetes reads it: the annotation is from before the field existed, and still beats it. */
+function classOf({ metadata, spec }: PersistentVolumeClaim): string {
+  return metadata.annotations?.["volume.beta.kubernetes.io/storage-class"] ?? spec.storageClassName ?? "";
 }
 
 /** The provisioner has found the Secret, else it would not have called: so it is empty, and somebody means to fill it. */

@@ -7,6 +7,7 @@ import { bucketNames, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
 import { bucketOf } from "../support/faulty-provisioning.ts";
+import { type Faults, FaultyWay } from "../support/faulty-way.ts";
 import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { secretFields } from "../support/s3-accounts.ts";
 
@@ -24,6 +25,35 @@ it("PR-10 where the driver's keys may not stand in, a class with a Secret for mo
       `StorageClass ${claim.name} names a node-publish Secret, but no provisioner Secret`,
     ),
   });
+});
+
+it("PR-10 the annotation by which claims once named their class, and which still beats the field, is no way around it", async () => {
+  await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"), "annotation");
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
+  const request = createRequest({ parameters: claim.parameters });
+  await expect(provisioner.controller.createVolume(request)).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: expect.stringContaining(`StorageClass ${claim.name} names a node-publish Secret`),
+  });
+  expect(await bucketNames(cluster.s3)).not.toContain(bucketOf(request.name));
+});
+
+it("PR-10 a call that comes before the classes are known waits for them", async () => {
+  await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
+  const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
+  const withoutClasses: Faults = { ...fair, fateOfRead: (path) => (isOfClasses(path) ? "held" : "passed") };
+  await using path = await FaultyWay.open(cluster.lab.layout.kubeconfig, withoutClasses);
+  const flags = [...noFallback, `--kubeconfig=${path.kubeconfig}`];
+  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags, until: "serving" });
+  await expect.poll(() => path.requests.some(({ url = "" }) => isOfClasses(url))).toBe(true);
+  const request = createRequest({ parameters: claim.parameters });
+  const call = provisioner.controller.createVolume(request);
+  call.catch(() => undefined);
+  // It asks for the UID of the cluster before anything else.
+  await expect.poll(() => path.requests.some(({ url = "" }) => url.includes("/namespaces/kube-system"))).toBe(true);
+  path.become(fair);
+  await expect(call).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+  expect(await bucketNames(cluster.s3)).not.toContain(bucketOf(request.name));
 });
 
 it.for([
@@ -73,15 +103,23 @@ it("DS-2 a volume whose Secret for the deletion is gone or empty stays, and with
   expect(await bucketNames(cluster.s3)).not.toContain(volumeId);
 });
 
+function isOfClasses(path: string): boolean {
+  return path.includes("/storageclasses");
+}
+
 /** The provisioner notes there which Secret it will need. */
 function noted(field: string): string {
   return `volume.kubernetes.io/provisioner-deletion-secret-${field}`;
 }
 
 /** A claim that nobody serves, of a class of its own; with the parameters by which csi-provisioner tells of it. */
-async function claimOfClass(classParameters: Readonly<Record<string, string>>) {
+async function claimOfClass(
+  classParameters: Readonly<Record<string, string>>,
+  named: "field" | "annotation" = "field",
+) {
   const name = `t-${randomBytes(4).toString("hex")}`;
-  const claim = { name, namespace: "default" };
+  const annotations = { "volume.beta.kubernetes.io/storage-class": name };
+  const claim = { name, namespace: "default", ...(named === "annotation" && { annotations }) };
   await cluster.apply(
     {
       apiVersion: "storage.k8s.io/v1",
@@ -96,7 +134,7 @@ async function claimOfClass(classParameters: Readonly<Record<string, string>>) {
       kind: "PersistentVolumeClaim",
       metadata: claim,
       spec: {
-        storageClassName: name,
+        storageClassName: named === "field" ? name : undefined,
         accessModes: ["ReadWriteMany"],
         resources: { requests: { storage: "1Gi" } },
       },

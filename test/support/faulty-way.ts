@@ -14,6 +14,8 @@ export type Fate = "passed" | "refused" | "lost" | "held";
 
 export interface Faults {
   readonly fateOf: (method: string, path: string) => Fate;
+  /** What becomes of a read, which includes lists and watches; absent: all pass. */
+  readonly fateOfRead?: (path: string) => Exclude<Fate, "lost">;
   /** How much later than the server says it a piece of a watch arrives. */
   readonly latenessMs: () => number;
   /** Of which watches nothing arrives at all, for as long as this lasts. */
@@ -71,7 +73,7 @@ export class FaultyWay implements AsyncDisposable {
     const { method = "", url = "" } = asked;
     this.requests.push({ method, url });
     const body = Buffer.concat(await asked.toArray());
-    const fate = method === "GET" ? "passed" : this.#wish.fateOf(method, url);
+    const fate = method === "GET" ? (this.#wish.fateOfRead?.(url) ?? "passed") : this.#wish.fateOf(method, url);
     if (fate !== "passed") this.faults.push(`${method} ${url}: ${fate}`);
     if (fate === "held") {
       this.#held.push(answer);
