@@ -34,7 +34,7 @@ export function orphanReports(events: Pick<EventRecorder, "record">, pod: OwnPod
 function messageOf({ bucket, trace }: Orphan): string {
   const known =
     trace.kind === "of"
-      ? `was made for claim ${trace.claim ?? "(unknown)"}, which was deleted before it had a volume`
+      ? `was made for claim ${trace.claim ?? "(unknown)"}, and neither the claim nor a PersistentVolume with the bucket exists any more`
       : "looks like that of a volume, but nothing on it says whose: another cluster may use it";
   return `Bucket ${bucket} ${known}. The driver leaves it alone: remove it by hand if nobody needs it, or add the tag ${keptTag} to hear no more of it`;
 }

@@ -62,6 +62,7 @@ it("DS-4 a bucket without volume and claim is reported on the controller's Pod a
   }
   const said = (await reports()).join("\n");
   expect(said).toContain(`Bucket ${lost.bucket} was made for claim team-a/lost`);
+  expect(said).toContain("neither the claim nor a PersistentVolume with the bucket exists any more");
   expect(said).toContain(`Bucket ${unmarked} looks like that of a volume`);
   for (const { bucket } of [withVolume, withClaim, kept]) expect(said).not.toContain(bucket);
 
