@@ -11,6 +11,7 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
+import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
 import type { PlaceKey } from "./place.ts";
 import { reconcile, tell } from "./reconcile.ts";
 import { StatusWriter } from "./status-writer.ts";
@@ -46,6 +47,7 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);
+    await refuseOtherNamespaces(until, client, mountpointPods.namespace);
     call.log.info("the picture of the cluster is complete", sizesOf(view));
     options.onReady();
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);

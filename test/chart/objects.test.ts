@@ -22,6 +22,7 @@ it("has the version of the package", () => {
 });
 
 const policies = [
+  "s3-csi-mountpoint-namespace",
   "s3-csi-node-own-attachments",
   "s3-csi-node-own-taint",
   "s3-csi-storage-classes",

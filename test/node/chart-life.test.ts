@@ -7,15 +7,16 @@ import { chart, driverNamespace } from "../../lab/install-driver.ts";
 import { version } from "../../src/bin/version.ts";
 import { IdentityService } from "../../src/csi/gen/csi.ts";
 import type { KubeObject, Pod } from "../../src/kube/kinds.ts";
+import { render } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { HelmRelease } from "../support/helm-release.ts";
 import { goesOn, live, putBlocks } from "../support/live-pod.ts";
 import { attachmentsOf, csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { prune, pruningTools } from "../support/prune.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
-const long = { timeout: 240_000, interval: 500 };
 const definitionName = "mountpoints3podattachments.s3.csi.scality.com";
 const helm = new HelmRelease(cluster);
 
@@ -50,9 +51,28 @@ it("CH-6, CH-4 an upgrade takes over the definition of 2.2.0 and keeps namespace
   );
 
   await helm.rollback(revision);
-  expect((await cluster.get("namespace", "mount-s3"))?.metadata.annotations).not.toMatchObject(keep);
   await goesOn(cluster, pod);
 });
+
+it.for(pruningTools)(
+  "PF-1 %s prunes what values turn off: namespace, classes and the mounts of a writing Pod stay",
+  async (tool) => {
+    await using sandbox = await cluster.sandbox();
+    await putBlocks(sandbox);
+    const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
+    const pod = await sandbox.pod("app", { node, claim, command: live });
+    await cluster.untilReady(pod);
+    const without = { "mountpointPod.createNamespace": "false", "mountpointPod.createPriorityClasses": "false" };
+    const left = await prune(cluster, tool, [render(), render(without)]);
+    expect(left.toSorted()).toEqual([
+      "Namespace mount-s3",
+      ...["critical", "headroom", "preempting"].map((name) => `PriorityClass mount-s3-${name}`),
+    ]);
+    await expect(cluster.kubectl("delete", "namespace", "mount-s3")).rejects.toThrow("allow-deletion=true");
+    await goesOn(cluster, pod);
+    await cluster.untilReady(await sandbox.pod("next", { node, claim: await sandbox.volume() }));
+  },
+);
 
 it("CH-4 a second release fits beside the first, with a namespace that exists", async ({ onTestFinished }) => {
   await using sandbox = await cluster.sandbox();
@@ -65,7 +85,6 @@ it("CH-4 a second release fits beside the first, with a namespace that exists", 
     "mountpointPod.createPriorityClasses=false",
     "mountpointPod.createNamespace=false",
     `mountpointPod.namespace=${sandbox.name}`,
-    "admissionPolicies.volumes=false",
   ];
   onTestFinished(async () => void (await cluster.kubectl("delete", "namespace", sandbox.name, "--ignore-not-found")));
   await helm.run("install", "second", chart, ...second, ...values.flatMap((value) => ["--set", value]));
@@ -130,7 +149,7 @@ it("OP-1 one version: package, chart, image, labels, program, plugin info, user 
   expect(await onNode(cluster, node, "cat", `/proc/${pid}/cmdline`)).toContain(`s3-csi-driver/${version} `);
 });
 
-it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves only the definition", async () => {
+it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves the definition, the namespace and the classes", async () => {
   await using sandbox = await cluster.sandbox();
   await putBlocks(sandbox);
   const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
@@ -151,12 +170,16 @@ it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a vol
   );
   expect(await cluster.list("s3pa")).toEqual([]);
   expect(await definition()).toBeDefined();
-  await expect.poll(() => cluster.get("namespace", "mount-s3"), long).toBeUndefined();
+  expect((await cluster.get("namespace", "mount-s3"))?.metadata.deletionTimestamp).toBeUndefined();
+  expect(await cluster.get("priorityclass", "mount-s3-critical")).toBeDefined();
   const kinds =
-    "deployment,daemonset,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,csidriver,priorityclass,job";
+    "deployment,daemonset,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,csidriver,job," +
+    "validatingadmissionpolicy,validatingadmissionpolicybinding";
   const left = await cluster.list(kinds, "-A", "-l", "app.kubernetes.io/name=scality-mountpoint-s3-csi-driver");
   expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
 
+  // With the policy gone the namespace can be deleted, too; or it stays, and the next installation takes it over.
+  await cluster.kubectl("delete", "namespace", "mount-s3", "--dry-run=server");
   await helm.asUsual();
   await cluster.untilReady(await sandbox.pod("again", { node, claim }));
 });

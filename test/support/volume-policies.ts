@@ -11,7 +11,8 @@ export const trialName = `t-${randomBytes(4).toString("hex")}`;
 
 /** Nothing else of the chart runs. */
 export const volumePolicies = render().filter(
-  ({ kind, metadata }) => kind.startsWith("ValidatingAdmissionPolicy") && !metadata.name.includes("node"),
+  ({ kind, metadata }) =>
+    kind.startsWith("ValidatingAdmissionPolicy") && /^s3-csi-(volumes|storage-classes)/.test(metadata.name),
 );
 
 /** In force until the end of the scope. */

@@ -37,6 +37,16 @@ on
 {{- if and (eq $name $.Release.Name) (eq $namespace $.Release.Namespace) }}ours{{ end }}
 {{- end }}
 
+{{/*
+For objects whose deletion would end mounts or prevent new ones: Helm, Argo CD and Flux leave them where they are no longer
+rendered, and when the release is uninstalled. Each tool looks at the annotation of the object in the cluster.
+*/}}
+{{- define "s3-csi.keptAnnotations" -}}
+helm.sh/resource-policy: keep
+argocd.argoproj.io/sync-options: Prune=false,Delete=false
+kustomize.toolkit.fluxcd.io/prune: disabled
+{{- end }}
+
 {{/* Requests and limits of the controller's containers. Values of 2.x have none. */}}
 {{- define "s3-csi.controllerResources" -}}
 {{- $default := dict "requests" (dict "cpu" "10m" "memory" "64Mi") -}}
