@@ -1,10 +1,11 @@
 /** What the attributes and options of a volume make of its Mountpoint Pod. */
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
 import { messagesIn } from "../support/traces.ts";
+import { withoutVolumePolicies } from "../support/without-volume-policies.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -174,16 +175,24 @@ it("MP-13 a memory limit below 512 MiB is reported and served", async () => {
   expect(await cluster.exec(pod, "ls /data")).toBe("");
 });
 
-it.for([
-  [{ cache: "hostPath" }, 'volumeAttributes.cache "hostPath" is not a kind of cache'],
-  [{ mountpointContainerResourcesLimitsMemory: "1GB" }, "write one such as 512Mi or 2Gi"],
-  [{ "mountpointEnv.LD_PRELOAD": "/evil.so" }, "mountpointEnv.LD_PRELOAD cannot be set for a volume"],
-] as const)("a volume with %j is refused with an event that names field and fix", async ([attributes, text]) => {
-  await using sandbox = await cluster.sandbox();
-  const claim = await sandbox.volume({ attributes });
-  const pod = await sandbox.pod("app", { node, claim });
-  await expect.poll(() => messagesIn(cluster, pod.namespace), long).toContain(text);
-  expect(await attachmentsOf(claim)).toEqual([]);
+describe("where no policy has refused it", () => {
+  let policies: AsyncDisposable;
+  beforeAll(async () => {
+    policies = await withoutVolumePolicies(cluster);
+  });
+  afterAll(() => policies[Symbol.asyncDispose]());
+
+  it.for([
+    [{ cache: "hostPath" }, 'volumeAttributes.cache "hostPath" is not a kind of cache'],
+    [{ mountpointContainerResourcesLimitsMemory: "1GB" }, "write one such as 512Mi or 2Gi"],
+    [{ "mountpointEnv.LD_PRELOAD": "/evil.so" }, "mountpointEnv.LD_PRELOAD cannot be set for a volume"],
+  ] as const)("a volume with %j is refused with an event that names field and fix", async ([attributes, text]) => {
+    await using sandbox = await cluster.sandbox();
+    const claim = await sandbox.volume({ attributes });
+    const pod = await sandbox.pod("app", { node, claim });
+    await expect.poll(() => messagesIn(cluster, pod.namespace), long).toContain(text);
+    expect(await attachmentsOf(claim)).toEqual([]);
+  });
 });
 
 it("the proxy of a volume is in the environment of mount-s3", async () => {

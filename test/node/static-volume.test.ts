@@ -5,6 +5,7 @@ import { mountpointPodName, type PodUid, type PvName } from "../../src/core/name
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { messagesIn } from "../support/traces.ts";
+import { withoutVolumePolicies } from "../support/without-volume-policies.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -114,7 +115,13 @@ it("the node plugin registers itself with kubelet, without sidecars", async () =
   ]);
 });
 
-it("a volume without bucketName is refused with an event that names the field", async () => {
+it("a volume without bucketName is refused by the API server, as the chart installs it by default", async () => {
+  await using sandbox = await cluster.sandbox();
+  await expect(sandbox.volume({ attributes: { bucketName: "" } })).rejects.toThrow("bucketName is required");
+});
+
+it("a volume without bucketName is refused with an event that names the field, where no policy has refused it", async () => {
+  await using _policies = await withoutVolumePolicies(cluster);
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume({ attributes: { bucketName: "" } });
   const pod = await sandbox.pod("app", { node, claim });
