@@ -5,6 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import { annotations, labels } from "../core/names.ts";
+import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
 import { type Call, deadline } from "../runtime/call.ts";
@@ -16,21 +17,43 @@ export interface Removal {
   readonly everyMs: number;
 }
 
-export async function removeMounts(call: Call, client: KubeClient, removal: Removal): Promise<void> {
+type Client = Pick<KubeClient, "list" | "pages" | "patch" | "delete">;
+
+/**
+ * Every write holds only for the object as it was observed. The reconciler still runs: an attachment may get a workload and a
+ * Mountpoint Pod may start after this looked. The API server then answers Conflict, and the next round looks at everything again.
+ */
+export async function removeMounts(call: Call, client: Client, removal: Removal): Promise<void> {
   using limited = deadline(call, removal.limitMs, "Mountpoint Pods to unmount");
   for (;;) {
     const seen = await observe(limited, client, removal.mountpointNamespace);
     refuseWhileInUse(seen.workloads);
     const left = [...seen.workloads, ...seen.mountpointPods];
-    if (seen.workloads.length === 0) {
-      for (const attachment of seen.attachments) {
-        await client.delete(limited, kinds.attachments, attachment.metadata, { uid: attachment.metadata.uid });
-      }
-      for (const pod of seen.mountpointPods) await end(limited, client, pod);
-    }
-    if (left.length === 0) return;
+    const isUnchanged = seen.workloads.length > 0 || (await unlessChanged(limited, removeSeen(limited, client, seen)));
+    if (left.length === 0 && isUnchanged) return;
     call.log.info("waiting for Pods to end", { pods: left.map(nameOf) });
     await pause(removal.everyMs, undefined, { signal: limited.signal });
+  }
+}
+
+/** Attachments first: as long as one of them changes, no Mountpoint Pod is touched. */
+async function removeSeen(call: Call, client: Client, { attachments, mountpointPods }: Seen): Promise<void> {
+  for (const { metadata } of attachments) {
+    const { uid, resourceVersion } = metadata;
+    await client.delete(call, kinds.attachments, metadata, { uid, resourceVersion });
+  }
+  for (const pod of mountpointPods) await end(call, client, pod);
+}
+
+/** Whether the work was done; false if an object has changed, or has gone, since it was observed. */
+async function unlessChanged(call: Call, work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError && (error.isConflict || error.isNotFound))) throw error;
+    call.log.info("an object changed meanwhile, looking again", { error });
+    return false;
   }
 }
 
@@ -41,7 +64,7 @@ interface Seen {
   readonly workloads: readonly Pod[];
 }
 
-async function observe(call: Call, client: KubeClient, namespace: string): Promise<Seen> {
+async function observe(call: Call, client: Client, namespace: string): Promise<Seen> {
   const attachments = await client.list(call, kinds.attachments);
   const lists = attachments.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments));
   const uids = new Set(lists.flat().map(({ workloadPodUID }) => workloadPodUID));
@@ -68,12 +91,13 @@ function refuseWhileInUse(workloads: readonly Pod[]): void {
 }
 
 /** One that runs ends by itself after the node plugin has unmounted its source; deletion comes last. */
-async function end(call: Call, client: KubeClient, pod: Pod): Promise<void> {
-  const { metadata } = pod;
-  if (pod.status?.phase !== "Running") await client.delete(call, kinds.pods, metadata, { uid: metadata.uid });
+async function end(call: Call, client: Client, pod: Pod): Promise<void> {
+  const { metadata, status } = pod;
+  const { uid, resourceVersion } = metadata;
+  if (status?.phase !== "Running") await client.delete(call, kinds.pods, metadata, { uid, resourceVersion });
   else if (metadata.annotations?.[annotations.needsUnmount] !== "true") {
-    const mark = { metadata: { uid: metadata.uid, annotations: { [annotations.needsUnmount]: "true" } } };
-    await client.patch(call, kinds.pods, metadata, mark);
+    const patch = { metadata: { uid, resourceVersion, annotations: { [annotations.needsUnmount]: "true" } } };
+    await client.patch(call, kinds.pods, metadata, patch);
   }
 }
 
