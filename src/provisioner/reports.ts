@@ -9,7 +9,7 @@ export function reports(events: Pick<EventRecorder, "record">, metrics: Provisio
   return {
     kept: async (call: Call, { bucket, prefix, because, volume }: Kept) => {
       const message = keptMessage({ bucket, prefix, because });
-      metrics.keptBuckets.inc({ bucket, because });
+      metrics.keptBuckets.inc({ because });
       call.log.info("data of a deleted volume is kept", { because, message });
       if (volume === undefined) return;
       const happening =

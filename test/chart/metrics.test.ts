@@ -41,18 +41,29 @@ it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is ma
   const chart = render({ ...monitored, "serviceMonitor.labels.release": "prometheus" });
   const monitor = only(chart, "ServiceMonitor");
   expect(monitor.metadata.labels).toMatchObject({ release: "prometheus" });
-  for (const [kind, app, port] of [
-    ["DaemonSet", "s3-csi-node", "healthz"],
-    ["Deployment", "s3-csi-controller", "csi-healthz"],
+  const endpoints = new Set((monitor["spec"].endpoints as readonly { port: string }[]).map(({ port }) => port));
+  const reached: string[] = [];
+  for (const [kind, app] of [
+    ["DaemonSet", "s3-csi-node"],
+    ["Deployment", "s3-csi-controller"],
   ] as const) {
     const service = only(chart, "Service", `${app}-metrics`);
     expect(service.metadata.labels).toMatchObject(monitor["spec"].selector.matchLabels);
-    expect(service["spec"].ports).toMatchObject([{ name: monitor["spec"].endpoints[0].port, targetPort: port }]);
     const { metadata, spec } = only(chart, kind)["spec"].template;
     expect(metadata.labels).toMatchObject(service["spec"].selector);
-    const names = spec.containers.flatMap((one: { ports?: readonly { name: string }[] }) => one.ports ?? []);
-    expect(names).toContainEqual(expect.objectContaining({ name: port }));
+    const ports = service["spec"].ports as readonly { name: string; port: number; targetPort: string }[];
+    expect(new Set(ports.map(({ port }) => port)).size).toBe(ports.length);
+    const containers = spec.containers as readonly { name: string; ports: readonly { name: string }[] }[];
+    for (const { name, targetPort } of ports.filter((port) => endpoints.has(port.name))) {
+      const container = containers.find((one) => one.ports.some((port) => port.name === targetPort));
+      reached.push(`${name}: ${container?.name}`);
+    }
   }
+  expect(reached.toSorted()).toEqual([
+    "csi-provisioner: csi-provisioner",
+    "metrics: s3-csi-controller",
+    "metrics: s3-plugin",
+  ]);
 });
 
 describe("SE-7 a policy of the network lets Prometheus in", () => {

@@ -7,6 +7,7 @@ import { pluginDir, sourcesDir } from "../../src/core/target-path.ts";
 import {
   chartDirectory,
   containerOf,
+  containersOf,
   only,
   ownContainersOf,
   releaseNamespace,
@@ -64,6 +65,15 @@ describe("values", () => {
   ] as const)("%j → image tag %s everywhere", ([values, tag]) => {
     const chart = render({ ...values, "image.containerRegistry": "mirror/", "image.repository": "s3" });
     expect(new Set(ownContainersOf(chart).map(({ image }) => image))).toEqual(new Set([`mirror/s3:${tag}`]));
+  });
+
+  it("image.containerRegistry is in front of every image of every Pod, that of csi-provisioner, too", () => {
+    const images = containersOf(render({ "image.containerRegistry": "mirror.example.com/" })).map(({ image }) => image);
+    expect(images).toHaveLength(4);
+    for (const image of images) expect(image).toMatch(/^mirror\.example\.com\/ghcr\.io\//);
+    const written = { "sidecars.csiProvisioner.image.repository": "mirror.example.com/csi-provisioner" };
+    const chart = render({ "image.containerRegistry": "mirror.example.com/", ...written });
+    expect(containerOf(chart, "csi-provisioner").image).toBe("mirror.example.com/csi-provisioner:v5.3.0");
   });
 
   it("of the legacy names below node win", () => {

@@ -29,6 +29,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if regexMatch "^v?[12]\\.[0-9]+\\.[0-9]+$" (toString .Values.image.tag) }}{{ .Values.image.tag }}{{ end }}
 {{- end }}
 
+{{/* A repository with the registry of a mirror in front of it, unless the values have written it there: (list $ REPOSITORY). */}}
+{{- define "s3-csi.mirrored" -}}
+{{- $registry := default "" (index . 0).Values.image.containerRegistry -}}
+{{- if not (hasPrefix $registry (index . 1)) }}{{ $registry }}{{ end }}{{ index . 1 }}
+{{- end }}
+
 {{- define "s3-csi.image" -}}
 {{- $default := printf "v%s" .Chart.AppVersion -}}
 {{- $tag := ternary $default (default $default .Values.image.tag) (ne (include "s3-csi.staleTag" .) "") -}}
