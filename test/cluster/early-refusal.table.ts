@@ -108,6 +108,7 @@ export const refusedVolumes: readonly Row<VolumeWish>[] = [
 
 const secret = (kind: string, part: string) => `csi.storage.k8s.io/${kind}-secret-${part}`;
 const together = (kind: string) => `${secret(kind, "name")} and ${secret(kind, "namespace")} work only together`;
+const parameter = (name: string, value: string): ClassWish => ({ parameters: { [name]: value } });
 const unknownVariable = "has a variable that does not exist";
 const pair = (kind: string, name: string, namespace: string): ClassWish => ({
   parameters: { [secret(kind, "name")]: name, [secret(kind, "namespace")]: namespace },
@@ -124,6 +125,26 @@ export const refusedClasses: readonly Row<ClassWish>[] = [
     [pair(kind, "keys", "${pvc.name}"), `${secret(kind, "namespace")} ${unknownVariable} there`],
     [pair(kind, "keys", "${pvc.annotations['ns']}"), `${secret(kind, "namespace")} ${unknownVariable} there`],
   ]),
+  [parameter("deletePolicy", "burn"), "parameters.deletePolicy burn is not known: use one of delete-if-empty, "],
+  [parameter("deletePolicy", "Purge"), "parameters.deletePolicy Purge is not known: use one of delete-if-empty, "],
+  [parameter("bucketNamePrefix", "team-${pvc.nam}"), "parameters.bucketNamePrefix has a variable that does not exist"],
+  [parameter("bucketNamePrefix", "${}"), "parameters.bucketNamePrefix has a variable that does not exist"],
+  [parameter("sharedBucket", "Not_A_Bucket"), "parameters.sharedBucket is not the name of a bucket"],
+  [parameter("sharedBucket", "x"), "parameters.sharedBucket is not the name of a bucket"],
+  [
+    { parameters: { sharedBucket: "all", bucketNamePrefix: "x" } },
+    "sharedBucket and bucketNamePrefix exclude each other",
+  ],
+  [parameter("region", "us east 1"), "parameters.region is not the name of a region: use a name such as us-east-1"],
+  [parameter("tags", "team=a;b"), "parameters.tags has team=a;b, which is not a tag: write key=value"],
+  [parameter("tags", "good=1,=x"), "parameters.tags has =x, which is not a tag: write key=value"],
+  [parameter("tags", "claim=${pvc.uid}"), "parameters.tags has claim=${pvc.uid}, which is not a tag"],
+  [parameter("tags", "AWS:owner=me"), "parameters.tags has a key that is reserved"],
+  [parameter("tags", "s3.csi.scality.com/cluster=x"), "parameters.tags has a key that is reserved"],
+  [
+    parameter("tags", Array.from({ length: 41 }, (_, index) => `t${index}=x`).join()),
+    "parameters.tags has too many tags",
+  ],
   ...refusedOptions.map(([text, sentence]): Row<ClassWish> => [option(text), `mountOptions: ${sentenceOf(sentence)}`]),
 ];
 
@@ -183,7 +204,6 @@ export const acceptedVolumes: readonly VolumeWish[] = [
       "file-mode 644",
       "upload-checksums off",
       "maximum-throughput-gbps=2.5",
-      "something-of-a-later-mount-s3=1",
       "",
     ],
   },
@@ -192,6 +212,10 @@ export const acceptedVolumes: readonly VolumeWish[] = [
 export const acceptedClasses: readonly ClassWish[] = [
   {},
   { parameters: { bucketNamePrefix: "team", region: "eu-west-1", anything: "else" } },
+  { parameters: { bucketNamePrefix: " ${pvc.namespace}-${pvc.name}", deletePolicy: "retain", region: "" } },
+  { parameters: { bucketNamePrefix: "", deletePolicy: "", sharedBucket: "", tags: "" } },
+  { parameters: { sharedBucket: "shared.bucket-1", deletePolicy: "purge" } },
+  { parameters: { tags: "team=a, claim=${pvc.namespace}/${pvc.name},größe = 5 ,flag," } },
   pair("provisioner", "keys-${pvc.name}", "${pvc.namespace}"),
   pair("node-publish", "${pvc.annotations['team.example.com/keys']}-${pv.name}", "${pv.name}"),
   { mountOptions: ["allow-delete", "uid=1000", "prefix=a/"] },
@@ -206,3 +230,19 @@ export const questionable = [
   ["-o ro", "-o"],
   ["auto-unmount", "--auto-unmount"],
 ] as const;
+
+/** And the option of mount-s3 that was meant, by its letters. */
+export const unknownOptions = [
+  ["allow-delet", "allow-delet is not an option of mount-s3 that this driver knows: did you mean allow-delete?"],
+  ["--alow-other", "alow-other is not an option of mount-s3 that this driver knows: did you mean allow-other?"],
+  ["max-threadz=4", "max-threadz is not an option of mount-s3 that this driver knows: did you mean max-threads?"],
+  ["readonly", "readonly is not an option of mount-s3 that this driver knows: did you mean read-only?"],
+  ["metadata-tlt 60", "metadata-tlt is not an option of mount-s3 that this driver knows: did you mean metadata-ttl?"],
+  [
+    "something-of-a-later-mount-s3=1",
+    "something-of-a-later-mount-s3 is not an option of mount-s3 that this driver knows: check",
+  ],
+] as const;
+
+/** Prefixes that the driver makes to fit. */
+export const unfitPrefixes = ["Team", "team_a", "a.b", "p".repeat(47), "${pvc.namespace}.${pvc.name}"] as const;

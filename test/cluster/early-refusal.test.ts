@@ -17,6 +17,8 @@ import {
   questionable,
   refusedClasses,
   refusedVolumes,
+  unfitPrefixes,
+  unknownOptions,
 } from "./early-refusal.table.ts";
 
 const cluster = openCluster();
@@ -62,6 +64,21 @@ it.for(questionable)("mount option %s is accepted with a warning that names %s",
     expect(answer).toContain(sentence);
     expect(answer).toContain("accepted");
   }
+});
+
+it.for(unknownOptions)("mount option %s is accepted with a warning: %s", async ([option, sentence]) => {
+  for (const object of [volume({ mountOptions: [option] }), storageClass({ mountOptions: [option] })]) {
+    const answer = await tried(object);
+    expect(answer).toContain("Warning");
+    expect(answer).toContain(`ountOptions: ${sentence}`);
+    expect(answer).toContain("accepted");
+  }
+});
+
+it.for(unfitPrefixes)("bucketNamePrefix %s is accepted with a warning that it will be made to fit", async (prefix) => {
+  const answer = await tried(storageClass({ parameters: { bucketNamePrefix: prefix } }));
+  expect(answer).toContain("parameters.bucketNamePrefix has what S3 does not allow in the name of a bucket");
+  expect(answer).toContain("accepted");
 });
 
 it("what exists already can be changed, whatever it says", async ({ onTestFinished }) => {

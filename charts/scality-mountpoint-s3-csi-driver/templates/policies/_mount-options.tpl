@@ -33,12 +33,46 @@
   message: "{{ . }}: region, uid, gid, sse and prefix need a value: write for instance region=us-east-1"
 {{- end }}
 
-{{/* What the driver leaves out: the volume works, but not as its author thinks. */}}
-{{- define "s3-csi.strippedOptionRules" -}}
+{{/* What the driver leaves out, and what no mount-s3 that we know takes: the first works, but not as its author thinks; the second may. */}}
+{{- define "s3-csi.questionableOptionRules" -}}
 - expression: "!variables.names.exists(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])"
   messageExpression: >-
     '{{ . }}: ' + variables.names.filter(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])[0] +
     ' cannot be used here and will be left out: remove it'
+- expression: variables.unknown == ''
+  messageExpression: >-
+    '{{ . }}: ' + variables.unknown + ' is not an option of mount-s3 that this driver knows: ' +
+    (2 * variables.distances.min() < variables.unknown.size()
+      ? 'did you mean ' + variables.known[variables.distances.indexOf(variables.distances.min())] + '?'
+      : 'check its name')
+{{- end }}
+
+{{/*
+CEL has no edit distance. Here it is the length of the longer name without what both begin and end with: 1 for a letter that is
+missing, added or wrong, 2 for two that changed places.
+*/}}
+{{- define "s3-csi.unknownOptionVariables" -}}
+- name: known
+  expression: >-
+    ['allow-delete', 'allow-other', 'allow-overwrite', 'allow-root', 'auto-unmount', 'aws-max-attempts', 'bind', 'bucket-type', 'ca-bundle', 'cache', 'cache-xz',
+     'debug', 'debug-crt', 'dir-mode', 'dual-stack', 'endpoint-url', 'expected-bucket-owner', 'file-mode', 'force-path-style', 'foreground', 'gid', 'help',
+     'incremental-upload', 'infer-content-type', 'log-directory', 'log-metrics', 'max-cache-size', 'max-threads', 'maximum-throughput-gbps', 'memory-target',
+     'metadata-ttl', 'negative-metadata-ttl', 'no-log', 'no-sign-request', 'otlp-endpoint', 'otlp-export-interval', 'part-size', 'prefix', 'profile', 'read-only',
+     'read-part-size', 'region', 'requester-pays', 'sse', 'sse-kms-key-id', 'storage-class', 'transfer-acceleration', 'uid', 'upload-checksums',
+     'user-agent-prefix', 'version', 'write-part-size']
+- name: unknown
+  expression: >-
+    (variables.names.filter(n, !(n in ['-d', '-f', '-h', '-l', '-o', '-v', '-V']) && !variables.known.exists(k, n == '--' + k))
+    + ['--'])[0].replace('--', '', 1)
+- name: lengths
+  expression: "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25]"
+- name: distances
+  expression: >-
+    variables.known.map(k, [k.size(), variables.unknown.size()].max() - [k.size(), variables.unknown.size(),
+      variables.lengths.filter(i, i <= k.size() && i <= variables.unknown.size() &&
+        k.substring(0, i) == variables.unknown.substring(0, i)).size() +
+      variables.lengths.filter(i, i <= k.size() && i <= variables.unknown.size() &&
+        k.substring(k.size() - i) == variables.unknown.substring(variables.unknown.size() - i)).size()].min())
 {{- end }}
 
 {{/* A policy that only looks at new objects of one kind: (list $ NAME GROUP RESOURCE CONDITION). */}}

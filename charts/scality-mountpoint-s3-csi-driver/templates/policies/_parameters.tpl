@@ -1,0 +1,39 @@
+{{/* Parameters of a class as the driver reads them. */}}
+{{- define "s3-csi.parameterVariables" -}}
+# Without the variables that the driver fills in.
+- name: prefix
+  expression: >-
+    variables.parameters[?'bucketNamePrefix'].orValue('').trim()
+    .replace('${pv.name}', '').replace('${pvc.name}', '').replace('${pvc.namespace}', '')
+- name: shared
+  expression: variables.parameters[?'sharedBucket'].orValue('').trim()
+- name: tags
+  expression: >-
+    variables.parameters[?'tags'].orValue('')
+    .replace('${pv.name}', '').replace('${pvc.name}', '').replace('${pvc.namespace}', '')
+    .split(',').map(t, t.trim()).filter(t, t != '')
+{{- end }}
+
+{{- define "s3-csi.parameterRules" -}}
+- expression: variables.parameters[?'deletePolicy'].orValue('') in ['', 'delete-if-empty', 'refuse-until-empty', 'purge', 'retain']
+  messageExpression: >-
+    'parameters.deletePolicy ' + variables.parameters['deletePolicy'] +
+    ' is not known: use one of delete-if-empty, refuse-until-empty, purge, retain'
+- expression: "!variables.prefix.matches('[$][{][^}]*[}]')"
+  message: "parameters.bucketNamePrefix has a variable that does not exist: use ${pvc.name}, ${pvc.namespace} or ${pv.name}"
+- expression: variables.shared == '' || variables.parameters[?'bucketNamePrefix'].orValue('').trim() == ''
+  message: "parameters: sharedBucket and bucketNamePrefix exclude each other: leave one of them out"
+- expression: variables.shared == '' || variables.shared.matches('^[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]$')
+  message: "parameters.sharedBucket is not the name of a bucket: name a bucket that exists"
+- expression: variables.parameters[?'region'].orValue('').trim().matches('^([A-Za-z0-9][-_A-Za-z0-9]*)?$')
+  message: "parameters.region is not the name of a region: use a name such as us-east-1"
+- expression: variables.tags.size() <= 40
+  message: "parameters.tags has too many tags: give 40 at most"
+- expression: >-
+    variables.tags.all(t, t.matches(r'^[\p{L}\p{N} _.:/+\-@]{1,128}(=[\p{L}\p{N} _.:/=+\-@]*)?$'))
+  messageExpression: >-
+    'parameters.tags has ' + variables.tags.filter(t, !t.matches(r'^[\p{L}\p{N} _.:/+\-@]{1,128}(=[\p{L}\p{N} _.:/=+\-@]*)?$'))[0] +
+    ', which is not a tag: write key=value, separated by commas; variables are ${pvc.name}, ${pvc.namespace} and ${pv.name}'
+- expression: variables.tags.all(t, !t.matches('^([aA][wW][sS]:|{{ include "s3-csi.driverName" . | replace "." "[.]" }}/)'))
+  message: "parameters.tags has a key that is reserved: choose one that does not begin with aws: or {{ include "s3-csi.driverName" . }}/"
+{{- end }}
