@@ -85,6 +85,18 @@ describe("a workload that is to be mounted", () => {
   });
 
   it.for([
+    ["a headroom Pod keeps room for its Mountpoint Pod", new Set([w1]), true],
+    ["a headroom Pod keeps room for that of another", new Set([w2]), false],
+    ["there is none, whatever labels it has", new Set<PodUid>(), false],
+  ] as const)(
+    "SE-10 its Mountpoint Pod may preempt others only if a headroom Pod exists: %s",
+    ([, reserved, preempts]) => {
+      const { steps } = decide(seen({ workloads: [workload(w1)], reserved }));
+      expect(steps[0]).toMatchObject({ do: "createMountpointPod", purpose: { workload: w1, preempts } });
+    },
+  );
+
+  it.for([
     ["another version made it", { driverVersion: "2.1.1" }],
     ["it uses other keys (SE-6)", { identity: "secret:shop/keys" }],
     ["2.x made it", { identity: undefined, volumeId: undefined }],

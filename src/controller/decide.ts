@@ -220,7 +220,7 @@ class Draft {
 
   #spawn(workload: Workload, meeting: Meeting): void {
     const { volume, entry } = meeting;
-    const { node, now } = this.#observed;
+    const { node, now, reserved } = this.#observed;
     // What was decided for this attachment is written first; that write brings us back.
     if (entry !== undefined && entry.reasons.length > 0) return;
     const isKnown = (name: PodName) => this.#pods.has(name) || this.roster.lists(name);
@@ -232,7 +232,7 @@ class Draft {
     if (waitMs > 0) return this.#comeBack(waitMs, "Mountpoint Pods end soon after their start");
     const name = mountpointPodName(workload.uid, volume.name, generation);
     const because = generation === 0 ? "no Mountpoint Pod is open to a workload" : "the Mountpoint Pod ended";
-    const purpose = { volume, node, generation, workload: workload.uid, preempts: workload.hasHeadroom ?? false };
+    const purpose = { volume, node, generation, workload: workload.uid, preempts: reserved.has(workload.uid) };
     this.#spawns.set(name, { do: "createMountpointPod", workload, purpose, because });
     this.#assign(workload, name, meeting, because);
   }

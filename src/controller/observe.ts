@@ -1,5 +1,5 @@
 /** Everything that is known about one place, from the view alone: no request is made. */
-import type { PvName } from "../core/names.ts";
+import { headroomPodName, type PodUid, type PvName } from "../core/names.ts";
 import type { Workload } from "../core/workload.ts";
 import type { Observed, ObservedAttachment } from "./decision/decision.ts";
 import { type Place, placeKey } from "./place.ts";
@@ -29,10 +29,16 @@ export function observe(view: View, place: Place, { driverVersion, staleAfterMs 
     workloads,
     attachments,
     mountpointPods,
+    reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, place.persistentVolume))),
     unheard: new Map(unheard.map(({ id, atMs }) => [id, new Date(atMs + staleAfterMs)])),
     driverVersion,
     staleAfterMs,
   };
+}
+
+function isReserved(view: View, workload: PodUid, volume: PvName): boolean {
+  const name = headroomPodName(workload, volume);
+  return view.headroomPods.by("workload", workload).some((pod) => pod.name === name);
 }
 
 function sameHandle(view: View, name: PvName): readonly PvName[] {

@@ -92,7 +92,13 @@ export function attachment(
 
 /** Nothing there; the test adds what matters. */
 export function seen(but: Partial<Observed>): Observed {
-  const nothing = { workloads: [], attachments: [], mountpointPods: [], unheard: new Map() };
+  const nothing = {
+    workloads: [],
+    attachments: [],
+    mountpointPods: [],
+    reserved: new Set<PodUid>(),
+    unheard: new Map(),
+  };
   return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
 }
 

@@ -27,9 +27,10 @@ export interface ReservingPod extends WorkloadPod {
 export function reservationFrom(pod: ReservingPod): Reservation | undefined {
   const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name);
   const gated = gates.includes(headroom.gate);
-  const { uid, name, namespace, claims, phase, terminating, hasHeadroom = false } = workloadFrom(pod);
-  if (!(gated || hasHeadroom) || phase !== "pending" || terminating) return undefined;
+  const { uid, name, namespace, claims, phase, terminating } = workloadFrom(pod);
+  const marked = pod.metadata.labels?.[headroom.workloadLabel] === uid;
+  if (!(gated || marked) || phase !== "pending" || terminating) return undefined;
   const createdAt = new Date(pod.metadata.creationTimestamp);
   const otherGates = gates.filter((gate) => gate !== headroom.gate);
-  return { uid, name, namespace, claims, createdAt, gated, otherGates, marked: hasHeadroom };
+  return { uid, name, namespace, claims, createdAt, gated, otherGates, marked };
 }

@@ -1,5 +1,5 @@
 /** What we read from a workload Pod. The rest of the object is not kept: a large cluster has many Pods. */
-import { headroom, type NodeName, type PodUid } from "./names.ts";
+import type { NodeName, PodUid } from "./names.ts";
 
 export interface Workload {
   readonly uid: PodUid;
@@ -15,8 +15,6 @@ export interface Workload {
   readonly terminating: boolean;
   /** RFC 3339: when its volumes had been mounted, or, on old kubelets, a little earlier. */
   readonly startedAt: string | undefined;
-  /** Headroom was asked for on its behalf: its Mountpoint Pods may take the room (LC-19). */
-  readonly hasHeadroom?: true;
 }
 
 /**
@@ -78,7 +76,6 @@ export function workloadFrom(pod: WorkloadPod): Workload {
     phase: phaseOf(pod.status ?? {}),
     terminating: metadata.deletionTimestamp !== undefined,
     startedAt: startOf(pod.status ?? {}),
-    ...(metadata.labels?.[headroom.workloadLabel] === metadata.uid && { hasHeadroom: true as const }),
   };
 }
 

@@ -41,6 +41,23 @@ it("LC-19 a gated workload is marked, gets a headroom Pod, is let go, and its Mo
   await expect.poll(() => stage.mountpointPod(name), long).toBeUndefined();
 });
 
+it("SE-10 a workload with a gate of its own and our label gets a Mountpoint Pod of the ordinary class", async () => {
+  await using stage = await Stage.open(cluster);
+  await using classes = await priorityClasses(stage);
+  await using _ = await ReconcilerProcess.start(stage, { flags: headroomFlags(classes) });
+  const claim = await stage.volume();
+  const app = await stage.workload("app", { claims: [claim], gates: ["example.com/own"] });
+  const labels = { [headroom.workloadLabel]: app.metadata.uid };
+  await stage.client.patch(stage.call, kinds.pods, app.metadata, { metadata: { labels } });
+  await stage.client.patch(stage.call, kinds.pods, app.metadata, { spec: { schedulingGates: null } });
+
+  const mountpointPod = () => stage.mountpointPod(mountpointPodOf(app, claim));
+  await expect.poll(async () => (await mountpointPod())?.metadata.name, long).toBeTruthy();
+  expect((await current(stage, app)).metadata.labels).toMatchObject(labels);
+  expect((await mountpointPod())?.spec.priorityClassName).not.toBe(classes.preempting);
+  expect(await headroomPods(stage)).toEqual([]);
+});
+
 it("LC-19 the order is label, headroom Pod, release: the workload is never let go without", async () => {
   await using stage = await Stage.open(cluster);
   await using classes = await priorityClasses(stage);

@@ -3,7 +3,7 @@ import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attac
 import type { AttachmentStatus } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../../core/controller-status.ts";
 import type { MountpointPodPurpose } from "../../core/mountpoint-pod.ts";
-import type { NodeName, PodName, PvName } from "../../core/names.ts";
+import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
 import type { S3Volume } from "../../core/persistent-volume.ts";
 import type { Workload } from "../../core/workload.ts";
 
@@ -19,6 +19,11 @@ export interface Observed {
   readonly workloads: readonly Workload[];
   readonly attachments: readonly ObservedAttachment[];
   readonly mountpointPods: readonly ReportedMountpointPod[];
+  /**
+   * SE-10. Workloads for whose Mountpoint Pod of this volume a headroom Pod exists. The label on the workload is no proof of that:
+   * its owner can set it. A headroom Pod lives where only the reconciler may create Pods.
+   */
+  readonly reserved: ReadonlySet<PodUid>;
   /**
    * What the attachments name and nobody has told us of yet, workloads by UID and Mountpoint Pods by name; each with the
    * time from which on it is taken for gone.
