@@ -145,12 +145,6 @@ describe("the chart as it comes", () => {
     ]);
     expect(plugin.ports).toEqual([{ name: "healthz", containerPort: 9808 }]);
     expect(plugin.securityContext.privileged).toBe(true);
-    expect(plugin.securityContext.seLinuxOptions).toEqual({
-      user: "system_u",
-      type: "super_t",
-      role: "system_r",
-      level: "s0",
-    });
   });
 
   it("tells the node plugin all it has to know", () => {

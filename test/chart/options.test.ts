@@ -8,6 +8,7 @@ import {
   containerOf,
   containersOf,
   type Manifest,
+  notes,
   only,
   releaseNamespace,
   render,
@@ -152,6 +153,32 @@ it("SE-5 a policy for Mountpoint Pods lets nobody in, and out only where the val
     policyTypes: ["Ingress", "Egress"],
     egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
   });
+});
+
+/** The default of 2.x, too. */
+const superType = { user: "system_u", type: "super_t", role: "system_r", level: "s0" };
+const bottlerocket = Object.fromEntries(
+  Object.entries(superType).map(([key, value]) => [`node.seLinuxOptions.${key}`, value]),
+);
+
+it.for([
+  ["plain Kubernetes, and nodes with RHEL", {}, undefined],
+  ["OpenShift", { "openshift.enabled": "true" }, { type: "spc_t" }],
+  ["OpenShift with the values of 2.x", { "openshift.enabled": "true", ...bottlerocket }, { type: "spc_t" }],
+  ["nodes with Bottlerocket", bottlerocket, superType],
+  ["values with nothing but empty entries", { "node.seLinuxOptions.type": "" }, undefined],
+] as const)("PF-4 SELinux context of the node plugin on %s", ([, values, expected]) => {
+  const [plugin] = only(render(values), "DaemonSet")["spec"].template.spec.containers;
+  expect(plugin.securityContext.seLinuxOptions).toEqual(expected);
+  expect(notes(values).includes("type is super_t")).toBe(expected === superType);
+});
+
+it("PF-4 no context is named that the default policy of RHEL, Fedora and OpenShift does not know", () => {
+  const known = new Set(["spc_t", "container_t", "container_init_t"]);
+  for (const values of [{}, { "openshift.enabled": "true" }, { cleanupCRDOnUninstall: "true" }]) {
+    const types = [...JSON.stringify(render(values)).matchAll(/"seLinuxOptions":\{[^}]*"type":"([^"]*)"/g)];
+    for (const [, type = ""] of types) expect(known).toContain(type);
+  }
 });
 
 it("CH-4 namespace, priority classes and CSIDriver can be somebody else's", () => {

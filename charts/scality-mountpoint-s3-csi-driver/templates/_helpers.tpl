@@ -65,6 +65,23 @@ seLinuxOptions:
 {{- end }}
 {{- end }}
 
+{{/*
+Of the node plugin. The policy of container-selinux, which RHEL, Fedora and OpenShift have, knows spc_t for privileged containers;
+on OpenShift it is said, so that constraints of others cannot choose another one. Elsewhere the container runtime chooses. The
+default of 2.x, super_t, is known to Bottlerocket only: `helm upgrade --reuse-values` brings it along, and on OpenShift it counts as unset.
+*/}}
+{{- define "s3-csi.nodeSeLinuxOptions" -}}
+{{- $given := include "s3-csi.seLinuxOptions" .Values.node.seLinuxOptions -}}
+{{- $of2x := include "s3-csi.hasSuperType" . -}}
+{{- if and (include "s3-csi.openshift" .) (or (not $given) $of2x) }}{{ include "s3-csi.seLinuxOptions" (dict "type" "spc_t") }}
+{{- else }}{{ $given }}
+{{- end }}
+{{- end }}
+
+{{- define "s3-csi.hasSuperType" -}}
+{{- if eq (toString (get (.Values.node.seLinuxOptions | default dict) "type")) "super_t" }}super_t{{ end }}
+{{- end }}
+
 {{/* Whether the node plugin shares the pid namespace of the host: asked for, or needed. */}}
 {{- define "s3-csi.hostPID" -}}
 {{- if or .Values.node.hostPID (eq (default "private" .Values.node.mountPidNamespace) "host") }}true{{ end }}
