@@ -31,7 +31,7 @@ async function against(answer: RequestListener, options: Partial<TransportOption
   server = createServer(answer).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/base/`);
-  const credentials = { server: url, tls: {}, token: () => undefined, ...options };
+  const credentials = { server: url, tls: () => ({}), token: () => undefined, ...options };
   const client = new KubeClient(credentials, { userAgent: "test", ...options });
   clients.push(client);
   return client;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -40,7 +40,23 @@ it("takes a token that kubelet has replaced", () => {
   expect(credentials.token()?.reveal()).toBe("first");
   write("token", "second\n");
   expect(credentials.token()?.reveal()).toBe("second");
-  expect(credentials.tls.ca?.toString()).toBe("CA");
+  expect(credentials.tls().ca?.toString()).toBe("CA");
+});
+
+it("SC-8 takes an authority that kubelet has replaced, by exchanging a link", () => {
+  for (const name of ["first", "second"]) {
+    mkdirSync(join(dir, name));
+    write(`${name}/ca.crt`, name);
+  }
+  symlinkSync("..data/ca.crt", join(dir, "ca.crt"));
+  symlinkSync("first", join(dir, "..data"));
+  const inCluster = inClusterCredentials({ host: "10.0.0.1", port: "443", serviceAccountDir: dir });
+  const configured = kubeconfigCredentials(kubeconfig({ server: "https://h", "certificate-authority": "ca.crt" }, {}));
+  const authorities = () => [inCluster, configured].map((credentials) => credentials.tls().ca?.toString());
+  expect(authorities()).toEqual(["first", "first"]);
+  symlinkSync("second", join(dir, "..data_tmp"));
+  renameSync(join(dir, "..data_tmp"), join(dir, "..data"));
+  expect(authorities()).toEqual(["second", "second"]);
 });
 
 it.for([
@@ -58,7 +74,8 @@ it("reads certificates inside the kubeconfig", () => {
     { "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY") },
   );
   const credentials = kubeconfigCredentials(path);
-  const { server, tls } = credentials;
+  const { server } = credentials;
+  const tls = credentials.tls();
   expect(server.href).toBe("https://127.0.0.1:6443/");
   expect([tls.ca?.toString(), tls.cert?.toString(), tls.key?.reveal()]).toEqual(["CA", "CERT", "KEY"]);
   expect(credentials.token()).toBeUndefined();
@@ -69,7 +86,7 @@ it("reads certificates and tokens in files beside the kubeconfig", () => {
   write("user.token", "TOKEN");
   const path = kubeconfig({ server: "https://h", "certificate-authority": "ca.crt" }, { tokenFile: "user.token" });
   const credentials = kubeconfigCredentials(path);
-  expect(credentials.tls.ca?.toString()).toBe("CA");
+  expect(credentials.tls().ca?.toString()).toBe("CA");
   expect(credentials.token()?.reveal()).toBe("TOKEN");
 });
 
@@ -79,6 +96,7 @@ it("prints neither key nor token", () => {
   expect(credentials.token()?.reveal()).toBe("TOKEN");
   const printed = [
     inspect(credentials, { depth: 9 }),
+    inspect(credentials.tls()),
     JSON.stringify(credentials),
     inspect(credentials.token()),
   ].join();

@@ -6,9 +6,20 @@ import { Secret } from "../runtime/secret.ts";
 
 export interface Credentials {
   readonly server: URL;
-  readonly tls: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Secret };
+  /**
+   * Asked again for every connection: kubelet replaces `ca.crt` when the cluster's authority is rotated, and operators replace
+   * the files that a kubeconfig names. Throws if one of them cannot be read.
+   */
+  tls(): TlsMaterial;
   /** Asked again for every request, because kubelet replaces the token long before it expires. */
   token(): Secret | undefined;
+}
+
+/** PEM. Without an authority, that of the system counts. */
+export interface TlsMaterial {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Secret;
 }
 
 export interface InClusterOptions {
@@ -24,7 +35,7 @@ export function inClusterCredentials(options: InClusterOptions): Credentials {
   const { host, port, serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount" } = options;
   return {
     server: new URL(`https://${host.includes(":") ? `[${host}]` : host}:${port}`),
-    tls: { ca: readFileSync(resolve(serviceAccountDir, "ca.crt")) },
+    tls: () => ({ ca: readFileSync(resolve(serviceAccountDir, "ca.crt")) }),
     token: tokenIn(resolve(serviceAccountDir, "token")),
   };
 }
@@ -36,20 +47,24 @@ export function kubeconfigCredentials(path: string): Credentials {
   const cluster = named(path, config, "clusters", context["cluster"])["cluster"] as Entry;
   const user = named(path, config, "users", context["user"])["user"] as Entry;
 
-  const content = (entry: Entry, field: string): Buffer | undefined => {
-    const inline = entry[`${field}-data`];
-    if (typeof inline === "string") return Buffer.from(inline, "base64");
-    const file = entry[field];
-    return typeof file === "string" ? readFileSync(resolve(dirname(path), file)) : undefined;
-  };
-  const ca = content(cluster, "certificate-authority");
-  const cert = content(user, "client-certificate");
-  const key = content(user, "client-key");
   return {
     server: new URL(String(cluster["server"])),
-    tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key: new Secret(key.toString()) }) },
+    tls: () => {
+      const ca = contentOf(path, cluster, "certificate-authority");
+      const cert = contentOf(path, user, "client-certificate");
+      const key = contentOf(path, user, "client-key");
+      return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key: new Secret(key.toString()) }) };
+    },
     token: userToken(path, user),
   };
+}
+
+/** From the kubeconfig itself, or from the file that it names, relative to its own directory. */
+function contentOf(path: string, entry: Entry, field: string): Buffer | undefined {
+  const inline = entry[`${field}-data`];
+  if (typeof inline === "string") return Buffer.from(inline, "base64");
+  const file = entry[field];
+  return typeof file === "string" ? readFileSync(resolve(dirname(path), file)) : undefined;
 }
 
 type Entry = Readonly<Record<string, unknown>>;

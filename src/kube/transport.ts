@@ -1,13 +1,13 @@
 /** Exchanges with one API server over kept-alive HTTP/1.1: what is sent, what comes back, and what went wrong between. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { createSecureContext } from "node:tls";
+import { request as httpsRequest } from "node:https";
 import { DriverError } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { apiErrorFrom } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { LineSplitter } from "./lines.ts";
+import { TlsAgent } from "./tls-agent.ts";
 
 export interface Exchange {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -44,15 +44,12 @@ export class Transport implements Disposable {
   constructor(credentials: Credentials, options: TransportOptions) {
     this.#credentials = credentials;
     this.#options = { answerLimitMs: 65_000, silenceLimitMs: 150_000, ...options };
-    const { server, tls } = credentials;
     const keepAlive = { keepAlive: true, keepAliveMsecs: keepAliveProbeMs, timeout: idleSocketMs };
-    if (server.protocol === "http:") {
+    if (credentials.server.protocol === "http:") {
       this.#agent = new HttpAgent(keepAlive); // `kubectl proxy`
       this.#request = httpRequest;
     } else {
-      // One context for all connections: the certificates are parsed once.
-      const secureContext = createSecureContext({ ...tls, key: tls.key?.reveal() });
-      this.#agent = new HttpsAgent({ ...keepAlive, secureContext });
+      this.#agent = new TlsAgent(credentials, keepAlive);
       this.#request = httpsRequest;
     }
   }

@@ -36,7 +36,7 @@ beforeEach(async () => {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  client = new KubeClient({ server: url, tls: {}, token: () => undefined }, { userAgent: "test" });
+  client = new KubeClient({ server: url, tls: () => ({}), token: () => undefined }, { userAgent: "test" });
   store = new Store<Kept>({});
   store.subscribe(({ key, before, after }) => seen.push(`${key}: ${before?.node ?? "-"} → ${after?.node ?? "-"}`));
 });

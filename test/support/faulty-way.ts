@@ -111,7 +111,8 @@ export class FaultyWay implements AsyncDisposable {
   }
 
   async #forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
-    const { server, tls } = this.#target;
+    const { server } = this.#target;
+    const tls = this.#target.tls();
     const to = { host: server.hostname, port: server.port, method, path: url, headers, ...tls, key: tls.key?.reveal() };
     const sent = request(to);
     sent.end(body);
