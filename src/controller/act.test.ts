@@ -185,6 +185,25 @@ it("does not delete a Mountpoint Pod that has started meanwhile", async () => {
   expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(true);
 });
 
+it.for([
+  { node: "is there", answer: () => Promise.resolve({ metadata: { name: node } }), isDeleted: false },
+  { node: "is gone", answer: () => Promise.resolve(undefined), isDeleted: true },
+  {
+    node: "may not be looked at",
+    answer: () => Promise.reject(new ApiError(403, "Forbidden", "no")),
+    isDeleted: false,
+  },
+])("DS-14 one that may be deleted only if its node is gone, and its node $node", async ({ answer, isDeleted }) => {
+  const api = fakeCluster();
+  api.put(storedPod());
+  const [found] = [...api.view.mountpointPods.values()];
+  if (found === undefined) throw new Error("the view has no Mountpoint Pod");
+  const step: Step = { do: "deleteMountpointPod", mountpointPod: found, ifNodeIsGone: true, because: "test" };
+  const reader = { get: answer } as unknown as Cluster["reader"];
+  expect(await act(call, [step], { ...api.cluster, reader })).toEqual({ kind: "done" });
+  expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(!isDeleted);
+});
+
 it("does not mark another Mountpoint Pod of the same name", async () => {
   const api = fakeCluster();
   api.put(storedPod());

@@ -8,7 +8,7 @@ import {
   mountpointPodWarnings,
 } from "../core/mountpoint-pod.ts";
 import type { MountpointPod } from "../core/mountpoint-pod-state.ts";
-import { annotations } from "../core/names.ts";
+import { annotations, type NodeName } from "../core/names.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { EventRecorder } from "../kube/events.ts";
@@ -22,6 +22,7 @@ import { warn, warnOfVolume } from "./warn.ts";
 
 export interface Cluster {
   readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
+  readonly reader: Pick<KubeClient, "get">;
   readonly events: Pick<EventRecorder, "record">;
   readonly view: View;
   readonly mountpointPods: MountpointPodConfig;
@@ -52,7 +53,7 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
     case "markForUnmount":
       return markForUnmount(call, cluster, step.mountpointPod);
     case "deleteMountpointPod":
-      return deleteMountpointPod(call, cluster, step.mountpointPod);
+      return deleteMountpointPod(call, cluster, step);
     case "createMountpointPod":
       return createMountpointPod(call, cluster, step);
     case "createAttachment":
@@ -82,7 +83,13 @@ async function markForUnmount(call: Call, cluster: Cluster, { name, uid }: Mount
   return result;
 }
 
-async function deleteMountpointPod(call: Call, cluster: Cluster, pod: MountpointPod): Promise<Result> {
+async function deleteMountpointPod(
+  call: Call,
+  cluster: Cluster,
+  { mountpointPod: pod, ifNodeIsGone }: Step & { do: "deleteMountpointPod" },
+): Promise<Result> {
+  // While there is a Node, the sweep asks again; the Pod garbage collector usually is first.
+  if (ifNodeIsGone === true && (await hasNode(call, cluster, pod.node))) return "accepted";
   const { name, uid, resourceVersion } = pod;
   const ref = { name, namespace: cluster.mountpointPods.namespace };
   // Of this very version: one that never started must not have started meanwhile.
@@ -90,6 +97,16 @@ async function deleteMountpointPod(call: Call, cluster: Cluster, pod: Mountpoint
   const result = await attempt(deletion, "isConflict");
   await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
   return result;
+}
+
+async function hasNode(call: Call, { reader }: Cluster, name: NodeName): Promise<boolean> {
+  try {
+    return (await reader.get(call, kinds.nodes, { name })) !== undefined;
+  } catch (error) {
+    // Without the right to look, nothing proves that it is gone.
+    if (error instanceof ApiError && error.isForbidden) return true;
+    throw error;
+  }
 }
 
 async function createMountpointPod(

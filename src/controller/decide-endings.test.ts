@@ -97,6 +97,23 @@ describe("a workload that ends", () => {
       [],
     ],
     [
+      "is being deleted before kubelet has reported a container: one may run (DS-14)",
+      {
+        workloads: [workload(w1, { phase: "pending", terminating: true })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      [],
+    ],
+    [
+      "is being deleted before kubelet has reported a container, and gets no successor for one that has ended",
+      {
+        workloads: [workload(w1, { phase: "pending", terminating: true })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+      },
+      [],
+    ],
+    [
       "is released although the volume was edited or is gone (LC-10)",
       {
         volume: undefined,

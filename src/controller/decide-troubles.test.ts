@@ -135,7 +135,6 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["delete w1#0"],
     ],
     ["that is marked is left to its node for a while", { mountpointPods: [marked(599_000)] }, []],
-    ["that is marked and does not end is deleted in the end", { mountpointPods: [marked(600_000)] }, ["delete w1#0"]],
     [
       "that is being deleted under a workload that stays is replaced",
       { workloads: [running], attachments, mountpointPods: [leaving(5000)] },

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
-import { needsVolumes, type Workload } from "../core/workload.ts";
+import { isUnreported, needsVolumes, type Workload } from "../core/workload.ts";
 import { kinds } from "./follower.fixture.ts";
 import type { PlaceModel } from "./place-model.fixture.ts";
 import { World } from "./world.fixture.ts";
@@ -10,17 +10,21 @@ import { World } from "./world.fixture.ts";
 /** Something that happens to one volume on one node. */
 type Happening = (world: World) => void;
 
+/** A story that fails is printed in these words. */
+function named(what: string, happens: Happening): Happening {
+  return Object.assign(happens, { [fc.toStringMethod]: () => what });
+}
+
 /** Any of those that there are when it happens. */
 function any<Value>(values: ReadonlyMap<string, Value>, which: number): readonly Value[] {
   return [...values.values()].slice(which % values.size).slice(0, 1);
 }
 
-const toWorkload = (what: "ends" | "terminates" | "runs") =>
-  fc.nat(7).map(
-    (which): Happening =>
-      (world) => {
-        for (const each of any(world.model.truth.workloads, which)) world[what](each);
-      },
+const toWorkload = (what: "ends" | "terminates" | "runs" | "startsContainer" | "reports" | "vanishesFromApi") =>
+  fc.nat(7).map((which) =>
+    named(`${what} workload ${which}`, (world) => {
+      for (const each of any(world.model.truth.workloads, which)) world[what](each);
+    }),
   );
 
 type ToMountpointPod =
@@ -38,18 +42,16 @@ type ToMountpointPod =
   | "vanishes";
 
 const toMountpointPod = (what: ToMountpointPod) =>
-  fc.nat(7).map(
-    (which): Happening =>
-      (world) => {
-        for (const each of any(world.model.truth.mountpointPods, which)) world[what](each);
-      },
+  fc.nat(7).map((which) =>
+    named(`${what} Mountpoint Pod ${which}`, (world) => {
+      for (const each of any(world.model.truth.mountpointPods, which)) world[what](each);
+    }),
   );
 
-const twins = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(
-  ([which, keep]): Happening =>
-    (world) => {
-      for (const each of any(world.model.truth.attachments, which)) world.model.split(each, keep);
-    },
+const twins = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(([which, keep]) =>
+  named(`split attachment ${which}, keep ${keep}`, (world) => {
+    for (const each of any(world.model.truth.attachments, which)) world.model.split(each, keep);
+  }),
 );
 
 const kind = fc.constantFrom(...kinds);
@@ -57,14 +59,21 @@ const kind = fc.constantFrom(...kinds);
 const happenings = [
   {
     weight: 4,
-    arbitrary: fc.constantFrom("", "2000").map(
-      (fsGroup): Happening =>
-        (world) =>
-          world.comes(fsGroup),
-    ),
+    arbitrary: fc
+      .constantFrom("", "2000")
+      .map((fsGroup) => named(`a workload comes with fsGroup "${fsGroup}"`, (world) => world.comes(fsGroup))),
   },
   { weight: 5, arbitrary: toWorkload("ends") },
   { weight: 2, arbitrary: fc.oneof(toWorkload("runs"), toWorkload("terminates")) },
+  { weight: 2, arbitrary: fc.oneof(toWorkload("startsContainer"), toWorkload("reports")) },
+  { weight: 1, arbitrary: toWorkload("vanishesFromApi") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      named("ghosts end", (world) => world.ghostsEnd()),
+      named("the node reports", ({ model }) => model.reportSources()),
+    ),
+  },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("starts"), toMountpointPod("unmounts")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("dies"), toMountpointPod("vanishes")) },
   { weight: 1, arbitrary: toMountpointPod("endsWell") },
@@ -75,48 +84,39 @@ const happenings = [
   },
   {
     weight: 6,
-    arbitrary: fc.tuple(kind, fc.constantFrom(1, 2, Infinity)).map(
-      ([of, count]): Happening =>
-        ({ model }) =>
-          model.tell(of, count),
-    ),
+    arbitrary: fc
+      .tuple(kind, fc.constantFrom(1, 2, Infinity))
+      .map(([of, count]) => named(`tell ${count} of ${of}`, ({ model }) => model.tell(of, count))),
   },
-  { weight: 8, arbitrary: fc.constant<Happening>(({ model }) => void model.reconcile()) },
+  { weight: 8, arbitrary: fc.constant(named("reconcile", ({ model }) => void model.reconcile())) },
   // Without this, most stories would be of a reconciler that knows nothing.
   {
     weight: 6,
-    arbitrary: fc.constant<Happening>(({ model }) => {
-      model.tellAll();
-      model.reconcile();
-    }),
+    arbitrary: fc.constant(
+      named("tell all, reconcile", ({ model }) => {
+        model.tellAll();
+        model.reconcile();
+      }),
+    ),
   },
   // The API server fails in the middle.
   {
     weight: 4,
-    arbitrary: fc.nat(2).map(
-      (step): Happening =>
-        ({ model }) =>
-          void model.reconcile(step),
-    ),
+    arbitrary: fc.nat(2).map((step) => named(`reconcile ${step} steps`, ({ model }) => void model.reconcile(step))),
   },
   // The reconciler itself dies in the middle; the one that follows lists everything.
   {
     weight: 3,
-    arbitrary: fc.nat(2).map(
-      (step): Happening =>
-        ({ model }) => {
-          model.reconcile(step);
-          model.tellAll();
-        },
+    arbitrary: fc.nat(2).map((step) =>
+      named(`reconcile ${step} steps, tell all`, ({ model }) => {
+        model.reconcile(step);
+        model.tellAll();
+      }),
     ),
   },
   {
     weight: 1,
-    arbitrary: fc.nat(300_000).map(
-      (ms): Happening =>
-        ({ model }) =>
-          model.wait(ms),
-    ),
+    arbitrary: fc.nat(900_000).map((ms) => named(`wait ${ms} ms`, ({ model }) => model.wait(ms))),
   },
 ];
 
@@ -129,7 +129,7 @@ function settle(world: World): void {
   throw new Error("it never comes to rest");
 }
 
-/** A late picture may have marked one that is being deleted, or that of a predecessor: its binds keep a running workload. */
+/** A late picture may have marked one that is being deleted, or somebody else one that serves: its binds keep a running workload. */
 function isKept(model: PlaceModel, workload: Workload, pod: MountpointPod): boolean {
   return workload.phase === "running" && (model.mayHaveWrongMarks || pod.terminating);
 }
@@ -141,7 +141,9 @@ function isGivenUp({ trouble, needsUnmount }: ReportedMountpointPod): boolean {
 }
 
 function expectEveryoneServed({ model }: World): void {
-  for (const workload of [...model.truth.workloads.values()].filter(needsVolumes)) {
+  const needing = [...model.truth.workloads.values()].filter(needsVolumes);
+  // One that is being deleted before kubelet has reported a container keeps what it has, and gets nothing new.
+  for (const workload of needing.filter((each) => !isUnreported(each))) {
     const holders = model.holdersOf(workload.uid);
     expect(holders).toHaveLength(1);
     const pod = model.truth.mountpointPods.get(holders[0] ?? "");
@@ -163,6 +165,7 @@ function tell(story: readonly Happening[]): void {
   world.model.checkAttachments();
 
   for (const workload of [...world.model.truth.workloads.values()]) world.ends(workload);
+  world.ghostsEnd();
   for (let round = 0; round < 4; round++) {
     settle(world);
     for (const pod of [...world.model.truth.mountpointPods.values()]) world.unmounts(pod);
@@ -189,12 +192,10 @@ it("does so, too, where someone else makes twins of its attachments", { timeout:
 it("does so, too, where one takes over that has been told other things than the one before", {
   timeout: 240_000,
 }, () => {
-  const handOver = fc.constant<Happening>(({ model }) => model.takeOver());
-  const hearing = fc.tuple(kind, fc.constantFrom(1, 2, Infinity)).map(
-    ([of, count]): Happening =>
-      ({ model }) =>
-        model.tellStandby(of, count),
-  );
+  const handOver = fc.constant(named("take over", ({ model }) => model.takeOver()));
+  const hearing = fc
+    .tuple(kind, fc.constantFrom(1, 2, Infinity))
+    .map(([of, count]) => named(`tell the standby ${count} of ${of}`, ({ model }) => model.tellStandby(of, count)));
   const replicas = [
     { weight: 3, arbitrary: handOver },
     { weight: 10, arbitrary: hearing },
@@ -214,18 +215,16 @@ it("does so, too, where the claim is bound late and unbound, and the volume made
   const changes = [
     {
       weight: 3,
-      arbitrary: fc.constantFrom<Happening>(
-        (world) => world.isUnbound(),
-        (world) => world.volumeGoes(),
+      arbitrary: fc.constantFrom(
+        named("the claim is unbound", (world) => world.isUnbound()),
+        named("the volume goes", (world) => world.volumeGoes()),
       ),
     },
-    { weight: 3, arbitrary: fc.constant<Happening>((world) => world.isBound()) },
+    { weight: 3, arbitrary: fc.constant(named("the claim is bound", (world) => world.isBound())) },
     {
       weight: 4,
-      arbitrary: edits.map(
-        (but): Happening =>
-          (world) =>
-            world.volumeBecomes(but),
+      arbitrary: edits.map((but) =>
+        named(`the volume becomes ${JSON.stringify(but)}`, (world) => world.volumeBecomes(but)),
       ),
     },
   ];
@@ -239,4 +238,26 @@ it("does so, too, where somebody marks Mountpoint Pods by hand, and some of thos
     { weight: 6, arbitrary: fc.oneof(toMountpointPod("starts"), toWorkload("runs")) },
   ];
   fc.assert(fc.property(stories(...happenings, ...marks), tell), { numRuns: 500 });
+});
+
+it("DS-14 does so, too, where kubelet reports late and Pods are deleted by force: no bind mount loses its server to a time limit", {
+  timeout: 240_000,
+}, () => {
+  const late = [
+    { weight: 6, arbitrary: toMountpointPod("starts") },
+    { weight: 8, arbitrary: fc.oneof(toWorkload("startsContainer"), toWorkload("terminates"), toWorkload("reports")) },
+    { weight: 4, arbitrary: toWorkload("vanishesFromApi") },
+    {
+      weight: 10,
+      arbitrary: fc.constantFrom(0, 600_000).map((ms) =>
+        named(`the node reports, wait ${ms} ms, tell all, reconcile`, ({ model }) => {
+          model.reportSources();
+          model.wait(ms);
+          model.tellAll();
+          model.reconcile();
+        }),
+      ),
+    },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...late), tell), { numRuns: 1000 });
 });

@@ -192,8 +192,13 @@ describe("a running workload without an attachment", () => {
       [],
     ],
     [
-      "does not get one that is to be unmounted",
+      "DS-14 gets back its own, although that is to be unmounted: its bind mount keeps it",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })] },
+      ["attach w1#0: w1"],
+    ],
+    [
+      "does not get one of others that is to be unmounted",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { needsUnmount: true, needsUnmountSince: now })] },
       [],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {

@@ -3,16 +3,17 @@
  * it knows no clock, no cache and no server, so every situation is a row of a table in the test.
  */
 import { holderOf, newAttachment, type SharingKey, sharingKey } from "../core/attachment.ts";
+import type { ReportedSource } from "../core/attachment-status.ts";
 import { isBeyondRepair } from "../core/beyond-repair.ts";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
-import { leftoverTask } from "../core/leftover.ts";
+import { endsByUnmount, leftoverTask } from "../core/leftover.ts";
 import { stuckTrouble } from "../core/mountpoint-pod-report.ts";
-import { isAlive, isOpen } from "../core/mountpoint-pod-state.ts";
+import { isAlive, isOpen, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid, type PvName } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
 import { Roster } from "../core/roster.ts";
 import { nextGeneration, successorDelayMs } from "../core/succession.ts";
-import { needsVolumes, type Workload } from "../core/workload.ts";
+import { isUnreported, mayHaveStarted, needsVolumes, type Workload } from "../core/workload.ts";
 import { handleWarning, holderWarning, type WorkloadWarning } from "../core/workload-warnings.ts";
 import type { Again, Decision, NewAttachment, Observed, ObservedAttachment, Step } from "./decision/decision.ts";
 import { type Entry, isEmpty, listedIn, marking, writing } from "./decision/entry-steps.ts";
@@ -81,9 +82,9 @@ class Draft {
   place(workload: Workload): void {
     const { volume, node } = this.#observed;
     const holding = this.roster.holding(workload.uid);
-    if (volume === undefined || (holding && this.#isServed(holding, workload))) return;
+    if (volume === undefined || this.#keeps(holding, workload)) return;
     // Mounted, and not by anyone we know: perhaps before there were Mountpoint Pods. Then it is no business of ours.
-    const unknown = holding === undefined && workload.phase === "running";
+    const unknown = holding === undefined && mayHaveStarted(workload);
     if ("refused" in volume) {
       if (!unknown) this.#report(workload, { reason: "VolumeRefused", message: volume.refused }, volume.name);
       return;
@@ -98,15 +99,17 @@ class Draft {
   warn(workload: Workload): void {
     const { volume, sameHandle } = this.#observed;
     if (volume === undefined || "refused" in volume) return;
-    if (workload.phase === "pending") this.#report(workload, handleWarning(volume.name, sameHandle), volume.name);
+    if (!mayHaveStarted(workload)) this.#report(workload, handleWarning(volume.name, sameHandle), volume.name);
     const holder = this.#holderOf(workload);
     if (holder !== undefined) this.#report(workload, holderWarning(volume.name, holder));
   }
 
   decision(): Decision {
     const strays = this.#strays();
-    const dropped = this.roster.dropIdle("a Mountpoint Pod serves nobody", this.#left);
-    const idle = dropped.flatMap((name) => this.#pods.get(name) ?? []);
+    const unmounting = this.#unmounting();
+    const spared = new Set([...this.#left, ...unmounting.map(({ name }) => name)]);
+    const dropped = this.roster.dropIdle("a Mountpoint Pod serves nobody", spared);
+    const idle = [...dropped.flatMap((name) => this.#pods.get(name) ?? []), ...unmounting];
     const emptiedLast = this.roster.entries().toSorted((a, b) => Number(isEmpty(a)) - Number(isEmpty(b)));
     const entries = Map.groupBy(emptiedLast, (entry) => this.#spawnsInto(entry).length > 0);
     const steps = [
@@ -114,6 +117,7 @@ class Draft {
       ...idle.flatMap((pod) => marking(pod, "it serves nobody")),
       ...(entries.get(false) ?? []).flatMap(writing),
       ...strays.flatMap((pod) => this.#tidying(pod)),
+      ...unmounting.filter(({ needsUnmount }) => needsUnmount).flatMap((pod) => this.#tidying(pod)),
       // Last, because a quota or a policy may refuse it, and that must not hold up the rest.
       ...(entries.get(true) ?? []).flatMap((entry) => this.#spawnsInto(entry).concat(writing(entry))),
     ];
@@ -131,17 +135,35 @@ class Draft {
     return this.#observed.mountpointPods.filter(({ name }) => !this.roster.lists(name));
   }
 
+  /**
+   * DS-14. Mountpoint Pods that serve nobody stay listed until they have ended, where the node reports on them: the attachment
+   * is where it says whether their sources are still in use.
+   */
+  #unmounting(): readonly ReportedMountpointPod[] {
+    const pods = this.roster.idle().flatMap((name) => this.#pods.get(name) ?? []);
+    return pods.filter((pod) => !this.#left.has(pod.name) && endsByUnmount(pod) && this.#sourceOf(pod) !== undefined);
+  }
+
+  #sourceOf({ name }: ReportedMountpointPod): ReportedSource | undefined {
+    return this.#observed.attachments.map(({ sources }) => sources?.[name]).find((source) => source !== undefined);
+  }
+
   #holderOf({ uid }: Workload): ReportedMountpointPod | undefined {
     const entry = this.roster.holding(uid);
     const holder = entry && holderOf(entry.after.spec, uid);
     return holder && this.#pods.get(holder);
   }
 
+  /** kubelet mounts nothing more for an unreported one. If one of its containers runs, kubelet is about to report that. */
+  #keeps(holding: Entry | undefined, workload: Workload): boolean {
+    return holding !== undefined && (isUnreported(workload) || this.#isServed(holding, workload));
+  }
+
   #isServed(entry: Entry, workload: Workload): boolean {
     const pod = this.#holderOf(workload);
     if (pod === undefined) return this.#isAwaited(holderOf(entry.after.spec, workload.uid));
     if (!isAlive(pod) || isBeyondRepair(pod, workload, this.#observed.driverVersion)) return false;
-    if (workload.phase === "running") return workload.terminating || !this.#isLeaving(pod);
+    if (mayHaveStarted(workload)) return workload.terminating || !this.#isLeaving(pod);
     // One that is yet to be mounted needs one that stays; and does not wait where another one is ready.
     const open = this.#openIn(entry);
     const hasBetter = isHeldUp(pod) && open !== undefined && this.#hasPlace(open);
@@ -169,15 +191,24 @@ class Draft {
    */
   #restore(workload: Workload, meeting: Meeting): void {
     const because = "the attachment of a running workload was lost";
-    const usable = this.#observed.mountpointPods.filter((pod) => isAlive(pod) && !pod.needsUnmount);
+    const alive = this.#observed.mountpointPods.filter(isAlive);
+    const usable = alive.filter(({ needsUnmount }) => !needsUnmount);
     const own = usable.find(({ createdFor }) => createdFor === workload.uid)?.name;
-    const listing = own && this.roster.entries().find((entry) => listedIn(entry).includes(own));
-    if (listing) return this.#assign(workload, own, { ...meeting, entry: listing }, because);
-    const lost = usable.find(({ name, phase }) => phase === "running" && !this.roster.lists(name))?.name;
-    const mountpointPod = own ?? this.#sharedBefore(workload, meeting.entry, usable) ?? lost;
+    const isLost = ({ name, phase }: MountpointPod) => phase === "running" && !this.roster.lists(name);
+    const shared = this.#sharedBefore(workload, meeting.entry, usable);
+    const mountpointPod = own ?? shared ?? this.#boundTo(workload, alive) ?? usable.find(isLost)?.name;
     if (mountpointPod === undefined) return;
-    this.#restored.add(mountpointPod);
-    this.#assign(workload, mountpointPod, meeting, because);
+    const listing = this.roster.entries().find((entry) => listedIn(entry).includes(mountpointPod));
+    if (listing === undefined || mountpointPod === shared) this.#restored.add(mountpointPod);
+    this.#assign(workload, mountpointPod, { ...meeting, entry: listing ?? meeting.entry }, because);
+  }
+
+  /**
+   * One with the needs-unmount annotation that was made for the workload: its bind mount keeps the source mounted (DS-14), and
+   * listed again it gets a successor when it dies.
+   */
+  #boundTo({ uid }: Workload, alive: readonly ReportedMountpointPod[]): PodName | undefined {
+    return alive.find((pod) => pod.needsUnmount && pod.phase === "running" && pod.createdFor === uid)?.name;
   }
 
   #sharedBefore(
@@ -257,7 +288,7 @@ class Draft {
 
   #tidying(mountpointPod: ReportedMountpointPod): readonly Step[] {
     const { now, staleAfterMs } = this.#observed;
-    const task = leftoverTask(mountpointPod, now, staleAfterMs);
+    const task = leftoverTask(mountpointPod, { now, staleAfterMs, source: this.#sourceOf(mountpointPod) });
     return task === undefined ? [] : [{ ...task, mountpointPod }];
   }
 }

@@ -7,7 +7,7 @@ import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import type { MountpointPodPurpose } from "../core/mountpoint-pod.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
-import { needsVolumes, type Workload } from "../core/workload.ts";
+import { mayHaveStarted, needsVolumes, type Workload } from "../core/workload.ts";
 import { decide } from "./decide.ts";
 import type { NewStatus, ObservedAttachment, Step } from "./decision/decision.ts";
 import { Follower, type Kind, type Objects, type ValueOf } from "./follower.fixture.ts";
@@ -25,6 +25,8 @@ export class PlaceModel {
   #twins = 0;
   #version = 0;
   #time = Date.parse("2026-01-15T10:00:00Z");
+  /** Workload → the Mountpoint Pod its bind mount belongs to. Only kubelet removes one, whatever the API server has. */
+  readonly binds = new Map<PodUid, string>();
   /** Whether one leads that did not see all that its predecessor did: then a mark may be wrong, and is got over. */
   hasTakenOver = false;
   /** Whether somebody else marks Mountpoint Pods without regard to who uses them: they may then be lost at any time. */
@@ -119,7 +121,8 @@ export class PlaceModel {
     }
     for (const each of decision.statuses) this.#writeStatus(each);
     if (decision.again) this.wait(decision.again.afterMs);
-    const changes = decision.steps.filter((step) => step.do !== "report");
+    // There is a Node all the time.
+    const changes = decision.steps.filter((step) => step.do !== "report" && !("ifNodeIsGone" in step));
     return changes.length + decision.statuses.length === 0 && decision.again === undefined;
   }
 
@@ -134,6 +137,25 @@ export class PlaceModel {
     return [...this.truth.attachments.values()].flatMap(({ spec }) => holderOf(spec, uid) ?? []);
   }
 
+  isBound(name: string): boolean {
+    return [...this.binds.values()].includes(name);
+  }
+
+  /** What the node plugin writes: of one with the needs-unmount annotation, whether it is in use. */
+  reportSources(): void {
+    for (const [name, now] of [...this.truth.attachments]) {
+      const pods = Object.keys(now.spec.mountpointS3PodAttachments).flatMap(
+        (each) => this.truth.mountpointPods.get(each) ?? [],
+      );
+      const sources = Object.fromEntries(
+        pods.map((each) => [each.name, each.needsUnmount ? { inUse: this.isBound(each.name) } : {}]),
+      );
+      if (JSON.stringify(sources) === JSON.stringify(now.sources)) continue;
+      const metadata = { ...now.metadata, resourceVersion: this.#nextVersion() };
+      this.put("attachments", name, { ...now, metadata, sources });
+    }
+  }
+
   /** As the API server does: false for AlreadyExists and Conflict. */
   #perform(step: Step): boolean {
     switch (step.do) {
@@ -146,7 +168,7 @@ export class PlaceModel {
       case "markForUnmount":
         return this.#mark(step.mountpointPod);
       case "deleteMountpointPod":
-        return this.#deletePod(step.mountpointPod);
+        return step.ifNodeIsGone === true || this.#deletePod(step.mountpointPod);
       case "createAttachment":
         return this.#write(step.attachment.metadata.name, undefined, step.attachment.spec);
       case "rewriteAttachment":
@@ -176,12 +198,20 @@ export class PlaceModel {
   #mark({ name, uid }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now?.uid !== uid) return false;
-    // Listed on another one by a twin as well, it has that.
-    const users = this.listedOn(name).filter((user) => this.holdersOf(user.uid).every((holder) => holder === name));
-    const isInUse = isAlive(now) && !now.terminating && users.length > 0;
-    if (isInUse && !this.mayHaveWrongMarks) throw new Error(`${name} is needed by ${users[0]?.uid}`);
+    if (!now.terminating && !this.mayHaveWrongMarks) this.#checkUnneeded(now);
     this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
     return true;
+  }
+
+  #checkUnneeded(now: ReportedMountpointPod): void {
+    // Listed on another one by a twin or in place of this one, it has that.
+    const hasNoOther = (uid: PodUid) => this.holdersOf(uid).every((holder) => holder === now.name);
+    const user = this.listedOn(now.name).find(({ uid }) => hasNoOther(uid));
+    if (isAlive(now) && user !== undefined) throw new Error(`${now.name} is needed by ${user.uid}`);
+    // DS-14: whatever kubelet has reported of them, as long as the API server has them.
+    const bound = [...this.binds].filter(([, holder]) => holder === now.name).map(([uid]) => uid);
+    const bereft = bound.find((uid) => this.truth.workloads.has(uid) && hasNoOther(uid));
+    if (isServing(now) && bereft !== undefined) throw new Error(`${now.name} is bound by ${bereft}`);
   }
 
   #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
@@ -205,7 +235,7 @@ export class PlaceModel {
   #checkChoice(holder: string, uid: PodUid): void {
     const chosen = this.#seen.mountpointPods.find(({ name }) => name === holder);
     const user = this.#seen.workloads.find((each) => each.uid === uid);
-    if (chosen === undefined || user?.phase === "running") return;
+    if (chosen === undefined || user === undefined || mayHaveStarted(user)) return;
     const isItsOwn = chosen.createdFor === uid;
     if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
     if (chosen.trouble !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.trouble.cause}`);
@@ -224,6 +254,8 @@ export class PlaceModel {
     // Whoever took over may not know yet who waits for the successor of one that has ended; that one serves nobody.
     const isHarmless = this.hasForeignMarks || (this.hasTakenOver && !isAlive(now));
     if (this.listedOn(name).length > 0 && !isHarmless) throw new Error(`${name} deleted under a workload`);
+    // DS-14, whoever annotated it, and whatever the API server has of the workload.
+    if (this.isBound(name) && isServing(now)) throw new Error(`${name} deleted under a bind mount`);
     this.remove("mountpointPods", name);
     return true;
   }
@@ -254,6 +286,11 @@ export class PlaceModel {
     this.#version += 1;
     return String(this.#version);
   }
+}
+
+/** Its mount-s3 answers, as far as anybody can know. */
+function isServing({ phase, trouble }: ReportedMountpointPod): boolean {
+  return phase === "running" && (trouble === undefined || !["crashing", "backingOff", "ended"].includes(trouble.kind));
 }
 
 function keyFieldsOf(spec: AttachmentSpec) {

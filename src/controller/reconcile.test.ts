@@ -40,7 +40,7 @@ const refuse = () => Promise.reject(new Error("the server is away"));
 function context(): ReconcileContext {
   const client = { create: refuse, patch: refuse, delete: refuse };
   const events = { record: () => Promise.resolve() };
-  return { client, events, view, mountpointPods: installation, staleAfterMs: 120_000, untold };
+  return { client, reader: { get: refuse }, events, view, mountpointPods: installation, staleAfterMs: 120_000, untold };
 }
 
 function restarted(restarts: number): void {

@@ -68,7 +68,7 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
-  const context = { client: writer, events, view, mountpointPods, staleAfterMs, untold };
+  const context = { client: writer, reader: client, events, view, mountpointPods, staleAfterMs, untold };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     runController(term, {

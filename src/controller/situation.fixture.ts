@@ -71,6 +71,7 @@ export function attachment(
     readonly mountOptions?: string;
     readonly name?: string;
     readonly since?: string;
+    readonly sources?: ObservedAttachment["sources"];
   } = {},
 ): ObservedAttachment {
   const { fsGroup = "", mountOptions = "", since = longAgo } = but;
@@ -87,7 +88,8 @@ export function attachment(
     mountpointS3PodAttachments: Object.fromEntries(served),
   };
   const name = but.name ?? attachmentName(sharingKey({ node, fsGroup }, volume));
-  return { metadata: { name, uid: `uid of ${name}`, resourceVersion: "1", creationTimestamp: longAgo }, spec };
+  const metadata = { name, uid: `uid of ${name}`, resourceVersion: "1", creationTimestamp: longAgo };
+  return { metadata, spec, ...(but.sources !== undefined && { sources: but.sources }) };
 }
 
 /** Nothing there; the test adds what matters. */
@@ -111,7 +113,7 @@ export function told({ steps }: { readonly steps: readonly Step[] }): readonly s
       case "markForUnmount":
         return `mark ${alias(step.mountpointPod.name)}`;
       case "deleteMountpointPod":
-        return `delete ${alias(step.mountpointPod.name)}`;
+        return `delete ${alias(step.mountpointPod.name)}${step.ifNodeIsGone === true ? " if its node is gone" : ""}`;
       case "createMountpointPod":
         return `create ${step.purpose.workload}#${step.purpose.generation}`;
       case "createAttachment":

@@ -1,5 +1,5 @@
 /** The watches that keep the view up to date; what they leave out never takes memory. */
-import { controllerPart, stuckIn } from "../core/attachment-status.ts";
+import { controllerPart, sourcesIn, stuckIn } from "../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { DriverError } from "../core/errors.ts";
 import { type HeadroomPod, headroomPodFrom } from "../core/headroom-pod.ts";
@@ -155,6 +155,6 @@ function attachmentFrom({ metadata, spec, status }: MountpointS3PodAttachment, i
   return {
     metadata: { name, uid, resourceVersion, creationTimestamp },
     spec: { ...kept, nodeName: intern(kept.nodeName), persistentVolumeName: intern(kept.persistentVolumeName) },
-    ...(status !== undefined && { status: controllerPart(status), stuck: stuckIn(status) }),
+    ...(status !== undefined && { status: controllerPart(status), stuck: stuckIn(status), sources: sourcesIn(status) }),
   };
 }

@@ -9,8 +9,6 @@ import { volume } from "./situation.fixture.ts";
 
 export class World {
   readonly model = new PlaceModel();
-  /** Workload → the Mountpoint Pod its bind mount belongs to: the node unmounts no source with binds. */
-  readonly #binds = new Map<PodUid, string>();
   #count = 0;
 
   comes(fsGroup: string): void {
@@ -19,8 +17,19 @@ export class World {
   }
 
   ends({ uid }: Workload): void {
-    this.#binds.delete(uid);
+    this.model.binds.delete(uid);
     this.model.remove("workloads", uid);
+  }
+
+  /** By force: its containers run on, and kubelet unmounts nothing before they have ended. */
+  vanishesFromApi({ uid }: Workload): void {
+    this.model.remove("workloads", uid);
+  }
+
+  /** kubelet has stopped the containers of Pods that the API server does not have any more. */
+  ghostsEnd(): void {
+    for (const uid of [...this.model.binds.keys()])
+      if (!this.model.truth.workloads.has(uid)) this.model.binds.delete(uid);
   }
 
   terminates(workload: Workload): void {
@@ -45,13 +54,23 @@ export class World {
     this.model.put("volumes", name, but === "refused" ? { name, refused: "it has no bucket" } : { ...volume, ...but });
   }
 
-  /** kubelet starts it once the node has mounted what the attachment says. */
   runs(workload: Workload): void {
-    const [holder = ""] = this.model.holdersOf(workload.uid);
+    this.startsContainer(workload);
+    this.reports(workload);
+  }
+
+  /** kubelet does so once the node has mounted what the attachment says, and not for one that is being deleted. */
+  startsContainer({ uid, terminating, phase }: Workload): void {
+    const [holder = ""] = this.model.holdersOf(uid);
     const pod = this.model.truth.mountpointPods.get(holder);
-    if (workload.terminating || pod?.phase !== "running" || pod.needsUnmount) return;
-    this.#binds.set(workload.uid, holder);
-    this.model.put("workloads", workload.uid, { ...workload, phase: "running" });
+    const isMountable = pod?.phase === "running" && !pod.needsUnmount;
+    if (phase === "pending" && !terminating && isMountable) this.model.binds.set(uid, holder);
+  }
+
+  /** kubelet tells that a container has started, perhaps long after it has, and after the deletion of the Pod. */
+  reports(workload: Workload): void {
+    const isNews = workload.phase === "pending" && this.model.binds.has(workload.uid);
+    if (isNews) this.model.put("workloads", workload.uid, { ...workload, phase: "running" });
   }
 
   starts({ name, phase }: ReportedMountpointPod): void {
@@ -100,7 +119,7 @@ export class World {
   }
 
   unmounts({ name, phase, needsUnmount, trouble }: ReportedMountpointPod): void {
-    const bound = [...this.#binds.values()].includes(name);
+    const bound = this.model.isBound(name);
     const isUp = phase === "running" && trouble?.kind !== "ended";
     if (isUp && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
   }

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type AttachmentStatus, conditionSince, controllerPart, isSameStatus, nodePart } from "./attachment-status.ts";
+import {
+  type AttachmentStatus,
+  conditionSince,
+  controllerPart,
+  isSameStatus,
+  nodePart,
+  sourcesIn,
+} from "./attachment-status.ts";
 
 const then = "2026-01-15T10:00:00Z";
 const now = new Date("2026-01-15T12:00:00.678Z");
@@ -48,6 +55,15 @@ describe("a status", () => {
       mountpointPods: { a: { health: "serving", heals: 2 }, b: { health: "serving" } },
     });
     expect(controllerPart(undefined)).toEqual({ conditions: [], mountpointPods: {} });
+  });
+
+  it("has the sources that the node reports on, and whether they are in use", () => {
+    const unmounting = { health: "absent", inUse: false } as const;
+    const used = { health: "serving", inUse: true } as const;
+    const mountpointPods = { ...status.mountpointPods, c: used, d: unmounting, e: { phase: "Running" } as const };
+    expect(sourcesIn({ mountpointPods })).toEqual({ a: {}, b: {}, c: { inUse: true }, d: { inUse: false } });
+    expect(nodePart({ mountpointPods }).mountpointPods).toMatchObject({ c: used, d: unmounting });
+    expect(sourcesIn(undefined)).toEqual({});
   });
 
   it.for<{ other: string; than: AttachmentStatus; same: boolean }>([

@@ -52,7 +52,15 @@ export interface NodeView {
   readonly lastDeath?: string;
   /** How often it was healed. */
   readonly heals?: number;
+  /**
+   * Whether workloads have bind mounts of its source, or one is being connected. Absent until the node has seen the
+   * needs-unmount annotation: from then on nobody else is connected, so false stays false.
+   */
+  readonly inUse?: boolean;
 }
+
+/** What the controller needs to know of a source before it deletes the Mountpoint Pod. */
+export type ReportedSource = Pick<NodeView, "inUse">;
 
 /**
  * starting: mounted, and mount-s3 has not answered yet. absent: not mounted. hung: it does not answer. stuck: it has lost
@@ -81,13 +89,22 @@ export function controllerPart(status: AttachmentStatus | undefined): Attachment
 }
 
 export function nodePart(status: AttachmentStatus | undefined): AttachmentStatus {
-  return partOf(status, nodeConditions, ({ health, lastDeath, heals }) => present({ health, lastDeath, heals }));
+  return partOf(status, nodeConditions, ({ health, lastDeath, heals, inUse }) =>
+    present({ health, lastDeath, heals, inUse }),
+  );
 }
 
 /** What the node asks the controller to replace, because nothing on the node can. */
 export function stuckIn(status: AttachmentStatus | undefined): readonly PodName[] {
   const all = Object.entries(status?.mountpointPods ?? {});
   return all.flatMap(([name, { health }]) => (health === "stuck" ? [name as PodName] : []));
+}
+
+/** The sources that the node reports on; none where the node plugin is one of 2.x, or may not write. */
+export function sourcesIn(status: AttachmentStatus | undefined): Readonly<Record<string, ReportedSource>> {
+  const all = Object.entries(status?.mountpointPods ?? {});
+  const reported = all.filter(([, { health }]) => health !== undefined);
+  return Object.fromEntries(reported.map(([name, { inUse }]) => [name, inUse === undefined ? {} : { inUse }]));
 }
 
 /** Which Mountpoint Pod has no place on the node and why, in the words of the controller; undefined: none that it knows of. */

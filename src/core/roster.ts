@@ -92,6 +92,14 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
     this.#entries.set(attachment.metadata.name, { before: undefined, after: attachment, reasons: [reason] });
   }
 
+  /** Mountpoint Pods that are listed, and nowhere for a workload. */
+  idle(): readonly PodName[] {
+    const specs = this.entries().map(({ after }) => after.spec);
+    const names = new Set(specs.flatMap(idleMountpointPods));
+    const serves = (name: PodName) => specs.some((spec) => (spec.mountpointS3PodAttachments[name] ?? []).length > 0);
+    return [...names].filter((name) => !serves(name));
+  }
+
   /**
    * Drops the lists without workloads, and names the Mountpoint Pods that no attachment lists any more: they are to be
    * marked before this is written (DS-7). Those that are spared stay, with an empty list.

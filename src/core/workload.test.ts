@@ -1,18 +1,24 @@
 import { describe, expect, it } from "vitest";
+import type { NodeName } from "./names.ts";
 import { needsVolumes, type WorkloadPod, workloadFrom } from "./workload.ts";
 
 const pod: WorkloadPod = { metadata: { uid: "uid-1", name: "web", namespace: "shop" }, spec: {} };
 
 it.for([
-  { phase: "pending", terminating: false, needs: true },
-  { phase: "pending", terminating: true, needs: false },
-  { phase: "running", terminating: false, needs: true },
-  { phase: "running", terminating: true, needs: true }, // DS-8: its containers may still write
-  { phase: "finished", terminating: false, needs: false },
-  { phase: "finished", terminating: true, needs: false },
-] as const)("$phase, terminating=$terminating → needs its volumes: $needs", ({ needs, ...workload }) => {
-  expect(needsVolumes(workload)).toBe(needs);
-});
+  { phase: "pending", terminating: false, node: undefined, needs: true },
+  { phase: "pending", terminating: true, node: undefined, needs: false },
+  { phase: "pending", terminating: false, node: "worker-1", needs: true },
+  { phase: "pending", terminating: true, node: "worker-1", needs: true }, // DS-14: kubelet may have started a container
+  { phase: "running", terminating: false, node: "worker-1", needs: true },
+  { phase: "running", terminating: true, node: "worker-1", needs: true }, // DS-8: its containers may still write
+  { phase: "finished", terminating: false, node: "worker-1", needs: false },
+  { phase: "finished", terminating: true, node: "worker-1", needs: false },
+] as const)(
+  "$phase, terminating=$terminating, on $node → needs its volumes: $needs",
+  ({ needs, node, ...workload }) => {
+    expect(needsVolumes({ ...workload, node: node as NodeName | undefined })).toBe(needs);
+  },
+);
 
 it.for([
   ["its sandbox was made, after its volumes were mounted", "True", "2026-01-15T10:00:05Z"],

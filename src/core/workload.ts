@@ -18,9 +18,9 @@ export interface Workload {
 }
 
 /**
- * pending: no container has started, so nothing has used a volume yet. running: at least one container has started,
- * init containers included, so the volumes are mounted; this is not the API's phase, which stays Pending during
- * initialisation. finished: every container has stopped for good.
+ * As kubelet has reported it. pending: no container has started. running: at least one container has started, init containers
+ * included, so the volumes are mounted; this is not the API's phase, which stays Pending during initialisation. finished:
+ * every container has stopped for good.
  */
 export type WorkloadPhase = "pending" | "running" | "finished";
 
@@ -84,13 +84,15 @@ function fsGroupOf({ securityContext }: WorkloadPod["spec"]): string {
 }
 
 /**
- * A terminating workload keeps its volumes while its containers may still write (DS-8). kubelet then reports a final
- * phase or removes the object, so the end is always seen. One that never started has nothing to lose.
+ * A terminating workload keeps its volumes while its containers may still write (DS-8). On a node, "pending" says only that
+ * kubelet has not reported a container yet: one may have started a moment before the deletion, and may then run for its whole
+ * grace period (DS-14). kubelet reports a final phase or removes the object, and the Pod garbage collector removes the Pods of
+ * a Node that is gone, so the end is always seen.
  */
-export function needsVolumes(workload: Pick<Workload, "phase" | "terminating">): boolean {
+export function needsVolumes(workload: Pick<Workload, "phase" | "terminating" | "node">): boolean {
   switch (workload.phase) {
     case "pending":
-      return !workload.terminating;
+      return !workload.terminating || workload.node !== undefined;
     case "running":
       return true;
     case "finished":
@@ -98,6 +100,16 @@ export function needsVolumes(workload: Pick<Workload, "phase" | "terminating">):
     default:
       return workload.phase satisfies never;
   }
+}
+
+/** It is being deleted, and kubelet has not reported whether a container had started before. It will start none any more. */
+export function isUnreported({ phase, terminating }: Pick<Workload, "phase" | "terminating">): boolean {
+  return phase === "pending" && terminating;
+}
+
+/** Whether its volumes may be mounted. */
+export function mayHaveStarted(workload: Pick<Workload, "phase" | "terminating">): boolean {
+  return workload.phase === "running" || isUnreported(workload);
 }
 
 function claimsOf(workload: string, volumes: readonly PodVolume[]): readonly string[] {

@@ -49,6 +49,11 @@ it("tells of deaths and heals, and of every Mountpoint Pod that is listed", () =
   });
 });
 
+it("DS-14 tells whether one that is to be unmounted is in use", () => {
+  expect(statusOf({ inUse: true }).mountpointPods?.[mountpointPod]).toEqual({ health: "serving", inUse: true });
+  expect(statusOf({ inUse: false }).mountpointPods?.[mountpointPod]).toEqual({ health: "serving", inUse: false });
+});
+
 it("keeps the time of a condition that stays, and says nothing of workloads that are not there", () => {
   const earlier = statusOf({});
   const later = nodeStatusOf({ ...attachment, status: earlier }, () => serving, new Date("2027-01-01T00:00:00Z"));

@@ -30,12 +30,13 @@ export function nodeStatusOf(
   };
 }
 
-function viewOf({ health, lastDeath, heals }: SourceState): NodeView {
+function viewOf({ health, lastDeath, heals, inUse }: SourceState): NodeView {
   return {
     health,
     // Whole seconds, as Kubernetes writes times.
     ...(lastDeath === undefined ? {} : { lastDeath: `${lastDeath.toISOString().slice(0, 19)}Z` }),
     ...(heals === 0 ? {} : { heals }),
+    ...(inUse === undefined ? {} : { inUse }),
   };
 }
 

@@ -8,6 +8,8 @@ export interface SourceState {
   readonly heals: number;
   /** Dead, and not yet serving again. */
   readonly isHurt: boolean;
+  /** Whether workloads have bind mounts of it; undefined while nobody wants it unmounted. */
+  readonly inUse?: boolean;
 }
 
 const unknown: SourceState = { health: "absent", lastDeath: undefined, heals: 0, isHurt: false };
@@ -36,6 +38,14 @@ export class SourceHealth {
     // Whoever looks at the mount sees it dead; that it is stuck is known of its Pod.
     if (before?.health === health || (before?.health === "stuck" && health === "dead")) return;
     this.#states.set(name, next(before ?? unknown, health, now));
+    for (const listener of this.#listeners) listener(name);
+  }
+
+  /** Of one that is to be unmounted. */
+  sawUse(name: PodName, inUse: boolean): void {
+    const before = this.get(name);
+    if (before.inUse === inUse) return;
+    this.#states.set(name, { ...before, inUse });
     for (const listener of this.#listeners) listener(name);
   }
 

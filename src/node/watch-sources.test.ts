@@ -10,6 +10,7 @@ import {
   otherWorkload,
   podOf,
   source,
+  target,
   workload,
 } from "../../test/support/fake-node.ts";
 import { publish } from "./publish.ts";
@@ -53,6 +54,16 @@ it("gives up a mount that neither answers nor works for the limit, and not befor
   expect(seen().health).toBe("hung");
   await vi.advanceTimersByTimeAsync(100_000);
   expect(seen().health).toBe("dead");
+});
+
+it("DS-14 says whether one that is to be unmounted is in use, and nothing of others", async () => {
+  expect(seen().inUse).toBeUndefined();
+  node.knows({ ...podOf(), needsUnmount: true }, workload);
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(seen()).toMatchObject({ health: "serving", inUse: true });
+  node.kernel.unmount(target);
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(seen()).toMatchObject({ health: "serving", inUse: false });
 });
 
 /** As kubelet does: again and again, with hardly a pause. */

@@ -10,7 +10,7 @@ import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
 import { type Hang, judgeHang } from "./hang.ts";
-import { isOurs } from "./mount-table.ts";
+import { bindsOf, isOurs } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 /** mount-s3 answers in a millisecond, also when the object store is slow. */
@@ -92,7 +92,10 @@ function knownSources({ config, kernel, mountpointPods }: NodeParts): readonly P
 }
 
 async function lookAt(call: Call, node: NodeParts, looks: Looks, name: PodName): Promise<void> {
-  const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
+  const mounts = node.kernel.mounts();
+  const mount = mountAt(mounts, sourcePath(node.config.kubeletDir, name));
+  // DS-14: the controller deletes a Mountpoint Pod that does not end only when nobody uses it.
+  if (node.mountpointPods.get(name)?.needsUnmount === true) node.health.sawUse(name, isInUse(node, name, mounts));
   if (mount === undefined || !isOurs(mount)) {
     looks.delete(name);
     return node.health.saw(name, "absent", new Date());
@@ -107,6 +110,11 @@ async function lookAt(call: Call, node: NodeParts, looks: Looks, name: PodName):
     // A start may hang as well.
     hang: answer === "hung" ? hangOf(call, node, { name, mount, before: hang }) : undefined,
   });
+}
+
+function isInUse({ config, sources }: NodeParts, name: PodName, mounts: readonly Mount[]): boolean {
+  const mount = mountAt(mounts, sourcePath(config.kubeletDir, name));
+  return sources.isPublishing(name) || (mount !== undefined && bindsOf(mounts, config.kubeletDir, mount).length > 0);
 }
 
 function lookBefore(looks: Looks, name: PodName, { minor }: Mount): Look {

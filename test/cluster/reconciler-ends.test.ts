@@ -1,6 +1,7 @@
 /** The reconciler against a real API server: from a workload that ends to the last trace of its mount. */
 import { beforeAll, expect, it } from "vitest";
-import { labels } from "../../src/core/names.ts";
+import { type NodeView, statusManagers } from "../../src/core/attachment-status.ts";
+import { annotations, labels } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../support/cluster.ts";
 import { Journal } from "../support/journal.ts";
@@ -67,6 +68,84 @@ it("DS-8 a workload that is being deleted keeps its Mountpoint Pod while its con
   await stage.phase(workload, "Succeeded");
   await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([true]);
 });
+
+it("DS-14 a workload deleted between its container's start and kubelet's report is served to the end of its grace period", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const workload = await stage.workload("app", { claims: [claim], terminationGracePeriodSeconds: 1800 });
+  const name = mountpointPodOf(workload, claim);
+  await expect.poll(() => stage.served(), long).toEqual({ [name]: [workload.metadata.uid] });
+  await stage.phase((await stage.mountpointPod(name)) as Pod, "Running");
+
+  await stage.deletePod(workload, 1800);
+  // Once the newcomer is served, the deletion has been seen.
+  const newcomer = await stage.workload("newcomer", { claims: [claim] });
+  await expect.poll(() => stage.served(), long).toEqual({ [name]: [workload.metadata.uid, newcomer.metadata.uid] });
+  await stage.phase(workload, "Running");
+  await stage.deletePod(newcomer);
+  await expect.poll(() => stage.served(), long).toEqual({ [name]: [workload.metadata.uid] });
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([false]);
+
+  await stage.phase(workload, "Succeeded");
+  await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([true]);
+});
+
+it("DS-14 of Mountpoint Pods that do not end, one is deleted when the node reports that nobody uses it, and not before", async () => {
+  await using stage = await Stage.open(cluster);
+  await using _ = await ReconcilerProcess.start(stage);
+  const claim = await stage.volume();
+  const used = await stage.running("used", claim, { fsGroup: 1000 });
+  const unused = await stage.running("unused", claim, { fsGroup: 2000 });
+  const names = [used, unused].map(({ mountpointPod }) => mountpointPod.metadata.name);
+  for (const name of names) await reportOf(stage, name, { health: "serving" });
+  // By force: nobody tells whether their containers have ended.
+  for (const { workload } of [used, unused]) await stage.deletePod(workload);
+  // They stay listed, without workloads, because the node reports there.
+  await expect.poll(() => stage.served(), long).toEqual(Object.fromEntries(names.map((name) => [name, []])));
+  expect((await stage.mountpointPods()).map(isMarked)).toEqual([true, true]);
+
+  const [inUse = "", notInUse = ""] = names;
+  await reportOf(stage, inUse, { health: "serving", inUse: true });
+  await reportOf(stage, notInUse, { health: "absent", inUse: false });
+  for (const name of names) await markedLongAgo(stage, name);
+
+  const isDeleted = async (name: string) => (await stage.mountpointPod(name))?.metadata.deletionTimestamp !== undefined;
+  await expect.poll(() => isDeleted(notInUse), long).toBe(true);
+  // Both are on one node and of one volume, so one decision was about both.
+  expect(await isDeleted(inUse)).toBe(false);
+  await reportOf(stage, inUse, { health: "absent", inUse: false });
+  await expect.poll(() => isDeleted(inUse), long).toBe(true);
+});
+
+it("DS-14 without a report of the node, a Mountpoint Pod that does not end stays while there is a Node", async () => {
+  await using stage = await Stage.open(cluster);
+  const flags = ["--cleanup-interval-seconds=1"];
+  await using reconciler = await ReconcilerProcess.start(stage, { flags });
+  const { workload, mountpointPod } = await stage.running("app", await stage.volume());
+  const { name } = mountpointPod.metadata;
+  await stage.deletePod(workload);
+  await expect.poll(async () => (await stage.mountpointPods()).map(isMarked), long).toEqual([true]);
+  await markedLongAgo(stage, name);
+
+  const attempts = () => reconciler.log.split("if its node is gone").length - 1;
+  await expect.poll(attempts, long).toBeGreaterThan(1);
+  expect((await stage.mountpointPod(name))?.metadata.deletionTimestamp).toBeUndefined();
+});
+
+/** What the node plugin writes of a Mountpoint Pod. */
+async function reportOf(stage: Stage, name: string, view: NodeView): Promise<void> {
+  const attachment = (await stage.attachments()).find(({ spec }) => name in spec.mountpointS3PodAttachments);
+  const said = { manager: statusManagers.node, status: { mountpointPods: { [name]: view } } };
+  const { uid } = attachment?.metadata ?? { uid: "" };
+  await stage.client.applyStatus(stage.call, kinds.attachments, { name: attachment?.metadata.name ?? "", uid }, said);
+}
+
+async function markedLongAgo(stage: Stage, name: string): Promise<void> {
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  const patch = { metadata: { annotations: { [annotations.needsUnmountSince]: since } } };
+  await stage.client.patch(stage.call, kinds.pods, { name, namespace: stage.mountpointNamespace }, patch);
+}
 
 it("a Mountpoint Pod that never started is deleted with its last workload", async () => {
   await using stage = await Stage.open(cluster);

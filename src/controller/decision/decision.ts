@@ -1,6 +1,6 @@
 /** What the decision about one volume on one node may look at, and what it may ask for. */
 import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attachment.ts";
-import type { AttachmentStatus } from "../../core/attachment-status.ts";
+import type { AttachmentStatus, ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../../core/controller-status.ts";
 import type { MountpointPodPurpose } from "../../core/mountpoint-pod.ts";
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
@@ -51,6 +51,8 @@ export interface ObservedAttachment extends Attachment {
   readonly status?: AttachmentStatus;
   /** What the node asks us to replace. */
   readonly stuck?: readonly PodName[];
+  /** The sources that the node reports on, by Mountpoint Pod. */
+  readonly sources?: Readonly<Record<string, ReportedSource>>;
 }
 
 export interface Decision {
@@ -76,7 +78,12 @@ export interface Again {
 export type Step = { readonly because: string } & (
   | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
   | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
-  | { readonly do: "deleteMountpointPod"; readonly mountpointPod: ReportedMountpointPod }
+  | {
+      readonly do: "deleteMountpointPod";
+      readonly mountpointPod: ReportedMountpointPod;
+      /** Not while the API server has an object of its node. */
+      readonly ifNodeIsGone?: true;
+    }
   | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }
   | { readonly do: "createAttachment"; readonly attachment: NewAttachment }
   | { readonly do: "rewriteAttachment"; readonly attachment: ObservedAttachment; readonly spec: AttachmentSpec }
