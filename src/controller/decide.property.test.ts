@@ -131,7 +131,7 @@ function settle(world: World): void {
 
 /** A late picture may have marked one that is being deleted, or somebody else one that serves: its binds keep a running workload. */
 function isKept(model: PlaceModel, workload: Workload, pod: MountpointPod): boolean {
-  return workload.phase === "running" && (model.mayHaveWrongMarks || pod.terminating);
+  return workload.phase === "running" && (model.hasForeignMarks || pod.terminating);
 }
 
 /** Nobody brings it back soon: kubelet lets it wait, or does not start it again, or the node does not talk to it any more. */

@@ -1,4 +1,4 @@
-/** A reconciler's picture of the model's place: each kind of object is late by itself, by a minute at most. */
+/** A reconciler's picture of the model's place: each kind of object is late by itself, and by any time. */
 import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
 import type { Workload } from "../core/workload.ts";
@@ -20,13 +20,11 @@ export type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Val
 
 export const kinds = ["workloads", "attachments", "mountpointPods", "claims", "volumes"] as const;
 const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
-/** Half of the time after which what is missing is taken for gone. */
-const latestMs = 60_000;
 
 export class Follower {
   readonly #view = emptyView();
   /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
-  readonly #news: Record<Kind, { readonly atMs: number; readonly tell: () => void }[]> = {
+  readonly #news: Record<Kind, (() => void)[]> = {
     workloads: [],
     attachments: [],
     mountpointPods: [],
@@ -37,34 +35,33 @@ export class Follower {
 
   /** One that lists everything now. */
   constructor(truth: Objects, now: Date) {
-    this.#view.news.begin(now.getTime());
-    for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value, now);
-    this.tellAll();
-    this.#view.news.complete();
+    for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value);
+    this.renew(now);
   }
 
-  put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>, at: Date): void {
+  put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
     this.#version += 1;
     const version = String(this.#version);
-    this.#news[kind].push({ atMs: at.getTime(), tell: () => this.#view[kind].put(name, version, value as never) });
+    this.#news[kind].push(() => this.#view[kind].put(name, version, value as never));
   }
 
-  remove(kind: Kind, name: string, at: Date): void {
-    this.#news[kind].push({ atMs: at.getTime(), tell: () => this.#view[kind].remove(name) });
+  remove(kind: Kind, name: string): void {
+    this.#news[kind].push(() => this.#view[kind].remove(name));
   }
 
   tell(kind: Kind, count = Infinity): void {
-    for (const news of this.#news[kind].splice(0, count)) news.tell();
+    for (const tell of this.#news[kind].splice(0, count)) tell();
   }
 
   tellAll(): void {
     for (const kind of kinds) this.tell(kind);
   }
 
-  tellOld(now: Date): void {
-    for (const kind of kinds) {
-      this.tell(kind, this.#news[kind].filter(({ atMs }) => atMs <= now.getTime() - latestMs).length);
-    }
+  /** SC-7: what there is now is read anew. */
+  renew(now: Date): void {
+    this.#view.news.begin(now.getTime());
+    this.tellAll();
+    this.#view.news.complete();
   }
 
   observed(now: Date): Observed {

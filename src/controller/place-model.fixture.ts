@@ -27,8 +27,6 @@ export class PlaceModel {
   #time = Date.parse("2026-01-15T10:00:00Z");
   /** Workload → the Mountpoint Pod its bind mount belongs to. Only kubelet removes one, whatever the API server has. */
   readonly binds = new Map<PodUid, string>();
-  /** Whether one leads that did not see all that its predecessor did: then a mark may be wrong, and is got over. */
-  hasTakenOver = false;
   /** Whether somebody else marks Mountpoint Pods without regard to who uses them: they may then be lost at any time. */
   hasForeignMarks = false;
   #leader = new Follower(this.truth, this.now);
@@ -39,12 +37,12 @@ export class PlaceModel {
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
     const told = this.truth[kind] as Map<string, ValueOf<Of>>;
     told.set(name, value);
-    for (const follower of [this.#leader, this.#standby]) follower.put(kind, name, value, this.now);
+    for (const follower of [this.#leader, this.#standby]) follower.put(kind, name, value);
   }
 
   remove(kind: Kind, name: string): void {
     this.truth[kind].delete(name);
-    for (const follower of [this.#leader, this.#standby]) follower.remove(kind, name, this.now);
+    for (const follower of [this.#leader, this.#standby]) follower.remove(kind, name);
   }
 
   come(uid: PodUid, fsGroup: string): void {
@@ -87,15 +85,11 @@ export class PlaceModel {
     this.#standby.tell(kind, count);
   }
 
-  /** The one that waited leads from now on, with what it has been told; another one comes and lists everything. */
+  /** The one that waited leads from now on, and lists everything first (SC-7); another one comes and lists everything. */
   takeOver(): void {
-    this.hasTakenOver = true;
     this.#leader = this.#standby;
+    this.#leader.renew(this.now);
     this.#standby = new Follower(this.truth, this.now);
-  }
-
-  get mayHaveWrongMarks(): boolean {
-    return this.hasTakenOver || this.hasForeignMarks;
   }
 
   get now(): Date {
@@ -104,7 +98,6 @@ export class PlaceModel {
 
   wait(ms: number): void {
     this.#time += ms;
-    for (const follower of [this.#leader, this.#standby]) follower.tellOld(this.now);
   }
 
   /** One reconcile that gets as far as the step of this number. True if there was nothing to do. */
@@ -198,7 +191,7 @@ export class PlaceModel {
   #mark({ name, uid }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now?.uid !== uid) return false;
-    if (!now.terminating && !this.mayHaveWrongMarks) this.#checkUnneeded(now);
+    if (!now.terminating && !this.hasForeignMarks) this.#checkUnneeded(now);
     this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
     return true;
   }
@@ -219,7 +212,7 @@ export class PlaceModel {
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
     const isMarked = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
-    if (isMarked && !this.mayHaveWrongMarks) throw new Error("a marked one");
+    if (isMarked && !this.hasForeignMarks) throw new Error("a marked one");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
@@ -251,9 +244,7 @@ export class PlaceModel {
     const now = this.truth.mountpointPods.get(name);
     if (now === undefined) return true;
     if (now.resourceVersion !== resourceVersion) return false;
-    // Whoever took over may not know yet who waits for the successor of one that has ended; that one serves nobody.
-    const isHarmless = this.hasForeignMarks || (this.hasTakenOver && !isAlive(now));
-    if (this.listedOn(name).length > 0 && !isHarmless) throw new Error(`${name} deleted under a workload`);
+    if (this.listedOn(name).length > 0 && !this.hasForeignMarks) throw new Error(`${name} deleted under a workload`);
     // DS-14, whoever annotated it, and whatever the API server has of the workload.
     if (this.isBound(name) && isServing(now)) throw new Error(`${name} deleted under a bind mount`);
     this.remove("mountpointPods", name);

@@ -3,12 +3,13 @@ import type { HeadroomConfig } from "../core/headroom-pod.ts";
 import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
+import { Freshness } from "../kube/freshness.ts";
 import { type Candidate, lead } from "../kube/lease.ts";
 import { runController } from "../kube/run-controller.ts";
 import { Term } from "../kube/term.ts";
 import type { WatchHealth } from "../kube/watch-health.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import type { Call } from "../runtime/call.ts";
+import { type Call, deadline } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
@@ -43,7 +44,8 @@ const tellers = 4;
 /** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
   const { mountpointPods, candidate, progress, watchHealth: health } = options;
-  const watching = { mountpointNamespace: mountpointPods.namespace, progress, health };
+  const freshness = new Freshness();
+  const watching = { mountpointNamespace: mountpointPods.namespace, progress, health, freshness };
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);
@@ -51,9 +53,25 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
     call.log.info("the picture of the cluster is complete", sizesOf(view));
     options.onReady();
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
-    else await lead(until, client, candidate, (term) => reconcileAll(term, client, view, options));
+    else {
+      await lead(until, client, candidate, async (term) => {
+        await renewCaches(term, freshness);
+        await reconcileAll(term, client, view, options);
+      });
+    }
   };
   await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);
+}
+
+/**
+ * SC-7. Attachments that the former leader wrote name Pods that a store of ours may not have yet, or name Mountpoint Pods while
+ * the store of attachments does not: both would be taken for gone or unneeded.
+ */
+async function renewCaches(term: Term, freshness: Freshness): Promise<void> {
+  // Longer than a list of a hundred thousand Pods takes. A leader that cannot see the cluster ends, so that another may lead.
+  using limited = deadline(term, 300_000, "the API server to list everything at the beginning of the term");
+  await freshness.renew(limited);
+  term.log.info("the caches are not older than this term");
 }
 
 /** From the picture as it is now: what others did before this term is in it, or will be. */

@@ -3,6 +3,7 @@ import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { driverName } from "../core/names.ts";
 import type { WatchEvent } from "../kube/client.ts";
+import { Freshness } from "../kube/freshness.ts";
 import type { Kind } from "../kube/kinds.ts";
 import type { Watcher } from "../kube/watch.ts";
 import { WatchHealth } from "../kube/watch-health.ts";
@@ -39,6 +40,7 @@ async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Pro
     mountpointNamespace: "mount-s3",
     progress: new Progress(),
     health: new WatchHealth(),
+    freshness: new Freshness(),
   });
   await synced(call, view);
   stop.abort();

@@ -9,6 +9,7 @@ import type { PvName } from "../core/names.ts";
 import { type S3Volume, s3VolumeFrom } from "../core/persistent-volume.ts";
 import { type Reservation, reservationFrom } from "../core/reservation.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../core/workload.ts";
+import type { Freshness } from "../kube/freshness.ts";
 import type { Intern } from "../kube/intern.ts";
 import {
   type KubeObject,
@@ -30,6 +31,7 @@ export interface WatchOptions {
   readonly mountpointNamespace: string;
   readonly progress: Pick<Progress, "pulse">;
   readonly health: Pick<WatchHealth, "of">;
+  readonly freshness: Pick<Freshness, "join">;
 }
 
 /** Ends when the call does. */
@@ -37,13 +39,14 @@ export async function watchCluster(
   call: Call,
   client: Watcher,
   view: View,
-  { mountpointNamespace, progress, health }: WatchOptions,
+  { mountpointNamespace, progress, health, freshness }: WatchOptions,
 ): Promise<void> {
   const { pods, persistentVolumeClaims, persistentVolumes, attachments } = kinds;
   const podFrom = (pod: PodObject, intern: Intern) => seenPod(pod, mountpointNamespace, intern);
   const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept>, feed: Feed<Kept>) => {
     const name = `watch over ${what.kind.plural}`;
-    return watch(call, client, { ...what, turned: progress.pulse(name), follows: health.of(name) }, feed);
+    const followed = { turned: progress.pulse(name), follows: health.of(name), freshness: freshness.join() };
+    return watch(call, client, { ...what, ...followed }, feed);
   };
   await Promise.all([
     follow({ kind: pods, ...wherever(podFrom) }, podFeed(view)),

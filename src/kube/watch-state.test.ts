@@ -27,6 +27,12 @@ const rows: readonly Row[] = [
     to: listing,
     emits: [{ emit: "begin" }],
   },
+  {
+    says: "a new look at everything begins at once, whatever failed before",
+    from: { ...watch, failures: 3, listBy: "pages" },
+    input: { saw: "stale", because: "outdated" },
+    to: { ...list, listBy: "pages" },
+  },
   { says: "an accepted watch changes nothing", from: watch, input: { saw: "opened" }, to: watch },
   {
     says: "objects of the first picture are put, and their versions are no place to continue from",
@@ -99,7 +105,7 @@ const rows: readonly Row[] = [
   {
     says: "a silent server may have lost our version, so it is listed",
     from: watch,
-    input: { saw: "silent" },
+    input: { saw: "stale", because: "silent" },
     to: { ...list, failures: 1 },
   },
   {

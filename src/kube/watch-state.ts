@@ -1,7 +1,7 @@
 /**
  * List-and-watch as a state machine. No sockets here, so every recovery path is a row of a table in the test.
  *
- *   list ──opened──▶ listing ──complete──▶ watch ──expired, silent──▶ list
+ *   list ──opened──▶ listing ──complete──▶ watch ──expired, stale──▶ list
  *    ▲  ▲              │                   │   ▲
  *    │  └─────lost─────┘                   └───┘ change, bookmark, lost
  *    └─ refused: the same again with less demanded
@@ -31,8 +31,11 @@ export type Input<Shape> =
   | { readonly saw: "lost" }
   /** 410: the server has forgotten our version. */
   | { readonly saw: "expired" }
-  /** Connected, but not even a bookmark came. */
-  | { readonly saw: "silent" }
+  /**
+   * silent: connected, but not even a bookmark came. outdated: somebody needs to know what there is now, whatever the watch
+   * would still deliver.
+   */
+  | { readonly saw: "stale"; readonly because: "silent" | "outdated" }
   | { readonly saw: "refused"; readonly what: "stream" | "fields" };
 
 export type Emit<Shape> =
@@ -58,9 +61,8 @@ export function advance<Shape>(state: State, input: Input<Shape>): readonly [Sta
       return [lost(state)];
     case "expired":
       return [expired(state)];
-    case "silent":
-      // Perhaps the server has never reached our version, as after a restore of etcd from a backup.
-      return [{ ...habits(state), at: "list", failures: state.failures + 1 }];
+    case "stale":
+      return [relisting(state, input.because)];
     case "refused":
       return [refused(state, input.what)];
     default:
@@ -107,6 +109,11 @@ function watching(state: State, from: string): State {
 function lost(state: State): State {
   const failures = state.failures + 1;
   return state.at === "watch" ? { ...state, failures } : { ...state, at: "list", failures };
+}
+
+/** Of a silent server: perhaps it has never reached our version, as after a restore of etcd from a backup. */
+function relisting(state: State, because: "silent" | "outdated"): State {
+  return { ...habits(state), at: "list", failures: because === "silent" ? state.failures + 1 : 0 };
 }
 
 /** The server is well and has spoken, whatever came before. Usual after its restart: it remembers only what it saw. */

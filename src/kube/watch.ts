@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../runtime/call.ts";
 import { ApiError, statusError } from "./api-error.ts";
 import type { KubeClient, Selection, WatchEvent } from "./client.ts";
+import type { WatchFreshness } from "./freshness.ts";
 import { type Intern, interner } from "./intern.ts";
 import type { Kind, KubeObject } from "./kinds.ts";
 import { type Feed, keyOf } from "./store.ts";
@@ -20,6 +21,8 @@ export interface Watched<Shape, Kept> extends Selection {
   readonly turned?: () => void;
   /** Called at the same turns: whether the server is followed, or was lost. */
   readonly follows?: (follows: boolean) => void;
+  /** Lets somebody else ask for a new look at everything. */
+  readonly freshness?: WatchFreshness;
 }
 
 export type Watcher = Pick<KubeClient, "pages" | "watch">;
@@ -42,9 +45,12 @@ export async function watch<Shape extends KubeObject, Kept>(
     for (const emit of emits) apply(emit);
   };
   while (!call.signal.aborted) {
+    const turn = untilOutdated(call, what.freshness);
     try {
-      await sleep(pauseMs(state, Math.random()), undefined, { signal: call.signal });
-      for await (const input of open(call, client, what, state)) {
+      await sleep(pauseMs(state, Math.random()), undefined, { signal: turn.signal });
+      for await (const input of open(turn, client, what, state)) {
+        // What arrived with it was asked for before.
+        turn.signal.throwIfAborted();
         if (troubles.over(kind)) call.log.info("watch recovered", { kind });
         what.follows?.(true);
         take(input);
@@ -52,14 +58,18 @@ export async function watch<Shape extends KubeObject, Kept>(
       take({ saw: "lost" });
     } catch (error) {
       if (call.signal.aborted) return;
-      const input = inputFrom(error, state);
-      if (input.saw === "lost" || input.saw === "silent") {
+      const input = inputFrom(turn, error, state);
+      if (isFailure(input)) {
         troubles.met(call.log, kind, troubleIn(state, kind), { kind, error });
         what.follows?.(false);
       } else call.log.debug("watch starts anew", { kind, error, saw: input.saw });
       take(input);
     }
   }
+}
+
+function untilOutdated({ log, signal }: Call, freshness: WatchFreshness | undefined): Call {
+  return { log, signal: freshness === undefined ? signal : AbortSignal.any([signal, freshness.signal()]) };
 }
 
 /** What the server tells, in the machine's words, from wherever the machine stands. */
@@ -116,9 +126,16 @@ function troubleIn(state: State, kind: string): string {
   return state.at === "watch" ? "watch interrupted" : `Failed to list ${kind}s`;
 }
 
-function inputFrom(error: unknown, state: State): Input<never> {
+function isFailure(input: Input<never>): boolean {
+  return input.saw === "lost" || (input.saw === "stale" && input.because === "silent");
+}
+
+function inputFrom({ signal }: Call, error: unknown, state: State): Input<never> {
+  if (signal.aborted) return { saw: "stale", because: "outdated" };
   if (error instanceof ApiError) return error.isGone ? { saw: "expired" } : (refusal(error, state) ?? { saw: "lost" });
-  return error instanceof Error && error.cause instanceof SilenceError ? { saw: "silent" } : { saw: "lost" };
+  return error instanceof Error && error.cause instanceof SilenceError
+    ? { saw: "stale", because: "silent" }
+    : { saw: "lost" };
 }
 
 /** Told from other failures by what was demanded, so that each demand is given up at most once. */
@@ -158,13 +175,15 @@ function applier<Shape extends KubeObject, Kept>(
   return (emit) => {
     switch (emit.emit) {
       case "begin":
+        what.freshness?.begun();
         return store.begin();
       case "put":
         return put(emit.object);
       case "remove":
         return store.remove(keyOf(emit.object.metadata));
       case "complete":
-        return store.complete();
+        store.complete();
+        return what.freshness?.completed();
       default:
         return emit satisfies never;
     }

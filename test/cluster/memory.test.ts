@@ -4,6 +4,7 @@ import { runInNewContext } from "node:vm";
 import { beforeAll, expect, it } from "vitest";
 import { emptyView, sizesOf, synced } from "../../src/controller/view.ts";
 import { watchCluster } from "../../src/controller/watches.ts";
+import { Freshness } from "../../src/kube/freshness.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { Store } from "../../src/kube/store.ts";
 import { watch } from "../../src/kube/watch.ts";
@@ -75,7 +76,12 @@ async function heldBy(begin: (call: Call) => Promise<Measured>): Promise<Held> {
 async function picture(call: Call, stage: Stage): Promise<Measured> {
   const view = emptyView();
   const { mountpointNamespace } = stage;
-  const options = { mountpointNamespace, progress: new Progress(), health: new WatchHealth() };
+  const options = {
+    mountpointNamespace,
+    progress: new Progress(),
+    health: new WatchHealth(),
+    freshness: new Freshness(),
+  };
   const ended = watchCluster(call, stage.client, view, options);
   await synced(call, view);
   return { sizes: sizesOf(view), ended, held: view };
