@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
+import type { AttachmentSpec } from "../core/attachment.ts";
 import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
 import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
-import { annotations, labels } from "../core/names.ts";
+import { annotations, labels, type NodeName, type PvName, type VolumeId } from "../core/names.ts";
 import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Kind } from "../kube/kinds.ts";
@@ -235,27 +236,51 @@ it("says on the workload why its Mountpoint Pod cannot be created, and fails", a
   ]);
 });
 
-it("fails, and says so on the workloads, when an attachment of another key has the name", async () => {
+it.for<Partial<AttachmentSpec>>([
+  { nodeName: "other" as NodeName },
+  { persistentVolumeName: "other" as PvName },
+  { volumeID: "other" as VolumeId },
+  { mountOptions: "edited by hand" },
+  { workloadFSGroup: "2000" },
+])("fails, and says so on the workloads, when an attachment of another key has the name: %j", async (but) => {
   const api = fakeCluster();
   api.view.workloads.put("shop/w1", "1", workload(w1));
   const steps = stepsFor(api);
-  const stray = attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" });
-  api.put({ ...stray } as unknown as Stored);
+  const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
+  api.put({ metadata, spec: { ...spec, ...but } });
   await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
   expect(api.told).toEqual([
     expect.stringMatching(/^w1: AttachmentRefused: .*PersistentVolume data .*kubectl delete s3pa s3pa-/),
   ]);
 });
 
-it("reports nothing when the attachment that has the name is the right one, which the view shows before the answer", async () => {
+it.for<{ it: string; but: Partial<AttachmentSpec> }>([
+  { it: "is what was wanted", but: {} },
+  { it: "has other workloads", but: attachment({ [mp(w2)]: [w2] }).spec },
+  { it: "was made by 2.x", but: { authenticationSource: "secret" } },
+])("looks again, and reports nothing, when an attachment of the same key has the name, which $it", async ({ but }) => {
   const api = fakeCluster();
   api.view.workloads.put("shop/w1", "1", workload(w1));
   const steps = stepsFor(api);
-  // As after a request that was sent twice: the first one made it, and its answer was lost.
-  api.put({ ...attachment({ [mp(w1)]: [w1] }) } as unknown as Stored);
-  await act(call, steps, api.cluster);
+  // Shown by the view before the answer: a request whose answer was lost made it, or another replica.
+  const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
+  api.put({ metadata, spec: { ...spec, ...but } });
+  expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
   expect(api.told).toEqual([]);
-  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w1]]]);
+  expect([...api.view.attachments.values()].map((each) => each.spec)).toEqual([{ ...spec, ...but }]);
+});
+
+it("looks again, and reports nothing, before the view shows which attachment has the name", async () => {
+  const api = fakeCluster();
+  api.view.workloads.put("shop/w1", "1", workload(w1));
+  const [, creation] = stepsFor(api);
+  if (creation?.do !== "createAttachment") throw new Error("the second step creates no attachment");
+  api.delayView();
+  api.put({ ...attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" }) } as unknown as Stored);
+  const acting = act(call, [creation], api.cluster);
+  setImmediate(api.tellView);
+  expect(await acting).toMatchObject({ kind: "again" });
+  expect(api.told).toEqual([]);
 });
 
 it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {

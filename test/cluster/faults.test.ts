@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from "vitest";
 import { openCluster } from "../support/cluster.ts";
 import { CrowdedStage } from "../support/crowded-stage.ts";
-import { type Fate, type Faults, FaultyWay } from "../support/faulty-way.ts";
+import { codes, type Fate, type Faults, FaultyWay } from "../support/faulty-way.ts";
 import { below, oneOf } from "../support/random.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
 import { scaled } from "../support/scale.ts";
@@ -13,15 +13,18 @@ const roundsWanted = scaled("rounds of faults", 25, 400);
 
 beforeAll(() => installAttachmentKind(cluster));
 
+const writesAreHeld = (method: string): Fate => (method === "GET" ? "passed" : "held");
+
 const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
 
-/** Every third write fails, before or after the server took it; watches are late, each by itself. */
+/** Every third request fails, before or after the server took it, watches and lists among them; watches are late, each by itself. */
 const foul: Faults = {
-  fateOf: () => oneOf<Fate>(["passed", "passed", "passed", "passed", "refused", "lost"]) ?? "passed",
+  fateOf: (method) =>
+    below(3) > 0 ? "passed" : (oneOf<Fate>([...codes, method === "GET" ? "cut" : "lost"]) ?? "lost"),
   latenessMs: () => (below(4) === 0 ? below(400) : 0),
 };
 
-it(`DS-7 failed writes and late watches over ${roundsWanted} rounds: no Mountpoint Pod is forgotten unmarked, no attachment of a live workload deleted`, {
+it(`DS-7 failed requests and late watches over ${roundsWanted} rounds: no Mountpoint Pod is forgotten unmarked, no attachment of a live workload deleted`, {
   timeout: 60_000 * (5 + roundsWanted / 10),
 }, async () => {
   await using stage = await Stage.open(cluster);
@@ -83,7 +86,7 @@ async function servedForGood(stage: Stage): Promise<readonly (readonly string[])
 
 it("OP-2 a reconcile loop that stands still makes /livez fail, and says which; it is alive again when it moves", async () => {
   await using stage = await Stage.open(cluster);
-  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, { ...fair, fateOf: () => "held" });
+  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, { ...fair, fateOf: writesAreHeld });
   const flags = ["--health-port=0", "--stall-limit-seconds=3"];
   await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
   const livez = () => reconciler.probe("livez");

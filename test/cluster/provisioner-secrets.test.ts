@@ -41,7 +41,7 @@ it("PR-10 the annotation by which claims once named their class, and which still
 it("PR-10 a call that comes before the classes are known waits for them", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
   const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
-  const withoutClasses: Faults = { ...fair, fateOfRead: (path) => (isOfClasses(path) ? "held" : "passed") };
+  const withoutClasses: Faults = { ...fair, fateOf: (_method, path) => (isOfClasses(path) ? "held" : "passed") };
   await using path = await FaultyWay.open(cluster.lab.layout.kubeconfig, withoutClasses);
   const flags = [...noFallback, `--kubeconfig=${path.kubeconfig}`];
   await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags, until: "serving" });

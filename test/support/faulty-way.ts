@@ -9,13 +9,27 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 
-/** What becomes of a write. lost: the server takes it, and nobody hears of that. held: nothing, for as long as this lasts. */
-export type Fate = "passed" | "refused" | "lost" | "held";
+/**
+ * What becomes of a request. lost: the server takes it, and nobody hears of that. cut: the connection breaks after the first piece of
+ * the answer, as when the server restarts. held: nothing, for as long as this lasts. A code: the server refuses it so.
+ */
+export type Fate = "passed" | "lost" | "cut" | "held" | keyof typeof refusals;
+
+/** As the API server, its priority levels, a load balancer before it, etcd and the authorizer answer in a bad hour. */
+const refusals = {
+  403: "Forbidden",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+} as const;
+
+/** Any of them. */
+export const codes = Object.keys(refusals).map(Number) as readonly (keyof typeof refusals)[];
 
 export interface Faults {
+  /** Asked for reads and watches, too. */
   readonly fateOf: (method: string, path: string) => Fate;
-  /** What becomes of a read, which includes lists and watches; absent: all pass. */
-  readonly fateOfRead?: (path: string) => Exclude<Fate, "lost">;
   /** How much later than the server says it a piece of a watch arrives. */
   readonly latenessMs: () => number;
   /** Of which watches nothing arrives at all, for as long as this lasts. */
@@ -25,7 +39,7 @@ export interface Faults {
 export class FaultyWay implements AsyncDisposable {
   /** For a client that is to go this way. */
   readonly kubeconfig: string;
-  /** Writes that met another fate than to pass, each with it. */
+  /** Requests that met another fate than to pass, each with it. */
   readonly faults: string[] = [];
   /** Everything that was asked for on this way. */
   readonly requests: Pick<IncomingMessage, "method" | "url">[] = [];
@@ -73,32 +87,42 @@ export class FaultyWay implements AsyncDisposable {
     const { method = "", url = "" } = asked;
     this.requests.push({ method, url });
     const body = Buffer.concat(await asked.toArray());
-    const fate = method === "GET" ? (this.#wish.fateOfRead?.(url) ?? "passed") : this.#wish.fateOf(method, url);
+    const fate = this.#wish.fateOf(method, url);
     if (fate !== "passed") this.faults.push(`${method} ${url}: ${fate}`);
     if (fate === "held") {
       this.#held.push(answer);
       return;
     }
-    if (fate === "refused") {
-      answer
-        .writeHead(500)
-        .end(JSON.stringify({ kind: "Status", code: 500, reason: "InternalError", message: "injected" }));
+    if (typeof fate === "number") {
+      const status = { kind: "Status", code: fate, reason: refusals[fate], message: "injected" };
+      answer.writeHead(fate, fate === 429 ? { "retry-after": "1" } : {}).end(JSON.stringify(status));
       return;
     }
     const from = await this.#forward(asked, body);
     // Nobody is left to hear the rest of it, which may be a watch.
     answer.once("close", () => from.destroy());
-    if (fate === "passed") return await this.#pass(from, answer, url);
-    await from.toArray();
-    answer.destroy();
+    if (fate === "lost") {
+      await from.toArray();
+      answer.destroy();
+      return;
+    }
+    await this.#pass(from, answer, { path: url, isCut: fate === "cut" });
   }
 
-  async #pass(from: IncomingMessage, answer: ServerResponse, path: string): Promise<void> {
+  async #pass(
+    from: IncomingMessage,
+    answer: ServerResponse,
+    { path, isCut }: { readonly path: string; readonly isCut: boolean },
+  ): Promise<void> {
     answer.writeHead(from.statusCode ?? 500, from.headers).flushHeaders();
     const isWatch = path.includes("watch=true");
     for await (const piece of from) {
       if (isWatch) await this.#hesitate(path);
       answer.write(piece);
+      if (isCut) {
+        answer.destroy();
+        return;
+      }
     }
     answer.end();
   }
