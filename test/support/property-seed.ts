@@ -2,4 +2,7 @@
 import * as fc from "fast-check";
 import { seed } from "./random.ts";
 
-fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
+/** Finding the shortest story takes minutes; scripts/mutate.ts wants to know only whether there is one. */
+const endOnFailure = process.env["TEST_SHRINK"] === "no";
+
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed, endOnFailure });
