@@ -1,120 +1,22 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { AttachmentSpec } from "../core/attachment.ts";
 import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
-import { mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
 import { annotations, labels, type NodeName, type PvName, type VolumeId } from "../core/names.ts";
 import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import { ApiError } from "../kube/api-error.ts";
-import type { Kind } from "../kube/kinds.ts";
-import { keyOf } from "../kube/store.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { act, type Cluster } from "./act.ts";
 import { decide } from "./decide.ts";
 import type { ObservedAttachment, Step } from "./decision/decision.ts";
+import { fakeCluster, merged, type Stored } from "./fake-cluster.fixture.ts";
 import { attachment, mp, node, pod, seen, volume, w1, w2, workload } from "./situation.fixture.ts";
-import { emptyView } from "./view.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 
-const mountpointPods = installation;
-
-interface Stored {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-    readonly creationTimestamp: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
-/** Knows the rules of the API server about names, versions and merge patches; tells the view when asked to. */
-function fakeCluster() {
-  const objects = new Map<string, Stored>();
-  const view = emptyView();
-  const news: (() => void)[] = [];
-  const told: string[] = [];
-  let version = 1;
-  let prompt = true;
-
-  const announce = (object: Stored, gone: boolean) => {
-    const key = keyOf(object.metadata);
-    news.push(() => {
-      const kept = mountpointPodFrom(object);
-      const store = kept === undefined ? view.attachments : view.mountpointPods;
-      if (gone) store.remove(key);
-      else store.put(key, object.metadata.resourceVersion, (kept ?? object) as never);
-    });
-    if (prompt) tellView();
-  };
-  const tellView = () => {
-    for (const each of news.splice(0)) each();
-  };
-  const put = (object: Stored) => {
-    version += 1;
-    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
-    objects.set(keyOf(stored.metadata), stored);
-    announce(stored, false);
-    return stored;
-  };
-  const current = (ref: { name: string; namespace?: string | undefined }, expected: Partial<Stored["metadata"]>) => {
-    const found = objects.get(keyOf({ name: ref.name, ...(ref.namespace && { namespace: ref.namespace }) }));
-    if (found === undefined) throw new ApiError(404, "NotFound", "not found");
-    for (const field of ["uid", "resourceVersion"] as const) {
-      const wanted = expected[field];
-      if (wanted !== undefined && wanted !== found.metadata[field]) throw new ApiError(409, "Conflict", field);
-    }
-    return found;
-  };
-  const client = {
-    create: async (_: unknown, _kind: Kind<unknown>, object: Stored) => {
-      if (objects.has(keyOf(object.metadata))) throw new ApiError(409, "AlreadyExists", "already exists");
-      const birth = { uid: `uid of ${object.metadata.name}`, creationTimestamp: "2026-01-15T12:00:00Z" };
-      return put({ ...object, metadata: { ...birth, ...object.metadata } });
-    },
-    patch: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, patch: Stored) =>
-      put(merged(current(ref, patch.metadata), patch) as Stored),
-    delete: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, expected: Stored["metadata"]) => {
-      const found = current(ref, expected);
-      objects.delete(keyOf(found.metadata));
-      announce(found, true);
-    },
-  };
-  const events = {
-    record: async (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
-      told.push(`${about.metadata.name}: ${reason}: ${message}`);
-    },
-  };
-  for (const store of Object.values(view)) store.complete();
-  return {
-    cluster: { client, events, view, mountpointPods } as unknown as Cluster,
-    view,
-    objects,
-    told,
-    put,
-    tellView,
-    /** From now on the view learns only when told. */
-    delayView: () => {
-      prompt = false;
-    },
-  };
-}
-
-function merged(before: unknown, patch: unknown): unknown {
-  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
-  const base = typeof before === "object" && before !== null ? before : {};
-  const changes = Object.entries(patch).filter(([, value]) => value !== null);
-  const kept = Object.entries(base).filter(([name]) => (patch as Record<string, unknown>)[name] !== null);
-  const values = new Map<string, unknown>(kept);
-  for (const [name, value] of changes) values.set(name, merged(values.get(name), value));
-  return Object.fromEntries(values);
-}
-
 function storedPod(): Stored {
-  const object = mountpointPod(mountpointPods, { volume, workload: w1, node, generation: 0 });
+  const object = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
   const birth = { uid: "uid-mp", resourceVersion: "1", creationTimestamp: "2026-01-15T10:00:00Z" };
   return { ...object, metadata: { ...birth, ...object.metadata } };
 }
@@ -156,8 +58,53 @@ it("goes on only when the view shows what was done, so that nobody decides on an
 
   api.tellView();
   await expect.poll(attachmentWritten).toBe(true);
+  const order: string[] = [];
+  const ended = acting.then(() => order.push("done"));
+  // Whatever was ready to go on has done so by then.
+  await setImmediate();
+  order.push("shown");
   api.tellView();
+  await ended;
+  expect(order).toEqual(["shown", "done"]);
   expect(await acting).toEqual({ kind: "done" });
+});
+
+it.for(["markForUnmount", "deleteMountpointPod", "rewriteAttachment", "deleteAttachment"] as const)(
+  "ends %s only when the view shows it",
+  async (what) => {
+    const api = fakeCluster();
+    api.put(storedPod());
+    api.put({ ...attachment({ [mp(w1)]: [w1] }) } as unknown as Stored);
+    const [listed] = [...api.view.mountpointPods.values()];
+    const [listing] = [...api.view.attachments.values()];
+    if (listed === undefined || listing === undefined) throw new Error("the view is empty");
+    const spec = { ...listing.spec, mountpointS3PodAttachments: { [mp(w1)]: [] } };
+    const step = { do: what, mountpointPod: listed, attachment: listing, spec, because: "test" } as Step;
+    api.delayView();
+    const order: string[] = [];
+    const ended = act(call, [step], api.cluster).then(() => order.push("done"));
+    await setImmediate();
+    order.push("shown");
+    api.tellView();
+    await ended;
+    expect(order).toEqual(["shown", "done"]);
+  },
+);
+
+it("does nothing more once the term is over", async () => {
+  const api = fakeCluster();
+  const over = { ...call, signal: AbortSignal.abort(new Error("another may lead now")) };
+  await expect(act(over, stepsFor(api), api.cluster)).rejects.toThrow("another may lead now");
+  expect([...api.objects.keys()]).toEqual([]);
+});
+
+it("says on the workload that its volume is mounted with the keys of the driver", async () => {
+  const api = fakeCluster();
+  const { steps } = decide(
+    seen({ workloads: [workload(w1)], volume: { ...volume, fallback: "its class names none" } }),
+  );
+  expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
+  expect(api.told).toEqual([expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none/)]);
 });
 
 it("looks again when someone else wrote the attachment first, and has changed nothing by then", async () => {
@@ -278,7 +225,8 @@ it("looks again, and reports nothing, before the view shows which attachment has
   api.delayView();
   api.put({ ...attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" }) } as unknown as Stored);
   const acting = act(call, [creation], api.cluster);
-  setImmediate(api.tellView);
+  await setImmediate();
+  api.tellView();
   expect(await acting).toMatchObject({ kind: "again" });
   expect(api.told).toEqual([]);
 });
