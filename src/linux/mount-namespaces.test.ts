@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
-import { mountNamespaces, mountsIn, openInside } from "./mount-namespaces.ts";
+import { call } from "../../test/support/fake-node.ts";
+import { mountNamespaces, openInside } from "./mount-namespaces.ts";
 
 it("finds nothing in a process that has ended and that nobody waits for", async () => {
   // A shell would wait for it; so it ends when the shell has become a program that does not.
@@ -15,10 +16,8 @@ it("finds nothing in a process that has ended and that nobody waits for", async 
     await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
     parent.stdin.end();
     await expect.poll(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0]).toBe("Z");
-    const ended = { id: "mnt:[1]", pid };
-    expect(mountsIn("/proc", ended, 45)).toEqual([]);
-    expect(openInside("/proc", ended)).toBeUndefined();
-    expect(mountNamespaces("/proc").map((one) => one.pid)).not.toContain(pid);
+    expect(await openInside("/proc", { id: "mnt:[1]", pids: [pid] })).toBeUndefined();
+    expect((await mountNamespaces(call, "/proc")).flatMap(({ pids }) => pids)).not.toContain(pid);
   } finally {
     parent.kill("SIGKILL");
   }

@@ -137,6 +137,8 @@ export interface Inside {
   readonly namespace: Descriptor;
   /** The root directory of a process in it: paths of its mount table begin there. */
   readonly root: Descriptor;
+  /** Its mountinfo. */
+  readonly table: Descriptor;
 }
 
 /**

@@ -28,6 +28,16 @@ it.for(["exchanged", "exchangedOnOldKernel"])(
   },
 );
 
+it("SE-9 a Pod with more mounts than anybody needs is not healed there and told so; its container and other Pods are", async () => {
+  const seen = (await observe("manyMounts")) as { hostileMounts: number };
+  expect(seen.hostileMounts).toBeGreaterThan(10_000);
+  const because = "the mount table has more than 10000 mounts, or more than 2097152 bytes";
+  expect(seen).toMatchObject({
+    failures: [{ workload: "hostile", mountPoint: "/", because, isUnsafe: false }],
+    errors: ["none", "none"],
+  });
+});
+
 it("does the same on kernels that cannot put a mount beneath another", async () => {
   await expect(observe("swappedOnOldKernel")).resolves.toEqual({ errors: [null, null], noexec: [true, true] });
 });

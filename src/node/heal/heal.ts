@@ -120,9 +120,14 @@ function failuresOf({ config }: NodeParts, target: string, failures: readonly Sw
   return failures.filter(({ workload }) => workload === undefined || workload === own);
 }
 
+/** An Event holds 1,024 characters, and a container may have many places. */
+const namedPlaces = 5;
+
 function notReplaced(failures: readonly SwapFailure[]): DriverError {
-  const places = new Set(failures.map(({ mountPoint, because }) => `${mountPoint}: ${because}`));
-  return new DriverError("notReady", `the dead mount could not be replaced at ${[...places].join("; ")}`, {
+  const places = [...new Set(failures.map(({ mountPoint, because }) => `${mountPoint}: ${because}`))];
+  const others = places.length > namedPlaces ? [`${places.length - namedPlaces} more`] : [];
+  const named = [...places.slice(0, namedPlaces), ...others].join("; ");
+  return new DriverError("notReady", `the dead mount could not be replaced at ${named}`, {
     hint: "Restart the Pod: a new container gets the mount that works.",
   });
 }

@@ -6,18 +6,19 @@ import { describeError } from "../../runtime/log.ts";
 import { InsideThreads, type Replacement } from "./inside-threads.ts";
 
 function replacementAt(path: string): Replacement & { readonly areOpen: () => boolean } {
-  const [namespace, root, tree] = [1, 2, 3].map(() => new Descriptor(openSync("/dev/null", "r"))) as [
+  const [namespace, root, table, tree] = [1, 2, 3, 4].map(() => new Descriptor(openSync("/dev/null", "r"))) as [
+    Descriptor,
     Descriptor,
     Descriptor,
     Descriptor,
   ];
-  const all = [namespace, root, tree];
+  const all = [namespace, root, table, tree];
   const close = () => {
-    for (const one of [namespace, root]) one[Symbol.dispose]();
+    for (const one of [namespace, root, table]) one[Symbol.dispose]();
   };
   const areOpen = () => all.every(isOpen);
-  const inside = { namespace, root, [Symbol.dispose]: close };
-  return { namespaceId: "mnt:[1]", mountId: path.length, path, isMeant: () => true, inside, tree, areOpen };
+  const inside = { namespace, root, table, [Symbol.dispose]: close };
+  return { namespaceId: "mnt:[1]", mountId: path.length, path, isMeant: async () => true, inside, tree, areOpen };
 }
 
 function isOpen(descriptor: Descriptor): boolean {

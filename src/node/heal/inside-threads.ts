@@ -14,7 +14,7 @@ export interface Replacement {
   readonly mountId: number;
   readonly path: string;
   /** Whether a mount is the one to be replaced, by its id in the namespace's mount table. */
-  readonly isMeant: (mountId: number) => boolean;
+  readonly isMeant: (mountId: number) => Promise<boolean>;
   readonly inside: Inside & Disposable;
   readonly tree: Descriptor;
 }
@@ -39,7 +39,7 @@ export class InsideThreads {
     // Not by its path, which a container can change at any time.
     const key = `${namespaceId} ${mountId}`;
     // A second one would wait beside the first, and so on with every attempt.
-    if (this.#running.has(key)) throw hangs();
+    if (this.#running.has(key)) throw new PathHangs();
     using limited = deadline(call, this.#limitMs, "a mount to be replaced");
     limited.signal.throwIfAborted();
     const kept = owned.move();
@@ -49,7 +49,7 @@ export class InsideThreads {
       kept[Symbol.dispose]();
     });
     await orAborted(limited, done).catch((error: unknown) => {
-      throw limited.signal.aborted && !call.signal.aborted ? hangs() : error;
+      throw limited.signal.aborted && !call.signal.aborted ? new PathHangs() : error;
     });
   }
 }
@@ -66,7 +66,7 @@ export async function replaceMeant(
   using held = await holdMount(inside.root, path);
   // The look-up may have hung for minutes: what was to be put there may be dead by now, or somebody else has done it.
   call.signal.throwIfAborted();
-  if (!isMeant(held.id)) throw strayed();
+  if (!(await isMeant(held.id))) throw strayed();
   await replaceInside(inside, tree, held, canGoBeneath);
 }
 
@@ -75,6 +75,9 @@ export function strayed(): DriverError {
   return new DriverError("denied", "the path leads to another mount: directories on it were exchanged");
 }
 
-function hangs(): DriverError {
-  return new DriverError("notReady", "timed out resolving the path in the container: another mount on it may hang");
+/** Of a path in a container that leads through a mount whose server does not answer. */
+export class PathHangs extends DriverError {
+  constructor() {
+    super("notReady", "timed out resolving the path in the container: another mount on it may hang");
+  }
 }

@@ -15,6 +15,7 @@ describe("in a container", () => {
       `3 1 0:46 / /other rw,nosuid,nodev,noatime ${fuse}`,
       `4 1 0:45 /a/b /part ro,nosuid,nodev,noatime master:7 ${fuse}`,
       "5 1 0:45 / /foreign rw - fuse.sshfs sshfs rw",
+      `6 1 8:45 / /device rw ${fuse}`,
     );
     expect(swapsInside(mounts, dead)).toEqual({
       swaps: [
@@ -44,6 +45,16 @@ describe("in a container", () => {
     const refusal = { mountPoint: "/data", because: "holds other mounts (/data/scratch)" };
     expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [refusal] });
   });
+});
+
+it("names some of very many mounts that lie on a dead one", () => {
+  const above = Array.from(
+    { length: 1000 },
+    (_, index) => `${index + 3} 2 8:1 /x /data/${index} rw - ext4 /dev/sda rw`,
+  );
+  const { refusals } = swapsInside(table(`2 1 0:45 / /data rw ${fuse}`, ...above), dead);
+  const because = "holds other mounts (/data/0, /data/1, /data/2, /data/3, /data/4, 995 more)";
+  expect(refusals).toEqual([{ mountPoint: "/data", because }]);
 });
 
 it("on the host replaces targets and sub-paths, and not the source", () => {

@@ -1,6 +1,6 @@
 /** Which mounts of a dead device are to be replaced in a mount namespace. Pure: the table in, places out. */
 import { driverName } from "../../core/names.ts";
-import { isCovered, type WholeMount } from "../../linux/mountinfo.ts";
+import { mountsByParent, type WholeMount } from "../../linux/mountinfo.ts";
 import { isOurs } from "../mount-table.ts";
 
 export type Swap = Pick<WholeMount, "id" | "mountPoint" | "root" | "options" | "propagation">;
@@ -38,13 +38,15 @@ function isDead(mount: WholeMount, minor: number): boolean {
   return mount.major === 0 && mount.minor === minor && isOurs(mount);
 }
 
+/** Takes a time that is proportional to the table: a container decides how long that is. */
 function swapsAmong(mounts: readonly WholeMount[], isMeant: (mount: WholeMount) => boolean): Swaps {
   const swaps: Swap[] = [];
   const refusals: Refusal[] = [];
+  const byParent = mountsByParent(mounts);
   for (const mount of mounts.filter(isMeant)) {
-    // As publishing does without healing.
-    if (isCovered(mounts, mount)) continue;
-    const above = mounts.filter(({ parentId }) => parentId === mount.id);
+    const above = byParent.get(mount.id) ?? [];
+    // Covered at the same path, as publishing does without healing: who looks up the path does not meet it.
+    if (above.some(({ mountPoint }) => mountPoint === mount.mountPoint)) continue;
     // To take it off would take them along, and no path leads to them through a dead mount.
     if (above.length === 0) swaps.push(mount);
     else refusals.push({ mountPoint: mount.mountPoint, because: holdsOthers(above) });
@@ -52,6 +54,11 @@ function swapsAmong(mounts: readonly WholeMount[], isMeant: (mount: WholeMount) 
   return { swaps, refusals };
 }
 
+/** Enough to find them. */
+const namedMounts = 5;
+
 function holdsOthers(above: readonly WholeMount[]): string {
-  return `holds other mounts (${above.map(({ mountPoint }) => mountPoint).join(", ")})`;
+  const names = above.slice(0, namedMounts).map(({ mountPoint }) => mountPoint);
+  const others = above.length > namedMounts ? [`${above.length - namedMounts} more`] : [];
+  return `holds other mounts (${[...names, ...others].join(", ")})`;
 }

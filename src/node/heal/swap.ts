@@ -3,21 +3,17 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
-import {
-  type MountNamespace,
-  mountNamespaces,
-  mountsIn,
-  openInside,
-  ownMountNamespace,
-} from "../../linux/mount-namespaces.ts";
-import { cloneTree, holdMount, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
-import { mountAt, readMounts } from "../../linux/mountinfo.ts";
+import { type MountNamespace, mountNamespaces, openInside, ownMountNamespace } from "../../linux/mount-namespaces.ts";
+import { cloneTree, holdMount, type Inside, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
+import { mountAt, parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
 import { podUidOf } from "../../linux/processes.ts";
+import { readTable } from "../../linux/read-table.ts";
 import type { Call } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
-import { InsideThreads, strayed } from "./inside-threads.ts";
+import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
+import { InsideThreads, PathHangs, strayed } from "./inside-threads.ts";
 import { type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
@@ -55,12 +51,14 @@ export class HostSwapper implements Swapper {
   readonly #proc: string;
   readonly #kubeletDir: string;
   readonly #threads: InsideThreads;
+  readonly #podOf: (proc: string, pid: number) => string | undefined;
 
   /** `proc`: where the host's /proc is mounted. */
-  constructor(proc: string, kubeletDir: string, threads = new InsideThreads()) {
+  constructor(proc: string, kubeletDir: string, threads = new InsideThreads(), podOf = podUidOf) {
     this.#proc = proc;
     this.#kubeletDir = kubeletDir;
     this.#threads = threads;
+    this.#podOf = podOf;
   }
 
   async swap(call: Call, minor: number, source: string): Promise<Swapped> {
@@ -79,67 +77,118 @@ export class HostSwapper implements Swapper {
   async #everywhere(call: Call, work: Work): Promise<Swapped> {
     const own = ownMountNamespace();
     const results: Swapped[] = [];
-    for (const namespace of mountNamespaces(this.#proc)) {
-      if (namespace.id !== own) results.push(await this.#inside(call, work, namespace));
+    const allowances = new Map<PodUid, PodAllowance>();
+    for (const namespace of await mountNamespaces(call, this.#proc)) {
+      if (namespace.id === own) continue;
+      const owner = this.#podOf(this.#proc, namespace.pids[0]) as PodUid | undefined;
+      const allowance = (owner && allowances.get(owner)) ?? new PodAllowance();
+      if (owner !== undefined) allowances.set(owner, allowance);
+      results.push(await this.#inside(call, work, { namespace, owner, allowance }));
     }
     return total(results);
   }
 
-  async #inside(call: Call, work: Work, namespace: MountNamespace): Promise<Swapped> {
-    const plan = () => swapsInside(mountsIn(this.#proc, namespace, work.minor), work.minor);
-    const owner = () => podUidOf(this.#proc, namespace.pid) as PodUid | undefined;
-    return await carryOut(plan, owner, async (swap) => {
-      using undo = new DisposableStack();
-      const tree = undo.use(await copyFor(call, work, swap));
-      const inside = openInside(this.#proc, namespace);
-      if (inside === undefined) throw new Error("its process has ended");
-      undo.move();
-      const isMeant = (id: number) => id === swap.id && isPlanned(plan(), swap);
-      const { id: mountId, mountPoint: path } = swap;
-      await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isMeant, inside, tree });
+  async #inside(call: Call, work: Work, { namespace, owner, allowance }: Container): Promise<Swapped> {
+    const { isAllowed, complaint } = allowance.enter();
+    if (!isAllowed) return refused(call, { namespace, owner }, complaint);
+    using inside = await openInside(this.#proc, namespace);
+    if (inside === undefined) return { places: 0, failures: [] };
+    const first = await planInside(call, inside, work);
+    const tooMuch = first === undefined ? tableTooLarge : allowance.replace(placesIn(first));
+    if (first === undefined || tooMuch !== undefined) return refused(call, { namespace, owner }, tooMuch);
+    return await carryOut(first, {
+      ownerOf: () => owner,
+      isStillPlanned: async (swap) => {
+        const now = await planInside(call, inside, work);
+        return now === undefined || isPlanned(now, swap);
+      },
+      replace: async (swap) => {
+        using undo = new DisposableStack();
+        const tree = undo.use(await copyFor(call, work, swap));
+        // Another one for each: a thread that hangs keeps it.
+        const own = await openInside(this.#proc, namespace);
+        if (own === undefined) throw new Error("its process has ended");
+        undo.move();
+        const isMeant = async (id: number) => {
+          const now = id === swap.id ? await planInside(call, own, work) : undefined;
+          return now !== undefined && isPlanned(now, swap);
+        };
+        const { id: mountId, mountPoint: path } = swap;
+        await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isMeant, inside: own, tree });
+      },
     });
   }
 
   /** What we do here reaches the host and all who follow it. */
   async #here(call: Call, work: Work): Promise<Swapped> {
     const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
-    const owner = (place: Pick<Swap, "mountPoint">) => workloadAt(this.#kubeletDir, place);
-    return await carryOut(plan, owner, async (swap) => {
-      using tree = await copyFor(call, work, swap);
-      using root = openPlace("/");
-      using held = await holdMount(root, swap.mountPoint);
-      // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
-      if (held.id !== swap.id || !isPlanned(plan(), swap)) throw strayed();
-      replaceHere(tree, held);
+    return await carryOut(plan(), {
+      ownerOf: (place) => workloadAt(this.#kubeletDir, place),
+      isStillPlanned: async (swap) => isPlanned(plan(), swap),
+      replace: async (swap) => {
+        using tree = await copyFor(call, work, swap);
+        using root = openPlace("/");
+        using held = await holdMount(root, swap.mountPoint);
+        // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
+        if (held.id !== swap.id || !isPlanned(plan(), swap)) throw strayed();
+        replaceHere(tree, held);
+      },
     });
   }
 }
 
-async function carryOut(
-  plan: () => Swaps,
-  ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined,
-  replace: (swap: Swap) => Promise<void>,
-): Promise<Swapped> {
-  const { swaps, refusals } = plan();
+interface Container {
+  readonly namespace: MountNamespace;
+  /** undefined: a process of the host. */
+  readonly owner: PodUid | undefined;
+  readonly allowance: PodAllowance;
+}
+
+/** undefined: the table is above the limits. */
+async function planInside(call: Call, { table }: Inside, { minor }: Work): Promise<Swaps | undefined> {
+  const text = await readTable(call, table, tableLimits);
+  return text === undefined ? undefined : swapsInside(parseMountsOfFuse(text, minor), minor);
+}
+
+function placesIn({ swaps, refusals }: Swaps): number {
+  return swaps.length + refusals.length;
+}
+
+/** A namespace of the host has no users who could be told, and what it has of the volume are copies of kubelet's directory. */
+function refused(
+  call: Call,
+  { namespace, owner }: Pick<Container, "namespace" | "owner">,
+  because: string | undefined,
+): Swapped {
+  if (because === undefined) return { places: 0, failures: [] };
+  call.log.info("not healed in a mount namespace", { namespace: namespace.id, pid: namespace.pids[0], owner, because });
+  if (owner === undefined) return { places: 0, failures: [] };
+  return { places: 0, failures: [{ workload: owner, mountPoint: "/", because, isUnsafe: false }] };
+}
+
+interface Steps {
+  readonly ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined;
+  readonly isStillPlanned: (swap: Swap) => Promise<boolean>;
+  readonly replace: (swap: Swap) => Promise<void>;
+}
+
+async function carryOut({ swaps, refusals }: Swaps, { ownerOf, isStillPlanned, replace }: Steps): Promise<Swapped> {
   const failed: Omit<SwapFailure, "workload">[] = refusals.map(certain);
   let places = 0;
   for (const swap of swaps) {
+    const { mountPoint } = swap;
     try {
       await replace(swap);
       places += 1;
     } catch (error) {
       // What fails at a place that is gone by now, with its container or its volume, is no failure.
-      const { mountPoint } = swap;
-      const because = describeError(error);
-      if (isPlanned(plan(), swap)) failed.push({ mountPoint, because, isUnsafe: leadsElsewhere(error) });
+      if (!(await isStillPlanned(swap))) continue;
+      failed.push({ mountPoint, because: describeError(error), isUnsafe: leadsElsewhere(error) });
+      // Each may take seconds to be given up, and other Pods wait: the rest has its turn in the next attempt.
+      if (error instanceof PathHangs) break;
     }
   }
-  const failures = failed.map(({ mountPoint, because, isUnsafe }) => ({
-    mountPoint,
-    because,
-    isUnsafe,
-    workload: ownerOf({ mountPoint }),
-  }));
+  const failures = failed.map((failure) => ({ ...failure, workload: ownerOf(failure) }));
   return { places, failures };
 }
 
