@@ -1,4 +1,5 @@
 /** Makes a bucket appear at a path: attachment → Mountpoint Pod → keys → source → target. */
+import { isDeepStrictEqual } from "node:util";
 import { DriverError } from "../core/errors.ts";
 import { type MountArguments, mountArguments, userAgentPrefix } from "../core/mount-args.ts";
 import { logEnvironment } from "../core/mount-s3-log.ts";
@@ -20,6 +21,7 @@ import type { NodeParts } from "./node-parts.ts";
 import { placed } from "./placed.ts";
 import { type Place, planSource, planTarget } from "./plan.ts";
 import type { PublishIntent } from "./publish-request.ts";
+import { recordOfRunning } from "./running-users.ts";
 import { isV1Mount, refreshV1, restartHint } from "./v1-mounts.ts";
 
 /**
@@ -169,9 +171,16 @@ async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<
   return health === "absent" ? "nothing" : health;
 }
 
+/** A source that running workloads use, or will, is mounted with what they have, whatever the PersistentVolume says now. */
 async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
   for (const warning of argumentsFor(node, intent).warnings) call.log.info("mount options changed", { warning });
-  const record = recordOf(node, intent);
+  const wanted = recordOf(node, intent);
+  const running = recordOfRunning(node, name);
+  // Keys are always those of today: the Mountpoint Pod says whose they are, and that was checked.
+  const record = running === undefined ? wanted : { ...running, keys: wanted.keys };
+  if (!isDeepStrictEqual(record.request, wanted.request)) {
+    call.log.info("mounted again with what its running workloads were mounted with: the volume was changed since");
+  }
   const { request, workload, volumeId, pidNamespace } = record;
   const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
   await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });

@@ -96,6 +96,13 @@ export class MountMemory {
     return [...this.#entries].find(([, { users }]) => Object.hasOwn(users, target))?.[0];
   }
 
+  /** Every workload's target, and the Mountpoint Pod whose mount it uses. */
+  get uses(): readonly { readonly target: string; readonly holder: PodName }[] {
+    return [...this.#entries].flatMap(([holder, { users }]) =>
+      Object.keys(users).map((target) => ({ target, holder })),
+    );
+  }
+
   userAt(target: string): User | undefined {
     const name = this.holderOf(target);
     return name && this.#entries.get(name)?.users[target];
