@@ -68,6 +68,8 @@ export async function bringBack(call: Call, node: NodeParts, name: PodName, targ
     });
   }
   await node.sources.bringUp(call, name, () => startAgain(call, node, name, record));
+  // An earlier attempt may have mounted it and ended before mount-s3 answered.
+  if (node.memory.recall(name) === undefined) node.memory.remember(name, record);
 }
 
 /** Its own, or that of the Mountpoint Pod it takes over from. */

@@ -3,6 +3,7 @@ import { FakeHealing } from "../../../test/support/fake-healing.ts";
 import {
   call,
   dies,
+  hangs,
   intentOf,
   keysOf,
   kubeletDir,
@@ -101,6 +102,26 @@ it("follows the workload to another Mountpoint Pod, with the keys of the volume"
   );
 });
 
+it("remembers for the next death what a successor was mounted with that outlasted one attempt, and who uses it", async () => {
+  healing.start();
+  await publish(call, healing.parts, intentOf());
+  const third = mountpointPodName(workload, podOf().persistentVolume, 2);
+  for (const name of [successor, third]) healing.node.put(podOf({ name, uid: name as unknown as PodUid }));
+  healing.node.behaviour = hangs;
+  healing.node.listens = true;
+  assignTo(successor);
+  healing.death();
+  await expect.poll(() => healing.node.requests.length, soon).toBe(2);
+  // The attempt ends while mount-s3 starts, and its mount stays.
+  assignTo(third);
+  await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("replaced by another one"));
+  healing.node.kernel.server(sourcePath(kubeletDir, successor), "serving");
+  assignTo(successor);
+  await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor, targets: [target] }]);
+  expect(healing.parts.memory.recall(successor)?.request.bucketName).toBe("photos");
+  expect(healing.parts.memory.userAt(target)).toMatchObject({ name: "app", uid: workload });
+});
+
 it("never gives keys to a Mountpoint Pod of another identity", async () => {
   healing.start();
   await publish(call, healing.parts, intentOf());
@@ -167,10 +188,13 @@ it("lets go of a dead mount that was unpublished", async () => {
   expect(healing.healed).toEqual([]);
 });
 
+let version = 1000;
+
 function assignTo(name: typeof mountpointPod): void {
   const { store } = healing.parts.attachments;
   const spec = store.get("s3pa-1");
   if (spec === undefined) throw new Error("there is no attachment");
   const served = Object.values(spec.mountpointS3PodAttachments).flat();
-  store.put("s3pa-1", "1000", { ...spec, mountpointS3PodAttachments: { [name]: served } });
+  version += 1;
+  store.put("s3pa-1", String(version), { ...spec, mountpointS3PodAttachments: { [name]: served } });
 }

@@ -55,6 +55,15 @@ it("has a user on one Mountpoint Pod only, wherever it was before", () => {
   expect(memory.holderOf("/target")).toBeUndefined();
 });
 
+it("keeps a user where it is known when nothing is known of the Mountpoint Pod that takes over", () => {
+  const memory = new MountMemory(keeper());
+  memory.remember(first, record);
+  memory.addUser(first, "/target", user);
+  memory.moveUser("/target", second);
+  expect(memory.userAt("/target")).toEqual(user);
+  expect(memory.uses).toEqual([{ target: "/target", holder: first }]);
+});
+
 it("remembers one that has ended for as long as a workload waits for its successor", () => {
   const kept = keeper();
   const memory = new MountMemory(kept);

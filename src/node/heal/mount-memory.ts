@@ -72,6 +72,8 @@ export class MountMemory {
   /** From now on this workload uses the mount of this Mountpoint Pod, and of no other, at its target. */
   addUser(name: PodName, target: string, user: User): void {
     if (this.holderOf(target) === name) return;
+    // Without an entry nobody could say what its mount needs: what is known of the workload stays where it is.
+    if (!this.#entries.has(name)) return;
     this.dropUser(target);
     const entry = this.#entries.get(name);
     if (entry !== undefined) this.#put(name, { ...entry, users: { ...entry.users, [target]: user } });
