@@ -21,7 +21,8 @@ import { DeadMounts } from "../node/heal/dead-mounts.ts";
 import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
 import { memoryKeeper } from "../node/heal/memory-keeper.ts";
-import { MountMemory } from "../node/heal/mount-memory.ts";
+import { type Keeper, MountMemory } from "../node/heal/mount-memory.ts";
+import { OwedHeals } from "../node/heal/owed-heals.ts";
 import { HostSwapper } from "../node/heal/swap.ts";
 import { thisKernel } from "../node/kernel.ts";
 import { NodeMetrics } from "../node/metrics.ts";
@@ -51,7 +52,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
   using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
-  const node = nodeParts(config, { cluster, client }, unmounts, new MountMemory(keeper));
+  const node = nodeParts(config, { cluster, client }, unmounts, keeper);
   using _driverKeys = keepDriverKeys(call.log, node);
   if (node.kernel.isOnNode("/", 0) === undefined) {
     const because = "the host's /proc is not mounted, or does not show the container runtime";
@@ -100,7 +101,7 @@ function nodeParts(
   config: NodeConfig,
   { cluster, client }: { readonly cluster: Cluster; readonly client: KubeClient },
   unmounts: WorkQueue<PodName>,
-  memory: MountMemory,
+  keeper: Keeper,
 ): NodeParts {
   const { kubeletDir, hostProc } = config;
   const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
@@ -114,8 +115,9 @@ function nodeParts(
     health: new SourceHealth(),
     metrics: new NodeMetrics(),
     inFlight: new InFlight(),
-    memory,
+    memory: new MountMemory(keeper),
     deadMounts: new DeadMounts(),
+    owed: new OwedHeals(keeper),
     // Manifests of 2.x do not mount the host's.
     swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
     unmounts,

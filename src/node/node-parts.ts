@@ -7,6 +7,7 @@ import type { NodeConfig } from "./config.ts";
 import type { DriverKeys } from "./credentials/driver-keys.ts";
 import type { DeadMounts } from "./heal/dead-mounts.ts";
 import type { MountMemory } from "./heal/mount-memory.ts";
+import type { OwedHeals } from "./heal/owed-heals.ts";
 import type { Swapper } from "./heal/swap.ts";
 import type { Kernel } from "./kernel.ts";
 import type { NodeMetrics } from "./metrics.ts";
@@ -38,6 +39,7 @@ export interface NodeParts {
   readonly inFlight: InFlight;
   readonly memory: MountMemory;
   readonly deadMounts: DeadMounts;
+  readonly owed: OwedHeals;
   /** undefined where the host's /proc is not mounted: containers cannot be reached. */
   readonly swapper: Swapper | undefined;
   /** Mountpoint Pods whose source may have to be unmounted. */

@@ -1,11 +1,13 @@
 /** What dies with mount-s3, or is away when it does: its Pod, the node plugin, the controller, the API server. */
 import { CreateBucketCommand, DeleteBucketCommand, DeleteObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
+import { signalProcess } from "../../lab/process-id.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox, type VolumeWish } from "../support/cluster.ts";
 import { controllerAway } from "../support/controller-away.ts";
 import { eventsIn, identityOf, killMountS3, long, tableLengths } from "../support/healing.ts";
 import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { mortalPlugin, pluginPod } from "../support/node-plugin.ts";
 import { scaled } from "../support/scale.ts";
 
 const cluster = openCluster();
@@ -199,6 +201,27 @@ it("LC-1 a container that cannot be healed is told until it restarts, and the ot
   expect(await look(holding)).toContain("not connected");
   expect(await events()).not.toContain("holding VolumeHealed");
 
+  await cluster.exec(holding, "touch /tmp/end");
+  await expect.poll(() => look(holding).catch(() => ""), long).toBe("before\n");
+  await expect.poll(events, long).toContain("holding VolumeHealed");
+});
+
+it("LC-22 a container that could not be healed is remembered, tried again and told by the next node plugin", async () => {
+  await using sandbox = await cluster.sandbox();
+  const { claim, pod } = await user(sandbox);
+  await put(sandbox, "inner/there", "");
+  const holding = { namespace: sandbox.name, name: "holding" };
+  await cluster.apply(withMountInside(holding, claim));
+  await cluster.untilReady(holding);
+  await killMountS3(cluster, node, claim);
+  await expect.poll(() => look(pod), long).toBe("before\n");
+  const events = () => eventsIn(cluster, sandbox.name);
+  await expect.poll(events, long).toMatch(/holding VolumeNotHealed: .*holds other mounts/);
+
+  signalProcess(await mortalPlugin(cluster, node), "SIGKILL");
+  const plugin = await pluginPod(cluster, node);
+  const log = () => cluster.kubectl("logs", "-n", plugin.namespace, plugin.name).catch(() => "");
+  await expect.poll(log, long).toContain("goes on with a heal that was owed");
   await cluster.exec(holding, "touch /tmp/end");
   await expect.poll(() => look(holding).catch(() => ""), long).toBe("before\n");
   await expect.poll(events, long).toContain("holding VolumeHealed");

@@ -1,8 +1,13 @@
 /** Healing on a fake node: the loop, and what it told of. */
 import type { PodUid } from "../../src/core/names.ts";
+import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
+import { type Keeper, MountMemory } from "../../src/node/heal/mount-memory.ts";
+import { OwedHeals } from "../../src/node/heal/owed-heals.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
+import { SourceHealth } from "../../src/node/source-health.ts";
+import { Sources } from "../../src/node/sources.ts";
 import { describeError } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { call, FakeNode, mountpointPod, podOf, source, workload } from "./fake-node.ts";
@@ -12,12 +17,14 @@ export class FakeHealing implements AsyncDisposable {
   parts: NodeParts;
   readonly healed: Healed[] = [];
   readonly delayed: Delayed[] = [];
+  /** The directory in memory: all that a node plugin leaves to the next one. */
+  readonly #kept = mapKeeper();
   #stop = new AbortController();
   #loop = Promise.resolve();
 
   constructor() {
     this.node.knows(podOf(), workload);
-    this.parts = { ...this.node.parts, swapper: fakeSwapper(this.node) };
+    this.parts = { ...this.node.parts, ...this.#ofProcess(), swapper: fakeSwapper(this.node) };
   }
 
   start(): void {
@@ -28,10 +35,22 @@ export class FakeHealing implements AsyncDisposable {
     this.#loop = healDeadMounts({ ...call, signal: this.#stop.signal }, this.parts, reports, new Progress());
   }
 
+  /** Another process: it knows what was kept, and has no connection to any mount-s3. */
   async restart(): Promise<void> {
     await this.#end();
     this.#stop = new AbortController();
+    this.parts = { ...this.parts, ...this.#ofProcess() };
     this.start();
+  }
+
+  #ofProcess() {
+    return {
+      memory: new MountMemory(this.#kept),
+      owed: new OwedHeals(this.#kept),
+      deadMounts: new DeadMounts(() => ({ [Symbol.dispose]: () => undefined })),
+      sources: new Sources(),
+      health: new SourceHealth(),
+    };
   }
 
   death(): void {
@@ -60,6 +79,16 @@ export class FakeHealing implements AsyncDisposable {
   }
 }
 
+export function mapKeeper(): Keeper & { readonly files: Map<string, string> } {
+  const files = new Map<string, string>();
+  return {
+    files,
+    all: () => files,
+    write: (name, text) => void files.set(name, text),
+    remove: (name) => void files.delete(name),
+  };
+}
+
 /** In the one namespace that the fake kernel has. */
 function fakeSwapper({ kernel }: FakeNode): Swapper {
   return {
@@ -69,6 +98,7 @@ function fakeSwapper({ kernel }: FakeNode): Swapper {
       kernel.table = kernel.table.map((mount) => (places.includes(mount) ? { ...mount, minor: now } : mount));
       return { places: places.length, failures: [] };
     },
+    holdDead: async () => undefined,
   };
 }
 
@@ -83,5 +113,6 @@ export function failingInside(node: FakeNode, times: number, whose: PodUid | und
       const failure = { workload: whose, mountPoint: "/data", because: "it hangs", isUnsafe: false };
       return { places, failures: left < 0 ? [] : [failure] };
     },
+    holdDead: async () => (left > 0 ? { [Symbol.dispose]: () => undefined } : undefined),
   };
 }

@@ -18,6 +18,7 @@ import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
 import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
 import { forgetfulKeeper } from "../../src/node/heal/memory-keeper.ts";
 import { MountMemory } from "../../src/node/heal/mount-memory.ts";
+import { OwedHeals } from "../../src/node/heal/owed-heals.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
@@ -167,6 +168,7 @@ export class FakeNode implements Disposable {
       inFlight: new InFlight(),
       memory: new MountMemory(forgetfulKeeper),
       metrics: new NodeMetrics(),
+      owed: new OwedHeals(forgetfulKeeper),
       deadMounts: new DeadMounts(() => ({ [Symbol.dispose]: () => undefined })),
       swapper: undefined,
       unmounts: new WorkQueue<PodName>(),

@@ -38,6 +38,10 @@ it("SE-9 a Pod with more mounts than anybody needs is not healed there and told 
   });
 });
 
+it("LC-22 finds a dead device again that only a container has, and takes neither a living one nor one that is gone for it", async () => {
+  await expect(observe("heldDead")).resolves.toEqual({ ofDead: true, ofLiving: false, afterTheContainer: false });
+});
+
 it("does the same on kernels that cannot put a mount beneath another", async () => {
   await expect(observe("swappedOnOldKernel")).resolves.toEqual({ errors: [null, null], noexec: [true, true] });
 });

@@ -10,6 +10,8 @@ export interface DeadMount {
   /** Whose mount-s3 it was, if its source was still there. */
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
+  /** Targets for which an earlier node plugin could not do everything. */
+  readonly owed: readonly string[];
 }
 
 interface Known {
@@ -33,8 +35,13 @@ export class DeadMounts {
   /** Its server does not live: somebody asked it. */
   notice(mount: { readonly minor: number; readonly mountPoint: string }, mountpointPod: PodName | undefined): void {
     if (this.#known.has(mount.minor)) return;
-    const dead = { minor: mount.minor, mountpointPod, since: new Date() };
-    this.#known.set(mount.minor, { dead, pin: this.#pin(mount.mountPoint), attempt: Promise.withResolvers() });
+    this.resume({ minor: mount.minor, mountpointPod, since: new Date(), owed: [] }, this.#pin(mount.mountPoint));
+  }
+
+  /** Takes over the pin. */
+  resume(dead: DeadMount, pin: Disposable): void {
+    if (this.#known.has(dead.minor)) return pin[Symbol.dispose]();
+    this.#known.set(dead.minor, { dead, pin, attempt: Promise.withResolvers() });
     this.#onNotice?.(dead);
   }
 

@@ -12,6 +12,7 @@ import {
   targetOf,
   workload,
 } from "../../../test/support/fake-node.ts";
+import type { PodName } from "../../core/names.ts";
 import { publish } from "../publish.ts";
 import { unpublish } from "../unpublish.ts";
 
@@ -59,6 +60,31 @@ it("tries again for a container that failed, although kubelet's own mount is who
     expect.stringContaining("/data: it hangs"),
   ]);
   expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
+});
+
+it("LC-22 a restarted node plugin goes on with a container that failed, and tells when it works", async () => {
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 3) };
+  healing.start();
+  await publish(call, healing.parts, intentOf());
+  const minor = healing.node.kernel.at(target)?.minor ?? -1;
+  diesAndListens();
+  await expect.poll(() => healing.delayed.length, soon).toBe(1);
+  await healing.restart();
+  await untilHealed(1);
+  expect(healing.healed).toMatchObject([{ dead: { minor, mountpointPod }, targets: [target] }]);
+  await healing.restart();
+  expect(healing.parts.owed.all).toEqual([]);
+});
+
+it("LC-22 a restarted node plugin does not take another mount for the dead one that had its number", async () => {
+  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1) };
+  await publish(call, healing.parts, intentOf());
+  const { minor = -1 } = healing.node.kernel.at(source) ?? {};
+  const owed = { minor, since: new Date(), targets: [target] };
+  healing.parts.owed.owe({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
+  healing.start();
+  await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
+  expect(healing.parts.deadMounts.isKnown(minor)).toBe(false);
 });
 
 it("lets go of a container that cannot be healed when its Pod is gone", async () => {

@@ -13,6 +13,7 @@ import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
+import { resumeOwedHeals } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
 import type { SwapFailure } from "./swap.ts";
 
@@ -53,7 +54,7 @@ export async function healDeadMounts(
   });
   using _attachments = attachments.store.subscribe(() => deadMounts.wake());
   using _pods = mountpointPods.store.subscribe(() => deadMounts.wake());
-  await noticeDeadMounts(call, node, progress);
+  await Promise.all([resumeOwedHeals(call, node), noticeDeadMounts(call, node, progress)]);
   await Promise.all(healing);
 }
 
@@ -64,8 +65,8 @@ async function heal(call: Call, node: NodeParts, dead: DeadMount, reports: HealR
   const { deadMounts } = node;
   const told = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
   told.log.info("mount-s3 has ended and left a dead mount");
-  node.metrics.deaths.inc();
-  let owed: readonly string[] = [];
+  if (dead.owed.length === 0) node.metrics.deaths.inc();
+  let { owed } = dead;
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { news } = deadMounts;
     owed = await attempt(told, node, { dead, owed }, reports);
@@ -74,6 +75,8 @@ async function heal(call: Call, node: NodeParts, dead: DeadMount, reports: HealR
     await pause(call, news, failures);
   }
   deadMounts.over(dead.minor);
+  // The end of the program settles nothing: the next one goes on.
+  if (!call.signal.aborted) node.owed.settle(dead.minor);
 }
 
 interface Task {
@@ -95,6 +98,8 @@ async function attempt(
     call.log.info("nobody who can be helped uses the dead mount any more");
     return [];
   }
+  // Before anything is replaced: this program may end at any moment.
+  node.owed.owe({ ...dead, targets });
   try {
     const { mountpointPod, failures } = await healOnce(limited, node, dead, targets);
     const failed = targets.filter((target) => failuresOf(node, target, failures).length > 0);

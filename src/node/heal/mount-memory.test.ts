@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import { mapKeeper as keeper } from "../../../test/support/fake-healing.ts";
 import { keysOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
-import { type Keeper, MountMemory, type MountRecord } from "./mount-memory.ts";
+import { MountMemory, type MountRecord } from "./mount-memory.ts";
 
 const [first, second] = ["mp-1" as PodName, "mp-2" as PodName];
 const user = { namespace: "default", name: "app", uid: "u1" as PodUid };
@@ -13,16 +14,6 @@ const record: MountRecord = {
   request: { bucketName: "photos", args: ["--allow-delete"], env: { AWS_REGION: "us-east-1" } },
   keys: keysOf("own"),
 };
-
-function keeper(): Keeper & { readonly files: Map<string, string> } {
-  const files = new Map<string, string>();
-  return {
-    files,
-    all: () => files,
-    write: (name, text) => void files.set(name, text),
-    remove: (name) => void files.delete(name),
-  };
-}
 
 it("knows after a restart what it knew before, keys and users included", () => {
   const kept = keeper();

@@ -18,7 +18,7 @@ export interface Refusal {
 
 /** In our own namespace: what kubelet gives to containers, now and later. The source has been mounted anew already. */
 export function swapsHere(mounts: readonly WholeMount[], minor: number, kubeletDir: string): Swaps {
-  return swapsAmong(mounts, (mount) => isDead(mount, minor) && mount.mountPoint.startsWith(`${kubeletDir}/pods/`));
+  return swapsAmong(mounts, (mount) => isOfDead(mount, minor) && mount.mountPoint.startsWith(`${kubeletDir}/pods/`));
 }
 
 /**
@@ -26,7 +26,7 @@ export function swapsHere(mounts: readonly WholeMount[], minor: number, kubeletD
  * it follows the host, it gets what changes there; if it does not, a living mount in it would only keep mount-s3 from ending.
  */
 export function swapsInside(mounts: readonly WholeMount[], minor: number): Swaps {
-  return swapsAmong(mounts, (mount) => isDead(mount, minor) && !kubeletPath.test(mount.mountPoint));
+  return swapsAmong(mounts, (mount) => isOfDead(mount, minor) && !kubeletPath.test(mount.mountPoint));
 }
 
 const kubeletPath = new RegExp(
@@ -34,7 +34,7 @@ const kubeletPath = new RegExp(
 );
 
 /** Somebody else's file system may have got the number of one that is gone. */
-function isDead(mount: WholeMount, minor: number): boolean {
+export function isOfDead(mount: WholeMount, minor: number): boolean {
   return mount.major === 0 && mount.minor === minor && isOurs(mount);
 }
 

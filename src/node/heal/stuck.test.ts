@@ -55,6 +55,6 @@ it.for<Row>([
     memory: { recall: () => (isForgotten ? undefined : {}) },
     mountpointPods: { get: () => podOf(pod) },
   } as unknown as Parameters<typeof isStuck>[0];
-  const dead = { minor: deadMinor, mountpointPod, since };
+  const dead = { minor: deadMinor, mountpointPod, since, owed: [] };
   expect(isStuck(node, dead, new Date(since.getTime() + afterMs))).toBe(stuck);
 });

@@ -6,15 +6,16 @@ import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
 import { type MountNamespace, mountNamespaces, openInside, ownMountNamespace } from "../../linux/mount-namespaces.ts";
 import { cloneTree, holdMount, type Inside, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
 import { mountAt, parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
+import { askServer } from "../../linux/probe.ts";
 import { podUidOf } from "../../linux/processes.ts";
 import { readTable } from "../../linux/read-table.ts";
-import type { Call } from "../../runtime/call.ts";
+import { type Call, deadline } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { InsideThreads, PathHangs, strayed } from "./inside-threads.ts";
-import { type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { isOfDead, type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
 export interface Swapped {
@@ -36,6 +37,8 @@ export interface SwapFailure {
 export interface Swapper {
   /** Replaces every mount of a dead device by what is mounted at `source`. */
   swap(call: Call, minor: number, source: string): Promise<Swapped>;
+  /** Keeps a dead device of ours from ending, through a container that still has it; undefined if none has, or it lives. */
+  holdDead(call: Call, minor: number): Promise<Disposable | undefined>;
 }
 
 interface Work {
@@ -46,6 +49,8 @@ interface Work {
 
 /** A container that starts meanwhile may still get the dead mount; after our own namespace none does. */
 const rounds = 5;
+/** For one container: a path may lead through another mount that hangs. */
+const holdLimitMs = 5000;
 
 export class HostSwapper implements Swapper {
   readonly #proc: string;
@@ -72,6 +77,36 @@ export class HostSwapper implements Swapper {
       const failures = [...inside.failures, ...here.failures];
       if (inside.places + here.places === 0 || round === rounds) return { places, failures };
     }
+  }
+
+  async holdDead(call: Call, minor: number): Promise<Disposable | undefined> {
+    const own = ownMountNamespace();
+    const hanging = new Set<string>();
+    for (const namespace of await mountNamespaces(call, this.#proc)) {
+      const owner = this.#podOf(this.#proc, namespace.pids[0]) ?? "";
+      if (namespace.id === own || hanging.has(owner)) continue;
+      using limited = deadline(call, holdLimitMs, "a dead mount in a container");
+      const held = await orAborted(limited, this.#heldIn(limited, namespace, minor)).catch(() => undefined);
+      call.signal.throwIfAborted();
+      // A Pod may have many namespaces with paths that hang, and the others wait.
+      if (limited.signal.aborted) hanging.add(owner);
+      if (held !== undefined) return held;
+    }
+    return undefined;
+  }
+
+  async #heldIn(call: Call, namespace: MountNamespace, minor: number): Promise<Disposable | undefined> {
+    using inside = await openInside(this.#proc, namespace);
+    const text = inside && (await readTable(call, inside.table, tableLimits));
+    if (inside === undefined || text === undefined) return undefined;
+    const mount = parseMountsOfFuse(text, minor).find((one) => isOfDead(one, minor));
+    if (mount === undefined) return undefined;
+    using undo = new DisposableStack();
+    const held = undo.use(await holdMount(inside.root, mount.mountPoint));
+    if (held.id !== mount.id || (await askServer(held.root)) !== "dead") return undefined;
+    call.signal.throwIfAborted();
+    const kept = undo.move();
+    return { [Symbol.dispose]: () => kept[Symbol.dispose]() };
   }
 
   async #everywhere(call: Call, work: Work): Promise<Swapped> {
