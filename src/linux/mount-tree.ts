@@ -1,5 +1,5 @@
 /** Copies of mounts that hang nowhere yet, and ways to put them under a mount that is to be replaced. */
-import { readFileSync } from "node:fs";
+import { constants, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { parse, relative } from "node:path/posix";
 import { Descriptor, openPlace } from "./descriptor.ts";
@@ -72,6 +72,17 @@ function mountIdOf({ fd }: Descriptor): number {
   return Number(id);
 }
 
+const AT_STATX_DONT_SYNC = 0x4000;
+const statxSize = 256;
+const stxMode = 28;
+
+/** Whether a descriptor names a directory, from what the kernel knows: no server is asked, so it may be dead. */
+export function isDirectory({ fd }: Descriptor): boolean {
+  const status = Buffer.alloc(statxSize);
+  syscall("statx", fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, status);
+  return (status.readUInt16LE(stxMode) & constants.S_IFMT) === constants.S_IFDIR;
+}
+
 /** As kubelet makes the directory of a subPath. */
 export async function makeBelow(directory: Descriptor, name: string): Promise<void> {
   await detachedSyscall("mkdirat", directory.fd, name, 0o750);
@@ -124,9 +135,40 @@ function replacement(tree: Descriptor, held: HeldMount, fds: string, canGoBeneat
   return [["move_mount", tree.fd, "", held.root.fd, "", flags], detach];
 }
 
-/** In our own namespace, at once. None of it asks a file system. */
+/** Before Linux 6.5: the old mount was taken off, and the new one could not be put in its place. */
+export class MountLost extends Error {
+  constructor(cause: unknown) {
+    super("the dead mount was taken off, and the new one could not be mounted in its place", { cause });
+  }
+}
+
+/** The first step is always possible to repeat; the second one is not, where it is the move. */
+function afterDetach(error: unknown, canGoBeneath: boolean): unknown {
+  const isMove = error instanceof Error && "syscall" in error && error.syscall === "move_mount";
+  return isMove && !canGoBeneath ? new MountLost(error) : error;
+}
+
+/** A file is never mounted on a directory, nor the reverse: ENOTDIR. Before the old mount is taken off. */
+function checkAlike(tree: Descriptor, held: HeldMount): void {
+  if (isDirectory(tree) === isDirectory(held.root)) return;
+  throw new Error(`what is mounted is a ${kindOf(held.root)}, and in the bucket there is a ${kindOf(tree)}`);
+}
+
+function kindOf(place: Descriptor): string {
+  return isDirectory(place) ? "directory" : "file";
+}
+
+/**
+ * In our own namespace, at once. None of it asks a file system. Throws MountLost if nothing is mounted there any more, and
+ * leaves the old mount with any other error.
+ */
 export function replaceHere(tree: Descriptor, held: HeldMount, canGoBeneath = kernelGoesBeneath()): void {
-  for (const [name, ...args] of replacement(tree, held, "/proc/self/fd", canGoBeneath)) syscall(name, ...args);
+  checkAlike(tree, held);
+  try {
+    for (const [name, ...args] of replacement(tree, held, "/proc/self/fd", canGoBeneath)) syscall(name, ...args);
+  } catch (error) {
+    throw afterDetach(error, canGoBeneath);
+  }
 }
 
 const CLONE_FS = 0x200;
@@ -144,7 +186,7 @@ export interface Inside {
 /**
  * In another mount namespace, on a thread that enters it. The kernel refuses that to a thread that shares its root and
  * working directory with others, hence CLONE_FS first. What is at /proc in the other namespace is not ours: the thread
- * works in our own.
+ * works in our own. Errors are those of replaceHere.
  */
 export async function replaceInside(
   { namespace }: Pick<Inside, "namespace">,
@@ -152,13 +194,18 @@ export async function replaceInside(
   held: HeldMount,
   canGoBeneath = kernelGoesBeneath(),
 ): Promise<void> {
+  checkAlike(tree, held);
   using proc = openPlace("/proc");
-  await detachedSyscalls(
-    ["unshare", CLONE_FS],
-    ["setns", namespace.fd, CLONE_NEWNS],
-    ["fchdir", proc.fd],
-    ...replacement(tree, held, "self/fd", canGoBeneath),
-  );
+  try {
+    await detachedSyscalls(
+      ["unshare", CLONE_FS],
+      ["setns", namespace.fd, CLONE_NEWNS],
+      ["fchdir", proc.fd],
+      ...replacement(tree, held, "self/fd", canGoBeneath),
+    );
+  } catch (error) {
+    throw afterDetach(error, canGoBeneath);
+  }
 }
 
 /** MOVE_MOUNT_BENEATH came with Linux 6.5. */

@@ -38,6 +38,32 @@ it("SE-9 a Pod with more mounts than anybody needs is not healed there and told 
   });
 });
 
+const missing = "the file part of a subPath is not in the bucket";
+const otherKind = "what is mounted is a file, and in the bucket there is a directory";
+
+it.for([
+  { scenario: "fileMissing", because: missing, isDirectory: false },
+  { scenario: "fileMissingBeneath", because: missing, isDirectory: false },
+  { scenario: "fileBecameDirectory", because: otherKind, isDirectory: true },
+  { scenario: "fileBecameDirectoryBeneath", because: otherKind, isDirectory: true },
+])(
+  "LC-1 leaves a container the mount of a file that cannot be replaced, says why, and makes nothing in the bucket: $scenario",
+  async ({ scenario, because, isDirectory }) => {
+    const reasons = [expect.stringContaining(because)];
+    await expect(observe(scenario)).resolves.toEqual({ places: 0, reasons, mounts: ["dead"], isDirectory });
+  },
+);
+
+it("LC-1 replaces the mount of a file", async () => {
+  const healed = { places: 1, reasons: [], mounts: ["living"], isDirectory: false };
+  await expect(observe("fileStays")).resolves.toEqual(healed);
+});
+
+it("LC-1 a mount that could be taken off but not replaced is a failure, now and in every later attempt", async () => {
+  const reason = expect.stringContaining("could not be mounted in its place");
+  await expect(observe("mountLost")).resolves.toEqual({ reasons: [[reason], [reason]], left: 0 });
+});
+
 it("LC-22 finds a dead device again that only a container has, and takes neither a living one nor one that is gone for it", async () => {
   await expect(observe("heldDead")).resolves.toEqual({ ofDead: true, ofLiving: false, afterTheContainer: false });
 });

@@ -3,22 +3,22 @@ import { expect, it } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
 import { Descriptor } from "../../linux/descriptor.ts";
 import { describeError } from "../../runtime/log.ts";
-import { InsideThreads, type Replacement } from "./inside-threads.ts";
+import { InsideThreads, type Limited, type Replacement } from "./inside-threads.ts";
 
 function replacementAt(path: string): Replacement & { readonly areOpen: () => boolean } {
-  const [namespace, root, table, tree] = [1, 2, 3, 4].map(() => new Descriptor(openSync("/dev/null", "r"))) as [
-    Descriptor,
+  const [namespace, root, table] = [1, 2, 3].map(() => new Descriptor(openSync("/dev/null", "r"))) as [
     Descriptor,
     Descriptor,
     Descriptor,
   ];
-  const all = [namespace, root, table, tree];
+  const all = [namespace, root, table];
   const close = () => {
-    for (const one of [namespace, root, table]) one[Symbol.dispose]();
+    for (const one of all) one[Symbol.dispose]();
   };
+  const copy = () => Promise.reject(new Error("nothing is copied here"));
   const areOpen = () => all.every(isOpen);
   const inside = { namespace, root, table, [Symbol.dispose]: close };
-  return { namespaceId: "mnt:[1]", mountId: path.length, path, isMeant: async () => true, inside, tree, areOpen };
+  return { namespaceId: "mnt:[1]", mountId: path.length, path, isMeant: async () => true, inside, copy, areOpen };
 }
 
 function isOpen(descriptor: Descriptor): boolean {
@@ -33,11 +33,11 @@ function isOpen(descriptor: Descriptor): boolean {
 function threads(limitMs: number) {
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const started: string[] = [];
-  const replace = async (_call: unknown, { path }: Replacement) => {
+  const replace = async (_call: unknown, { path }: Replacement, limited: Limited) => {
     started.push(path);
     const end = Promise.withResolvers<void>();
     ends.set(path, end);
-    await end.promise;
+    await limited(() => end.promise);
   };
   return { ends, started, threads: new InsideThreads(replace, limitMs) };
 }
@@ -77,4 +77,23 @@ it("starts nothing for a call that is over", async () => {
   const over = { ...call, signal: AbortSignal.abort(new Error("over")) };
   await expect(inside.replace(over, one)).rejects.toThrow("over");
   expect([started, one.areOpen()]).toEqual([[], false]);
+});
+
+it("waits for a copy that takes longer than a thread may, and replaces nothing for a call that ended meanwhile", async () => {
+  const copied = Promise.withResolvers<void>();
+  const replaced: string[] = [];
+  const inside = new InsideThreads(async (until, { path }, limited) => {
+    await limited(async () => undefined);
+    await copied.promise;
+    until.signal.throwIfAborted();
+    replaced.push(path);
+  }, 1);
+  const patience = new AbortController();
+  const first = inside.replace({ ...call, signal: patience.signal }, replacementAt("/data"));
+  const second = inside.replace(call, replacementAt("/other"));
+  patience.abort(new Error("over"));
+  await expect(first).rejects.toThrow("over");
+  copied.resolve();
+  await second;
+  expect(replaced).toEqual(["/other"]);
 });

@@ -2,8 +2,8 @@
 import { DriverError } from "../../core/errors.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
-import { holdMount, type Inside, replaceInside } from "../../linux/mount-tree.ts";
-import { type Call, deadline } from "../../runtime/call.ts";
+import { type HeldMount, holdMount, type Inside, replaceInside } from "../../linux/mount-tree.ts";
+import type { Call } from "../../runtime/call.ts";
 
 /** It takes less than a millisecond. */
 const usualLimitMs = 5000;
@@ -16,10 +16,13 @@ export interface Replacement {
   /** Whether a mount is the one to be replaced, by its id in the namespace's mount table. */
   readonly isMeant: (mountId: number) => Promise<boolean>;
   readonly inside: Inside & Disposable;
-  readonly tree: Descriptor;
+  /** What is to be put in the place of the mount that was found. It asks the object store, and takes its time. */
+  readonly copy: (held: HeldMount) => Promise<Descriptor>;
 }
 
-type Replace = (call: Call, replacement: Replacement) => Promise<void>;
+/** Work that may hang in a container: it ends, or the whole replacement is given up. */
+export type Limited = <Answer>(work: () => Promise<Answer>) => Promise<Answer>;
+type Replace = (call: Call, replacement: Replacement, limited: Limited) => Promise<void>;
 
 export class InsideThreads {
   readonly #replace: Replace;
@@ -33,24 +36,27 @@ export class InsideThreads {
 
   /** Takes over the descriptors: a thread that hangs may still use them, so they are closed when it ends. */
   async replace(call: Call, replacement: Replacement): Promise<void> {
-    const { namespaceId, mountId, inside, tree } = replacement;
+    const { namespaceId, mountId, inside } = replacement;
     using owned = new DisposableStack();
-    for (const one of [inside, tree]) owned.use(one);
+    owned.use(inside);
     // Not by its path, which a container can change at any time.
     const key = `${namespaceId} ${mountId}`;
     // A second one would wait beside the first, and so on with every attempt.
     if (this.#running.has(key)) throw new PathHangs();
-    using limited = deadline(call, this.#limitMs, "a mount to be replaced");
-    limited.signal.throwIfAborted();
+    call.signal.throwIfAborted();
+    const hangs = new AbortController();
+    const until = { log: call.log, signal: AbortSignal.any([call.signal, hangs.signal]) };
+    const limited: Limited = async (work) => {
+      const timer = setTimeout(() => hangs.abort(new PathHangs()), this.#limitMs);
+      return await work().finally(() => clearTimeout(timer));
+    };
     const kept = owned.move();
     this.#running.add(key);
-    const done = this.#replace(limited, replacement).finally(() => {
+    const done = this.#replace(until, replacement, limited).finally(() => {
       this.#running.delete(key);
       kept[Symbol.dispose]();
     });
-    await orAborted(limited, done).catch((error: unknown) => {
-      throw limited.signal.aborted && !call.signal.aborted ? new PathHangs() : error;
-    });
+    await orAborted(until, done);
   }
 }
 
@@ -60,14 +66,19 @@ export class InsideThreads {
  */
 export async function replaceMeant(
   call: Call,
-  { path, isMeant, inside, tree }: Replacement,
+  { path, mountId, isMeant, inside, copy }: Replacement,
+  limited: Limited,
   canGoBeneath?: boolean,
 ): Promise<void> {
-  using held = await holdMount(inside.root, path);
+  using held = await limited(() => holdMount(inside.root, path));
+  if (held.id !== mountId) throw strayed();
   // The look-up may have hung for minutes: what was to be put there may be dead by now, or somebody else has done it.
   call.signal.throwIfAborted();
+  using tree = await copy(held);
   if (!(await isMeant(held.id))) throw strayed();
-  await replaceInside(inside, tree, held, canGoBeneath);
+  call.signal.throwIfAborted();
+  // Before Linux 6.5 the name of the mount point is looked up once more.
+  await limited(() => replaceInside(inside, tree, held, canGoBeneath));
 }
 
 /** Of a path that leads to something else than the mount that is to be replaced. */

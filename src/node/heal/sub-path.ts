@@ -7,14 +7,25 @@ import { isErrno } from "../../runtime/errno.ts";
 
 /**
  * The place in the new mount that a path of the old one names. kubelet made the directory when the container started,
- * but mount-s3 keeps an empty one to itself until a file lands in it: then it died with it, and is made again.
+ * but mount-s3 keeps an empty one to itself until a file lands in it: then it died with it, and is made again. A file is
+ * not: whoever has it mounted cannot use a directory in its place.
  */
-export async function partOf(call: Call, served: Descriptor, root: string): Promise<Descriptor> {
+export async function partOf(
+  call: Call,
+  served: Descriptor,
+  { root, wasDirectory }: { readonly root: string; readonly wasDirectory: boolean },
+): Promise<Descriptor> {
   const path = root.replace(/^\//, "").replace(/\/\/deleted$/, "");
   try {
     return await unlessOver(call, openBelow(served, path));
   } catch (error) {
     if (!isErrno(error, "ENOENT")) throw error;
+    if (!wasDirectory) {
+      throw new DriverError("notReady", `the file ${path} of a subPath is not in the bucket`, {
+        hint: "Put the file into the bucket again, or restart the Pod with another subPath.",
+        cause: error,
+      });
+    }
   }
   using parents = new DisposableStack();
   let at = served;

@@ -4,7 +4,16 @@ import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
 import { type MountNamespace, mountNamespaces, openInside, ownMountNamespace } from "../../linux/mount-namespaces.ts";
-import { cloneTree, holdMount, type Inside, makeAlike, replaceHere } from "../../linux/mount-tree.ts";
+import {
+  cloneTree,
+  type HeldMount,
+  holdMount,
+  type Inside,
+  isDirectory,
+  MountLost,
+  makeAlike,
+  replaceHere,
+} from "../../linux/mount-tree.ts";
 import { mountAt, parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
 import { askServer } from "../../linux/probe.ts";
 import { podUidOf } from "../../linux/processes.ts";
@@ -57,6 +66,8 @@ export class HostSwapper implements Swapper {
   readonly #kubeletDir: string;
   readonly #threads: InsideThreads;
   readonly #podOf: (proc: string, pid: number) => string | undefined;
+  /** Places without any mount, by namespace: only a new container gets the volume there. */
+  readonly #lost = new Map<string, readonly Lost[]>();
 
   /** `proc`: where the host's /proc is mounted. */
   constructor(proc: string, kubeletDir: string, threads = new InsideThreads(), podOf = podUidOf) {
@@ -113,7 +124,10 @@ export class HostSwapper implements Swapper {
     const own = ownMountNamespace();
     const results: Swapped[] = [];
     const allowances = new Map<PodUid, PodAllowance>();
-    for (const namespace of await mountNamespaces(call, this.#proc)) {
+    const namespaces = await mountNamespaces(call, this.#proc);
+    const ids = new Set(namespaces.map(({ id }) => id));
+    for (const id of this.#lost.keys()) if (!ids.has(id)) this.#lost.delete(id);
+    for (const namespace of namespaces) {
       if (namespace.id === own) continue;
       const owner = this.#podOf(this.#proc, namespace.pids[0]) as PodUid | undefined;
       const allowance = (owner && allowances.get(owner)) ?? new PodAllowance();
@@ -131,27 +145,37 @@ export class HostSwapper implements Swapper {
     const first = await planInside(call, inside, work);
     const tooMuch = first === undefined ? tableTooLarge : allowance.replace(placesIn(first));
     if (first === undefined || tooMuch !== undefined) return refused(call, { namespace, owner }, tooMuch);
-    return await carryOut(first, {
+    const lostBefore = (this.#lost.get(namespace.id) ?? []).filter((one) => one.minor === work.minor);
+    const { places, failures } = await carryOut(first, {
       ownerOf: () => owner,
+      onLost: ({ mountPoint }, error) => {
+        const lost = { minor: work.minor, mountPoint, because: describeError(error), isUnsafe: false };
+        this.#lost.set(namespace.id, [...(this.#lost.get(namespace.id) ?? []), lost]);
+      },
       isStillPlanned: async (swap) => {
         const now = await planInside(call, inside, work);
         return now === undefined || isPlanned(now, swap);
       },
       replace: async (swap) => {
-        using undo = new DisposableStack();
-        const tree = undo.use(await copyFor(call, work, swap));
         // Another one for each: a thread that hangs keeps it.
         const own = await openInside(this.#proc, namespace);
         if (own === undefined) throw new Error("its process has ended");
-        undo.move();
         const isMeant = async (id: number) => {
           const now = id === swap.id ? await planInside(call, own, work) : undefined;
           return now !== undefined && isPlanned(now, swap);
         };
         const { id: mountId, mountPoint: path } = swap;
-        await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isMeant, inside: own, tree });
+        const copy = (held: HeldMount) => copyFor(call, work, swap, held);
+        await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isMeant, inside: own, copy });
       },
     });
+    const lost = lostBefore.map(({ mountPoint, because, isUnsafe }) => ({
+      workload: owner,
+      mountPoint,
+      because,
+      isUnsafe,
+    }));
+    return { places, failures: [...lost, ...failures] };
   }
 
   /** What we do here reaches the host and all who follow it. */
@@ -161,15 +185,20 @@ export class HostSwapper implements Swapper {
       ownerOf: (place) => workloadAt(this.#kubeletDir, place),
       isStillPlanned: async (swap) => isPlanned(plan(), swap),
       replace: async (swap) => {
-        using tree = await copyFor(call, work, swap);
         using root = openPlace("/");
         using held = await holdMount(root, swap.mountPoint);
+        using tree = await copyFor(call, work, swap, held);
         // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
         if (held.id !== swap.id || !isPlanned(plan(), swap)) throw strayed();
         replaceHere(tree, held);
       },
     });
   }
+}
+
+interface Lost extends Omit<SwapFailure, "workload"> {
+  /** Of the device that was mounted there. */
+  readonly minor: number;
 }
 
 interface Container {
@@ -205,9 +234,14 @@ interface Steps {
   readonly ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined;
   readonly isStillPlanned: (swap: Swap) => Promise<boolean>;
   readonly replace: (swap: Swap) => Promise<void>;
+  /** Nothing is mounted there any more, so that no plan will name the place again. */
+  readonly onLost?: (swap: Swap, error: MountLost) => void;
 }
 
-async function carryOut({ swaps, refusals }: Swaps, { ownerOf, isStillPlanned, replace }: Steps): Promise<Swapped> {
+async function carryOut(
+  { swaps, refusals }: Swaps,
+  { ownerOf, isStillPlanned, replace, onLost }: Steps,
+): Promise<Swapped> {
   const failed: Omit<SwapFailure, "workload">[] = refusals.map(certain);
   let places = 0;
   for (const swap of swaps) {
@@ -217,7 +251,8 @@ async function carryOut({ swaps, refusals }: Swaps, { ownerOf, isStillPlanned, r
       places += 1;
     } catch (error) {
       // What fails at a place that is gone by now, with its container or its volume, is no failure.
-      if (!(await isStillPlanned(swap))) continue;
+      if (!(error instanceof MountLost || (await isStillPlanned(swap)))) continue;
+      if (error instanceof MountLost) onLost?.(swap, error);
       failed.push({ mountPoint, because: describeError(error), isUnsafe: leadsElsewhere(error) });
       // Each may take seconds to be given up, and other Pods wait: the rest has its turn in the next attempt.
       if (error instanceof PathHangs) break;
@@ -250,10 +285,11 @@ function openServed(source: string, deadMinor: number): Descriptor {
   return openPlace(source);
 }
 
-async function copyFor(call: Call, { served }: Work, swap: Swap): Promise<Descriptor> {
+async function copyFor(call: Call, { served }: Work, swap: Swap, held: HeldMount): Promise<Descriptor> {
   call.signal.throwIfAborted();
   using undo = new DisposableStack();
-  using part = swap.root === "/" ? undefined : await orAborted(call, partOf(call, served, swap.root));
+  const wanted = { root: swap.root, wasDirectory: isDirectory(held.root) };
+  using part = swap.root === "/" ? undefined : await orAborted(call, partOf(call, served, wanted));
   const tree = undo.use(cloneTree(part ?? served));
   makeAlike(tree, swap);
   undo.move();
