@@ -49,8 +49,10 @@ export interface Surroundings {
   readonly hostProc: string;
 }
 
-export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids: false, hostProc: "/proc" }): Kernel {
-  const prober = new Prober();
+export function thisKernel(
+  { inHostPids, hostProc }: Surroundings = { inHostPids: false, hostProc: "/proc" },
+  prober = new Prober(),
+): Kernel {
   const changes = new MountChanges();
   return {
     mounts: mountTable(),
