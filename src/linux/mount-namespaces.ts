@@ -2,15 +2,12 @@
  * The mount namespaces of a machine, through its /proc. Every running container has a process in its own, so nobody has
  * to be asked which containers there are.
  */
-import { constants, openSync, readdirSync, readlinkSync } from "node:fs";
+import { openSync, readdirSync, readlinkSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { Descriptor } from "./descriptor.ts";
-import type { Inside } from "./mount-tree.ts";
-
-/** Not in fs.constants. */
-const O_PATH = 0o10000000;
+import { type Inside, rootOf, tableOf } from "./mount-tree.ts";
 
 export interface MountNamespace {
   /** As the kernel names it, such as `mnt:[4026531841]`. */
@@ -43,34 +40,51 @@ export function ownMountNamespace(): string {
   return readlinkSync("/proc/self/ns/mnt");
 }
 
-/** undefined: its processes have ended. */
+export type View = Pick<Inside, "namespace" | "table"> & Disposable;
+
+/**
+ * Its mount table, whatever its processes see of it; undefined: they have ended. Rejects where the kernel does not let us
+ * enter.
+ */
+export async function openTable(proc: string, namespace: MountNamespace): Promise<View | undefined> {
+  using undo = new DisposableStack();
+  const opened = openNamespace(proc, namespace);
+  if (opened === undefined) return undefined;
+  undo.use(opened);
+  const table = undo.use(await tableOf(opened));
+  const kept = undo.move();
+  return { namespace: opened, table, [Symbol.dispose]: () => kept[Symbol.dispose]() };
+}
+
+/** The same with its root directory. */
 export async function openInside(proc: string, namespace: MountNamespace): Promise<(Inside & Disposable) | undefined> {
-  for (const pid of namespace.pids) {
-    const inside = openAt(proc, pid, namespace.id);
-    if (inside !== undefined) return inside;
+  using undo = new DisposableStack();
+  const view = await openTable(proc, namespace);
+  if (view === undefined) return undefined;
+  undo.use(view);
+  const root = undo.use(await rootOf(view.namespace));
+  const kept = undo.move();
+  return { namespace: view.namespace, table: view.table, root, [Symbol.dispose]: () => kept[Symbol.dispose]() };
+}
+
+/** Through any of its processes. The number of one that has ended may belong to another process by now. */
+function openNamespace(proc: string, { id, pids }: MountNamespace): Descriptor | undefined {
+  for (const pid of pids) {
+    using undo = new DisposableStack();
+    const opened = unlessGone(() => undo.use(new Descriptor(openSync(`${proc}/${pid}/ns/mnt`, "r"))));
+    if (opened === undefined || readlinkSync(`/proc/self/fd/${opened.fd}`) !== id) continue;
+    undo.move();
+    return opened;
   }
   return undefined;
 }
 
-function openAt(proc: string, pid: number, id: string): (Inside & Disposable) | undefined {
-  using undo = new DisposableStack();
-  const opened = unlessGone(() => ({
-    namespace: undo.use(new Descriptor(openSync(`${proc}/${pid}/ns/mnt`, "r"))),
-    root: undo.use(new Descriptor(openSync(`${proc}/${pid}/root`, O_PATH | constants.O_DIRECTORY))),
-    table: undo.use(new Descriptor(openSync(`${proc}/${pid}/mountinfo`, "r"))),
-  }));
-  // The number may belong to another process by now.
-  if (opened === undefined || readlinkSync(`/proc/self/fd/${opened.namespace.fd}`) !== id) return undefined;
-  const kept = undo.move();
-  return { ...opened, [Symbol.dispose]: () => kept[Symbol.dispose]() };
-}
-
-/** ENOENT and ESRCH: the process went. EACCES, and EINVAL from its mount table: it is going, and has no namespaces any more. */
+/** ENOENT and ESRCH: the process went. EACCES: it is going, and has no namespaces any more. */
 function unlessGone<Answer>(ask: () => Answer): Answer | undefined {
   try {
     return ask();
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EINVAL")) return undefined;
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES")) return undefined;
     throw error;
   }
 }

@@ -33,10 +33,16 @@ export async function openBelow(directory: Descriptor, path: string): Promise<De
 }
 
 async function openPath(directory: Descriptor, path: string, resolve: number): Promise<Descriptor> {
-  const how = Buffer.alloc(24); // struct open_how
-  how.writeBigUInt64LE(BigInt(O_PATH | O_CLOEXEC), 0);
-  how.writeBigUInt64LE(BigInt(resolve), 16);
+  const how = openHow(O_PATH, resolve);
   return new Descriptor(await detachedSyscall("openat2", directory.fd, path, how, how.length));
+}
+
+/** struct open_how */
+function openHow(flags: number, resolve: number): Buffer {
+  const how = Buffer.alloc(24);
+  how.writeBigUInt64LE(BigInt(flags | O_CLOEXEC), 0);
+  how.writeBigUInt64LE(BigInt(resolve), 16);
+  return how;
 }
 
 /** A mount, found by its path once. Directories on the path may be exchanged afterwards: the descriptors stay what they are. */
@@ -177,10 +183,36 @@ const CLONE_NEWNS = 0x20000;
 export interface Inside {
   /** A mount namespace. */
   readonly namespace: Descriptor;
-  /** The root directory of a process in it: paths of its mount table begin there. */
+  /** Its root directory: paths of its mount table begin there. */
   readonly root: Descriptor;
   /** Its mountinfo. */
   readonly table: Descriptor;
+}
+
+/**
+ * The root directory of a mount namespace. A process in it may have another one: chroot hides whatever is outside of it,
+ * in its mount table, too. A thread that enters the namespace gets the namespace's own. Asks no file system.
+ */
+export async function rootOf(namespace: Descriptor): Promise<Descriptor> {
+  return await openFrom(namespace, "/", O_PATH);
+}
+
+/** The whole mount table of a namespace, from its root directory on; what a descriptor of it shows was decided by its opener. */
+export async function tableOf(namespace: Descriptor): Promise<Descriptor> {
+  return await openFrom(namespace, "thread-self/mountinfo", constants.O_RDONLY);
+}
+
+/** Relative to our own /proc: that of the other namespace is not ours. */
+async function openFrom(namespace: Descriptor, path: string, flags: number): Promise<Descriptor> {
+  using proc = openPlace("/proc");
+  const how = openHow(flags, 0);
+  return new Descriptor(
+    await detachedSyscalls(
+      ["unshare", CLONE_FS],
+      ["setns", namespace.fd, CLONE_NEWNS],
+      ["openat2", proc.fd, path, how, how.length],
+    ),
+  );
 }
 
 /**

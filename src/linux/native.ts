@@ -27,13 +27,13 @@ export function syscallFromNewPids(name: SyscallName, ...args: readonly Argument
 
 /**
  * Several in order on one thread, up to the first that fails. What a thread changes about itself, such as the mount
- * namespace it is in, holds for those that follow, and ends with it.
+ * namespace it is in, holds for those that follow, and ends with it. Answers with the result of the last.
  */
-export async function detachedSyscalls(...steps: readonly (readonly [SyscallName, ...Argument[]])[]): Promise<void> {
+export async function detachedSyscalls(...steps: readonly (readonly [SyscallName, ...Argument[]])[]): Promise<number> {
   const result = await addon().syscallsDetached(steps.map(([name, ...args]) => [numberOf(name), ...args]));
-  if (result >= 0) return;
+  if (result >= 0) return result;
   const [name, ...args] = steps[Math.floor((-result - 1) / errnoRange)] ?? ["fcntl"];
-  checked(-((-result - 1) % errnoRange) - 1, name, args);
+  return checked(-((-result - 1) % errnoRange) - 1, name, args);
 }
 
 const errnoRange = 4096;

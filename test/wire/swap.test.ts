@@ -38,6 +38,10 @@ it("SE-9 a Pod with more mounts than anybody needs is not healed there and told 
   });
 });
 
+it("LC-23 heals what a container sees, also when its first process has another root directory", async () => {
+  await expect(observe("chrooted")).resolves.toEqual({ seenByFirst: 0, failures: [], error: "none" });
+});
+
 const missing = "the file part of a subPath is not in the bucket";
 const otherKind = "what is mounted is a file, and in the bucket there is a directory";
 

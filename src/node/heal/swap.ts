@@ -3,7 +3,13 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
-import { type MountNamespace, mountNamespaces, openInside, ownMountNamespace } from "../../linux/mount-namespaces.ts";
+import {
+  type MountNamespace,
+  mountNamespaces,
+  openInside,
+  openTable,
+  ownMountNamespace,
+} from "../../linux/mount-namespaces.ts";
 import {
   cloneTree,
   type HeldMount,
@@ -140,8 +146,13 @@ export class HostSwapper implements Swapper {
   async #inside(call: Call, work: Work, { namespace, owner, allowance }: Container): Promise<Swapped> {
     const { isAllowed, complaint } = allowance.enter();
     if (!isAllowed) return refused(call, { namespace, owner }, complaint);
-    using inside = await openInside(this.#proc, namespace);
+    using opened = new DisposableStack();
+    const inside = await openTable(this.#proc, namespace).catch((error: unknown) => describeError(error));
     if (inside === undefined) return { places: 0, failures: [] };
+    if (typeof inside === "string") {
+      return refused(call, { namespace, owner }, `the mount namespace cannot be entered: ${inside}`);
+    }
+    opened.use(inside);
     const first = await planInside(call, inside, work);
     const tooMuch = first === undefined ? tableTooLarge : allowance.replace(placesIn(first));
     if (first === undefined || tooMuch !== undefined) return refused(call, { namespace, owner }, tooMuch);
@@ -209,7 +220,7 @@ interface Container {
 }
 
 /** undefined: the table is above the limits. */
-async function planInside(call: Call, { table }: Inside, { minor }: Work): Promise<Swaps | undefined> {
+async function planInside(call: Call, { table }: Pick<Inside, "table">, { minor }: Work): Promise<Swaps | undefined> {
   const text = await readTable(call, table, tableLimits);
   return text === undefined ? undefined : swapsInside(parseMountsOfFuse(text, minor), minor);
 }
