@@ -72,7 +72,7 @@ export async function holdMount(root: Descriptor, path: string): Promise<HeldMou
 }
 
 /** From the kernel's own notes on a descriptor; unlike statx this asks no file system, and old kernels have it. */
-function mountIdOf({ fd }: Descriptor): number {
+export function mountIdOf({ fd }: Descriptor): number {
   const [, id] = /^mnt_id:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8")) ?? [];
   if (id === undefined) throw new Error("the kernel does not tell which mount a descriptor is on");
   return Number(id);

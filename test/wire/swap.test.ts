@@ -42,6 +42,11 @@ it("LC-23 heals what a container sees, also when its first process has another r
   await expect(observe("chrooted")).resolves.toEqual({ seenByFirst: 0, failures: [], error: "none" });
 });
 
+it("SE-8 gives containers nothing but the mount that was looked at, also when its path leads elsewhere", async () => {
+  const result = expect.stringContaining("vanished while others were to be healed with it");
+  await expect(observe("coveredSource")).resolves.toEqual({ result, devices: ["mountpoint-s3"] });
+});
+
 const missing = "the file part of a subPath is not in the bucket";
 const otherKind = "what is mounted is a file, and in the bucket there is a directory";
 

@@ -15,10 +15,21 @@ function replacementAt(path: string): Replacement & { readonly areOpen: () => bo
   const close = () => {
     for (const one of all) one[Symbol.dispose]();
   };
-  const copy = () => Promise.reject(new Error("nothing is copied here"));
   const areOpen = () => all.every(isOpen);
   const inside = { namespace, root, table, [Symbol.dispose]: close };
-  return { namespaceId: "mnt:[1]", mountId: path.length, path, isMeant: async () => true, inside, copy, areOpen };
+  return {
+    namespaceId: "mnt:[1]",
+    mountId: path.length,
+    path,
+    isMeant: async () => true,
+    inside,
+    copy: nothing,
+    areOpen,
+  };
+}
+
+function nothing(): Promise<never> {
+  return Promise.reject(new Error("nothing is copied here"));
 }
 
 function isOpen(descriptor: Descriptor): boolean {

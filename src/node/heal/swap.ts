@@ -18,9 +18,10 @@ import {
   isDirectory,
   MountLost,
   makeAlike,
+  mountIdOf,
   replaceHere,
 } from "../../linux/mount-tree.ts";
-import { mountAt, parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
+import { parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
 import { askServer } from "../../linux/probe.ts";
 import { podUidOf } from "../../linux/processes.ts";
 import { readTable } from "../../linux/read-table.ts";
@@ -269,7 +270,7 @@ async function carryOut(
       if (error instanceof PathHangs) break;
     }
   }
-  const failures = failed.map((failure) => ({ ...failure, workload: ownerOf(failure) }));
+  const failures = failed.map((failure) => Object.assign({ workload: ownerOf(failure) }, failure));
   return { places, failures };
 }
 
@@ -289,11 +290,16 @@ function isPlanned({ swaps }: Swaps, { id }: Swap): boolean {
 
 /** The one descriptor through which everything is copied: what is not this mount-s3 cannot get into a container. */
 function openServed(source: string, deadMinor: number): Descriptor {
-  const mount = mountAt(readMounts(), source);
-  if (mount === undefined || !isOurs(mount) || mount.minor === deadMinor) {
+  using undo = new DisposableStack();
+  const served = undo.use(openPlace(source));
+  // What was opened, not what the table has at that path: another mount may have come in between, or lie on its parents.
+  const id = mountIdOf(served);
+  const mount = readMounts().find((one) => one.id === id);
+  if (mount?.mountPoint !== source || !isOurs(mount) || mount.minor === deadMinor) {
     throw new DriverError("notReady", `the mount at ${source} vanished while others were to be healed with it`);
   }
-  return openPlace(source);
+  undo.move();
+  return served;
 }
 
 async function copyFor(call: Call, { served }: Work, swap: Swap, held: HeldMount): Promise<Descriptor> {
