@@ -47,6 +47,10 @@ it("SE-8 gives containers nothing but the mount that was looked at, also when it
   await expect(observe("coveredSource")).resolves.toEqual({ result, devices: ["mountpoint-s3"] });
 });
 
+it("SE-9 an attempt ends in time while mount-s3 looks for a part of the bucket, and leaves the mount as it is", async () => {
+  await expect(observe("slowPart")).resolves.toEqual({ result: "Error: the attempt is over", dead: 1 });
+});
+
 const missing = "the file part of a subPath is not in the bucket";
 const otherKind = "what is mounted is a file, and in the bucket there is a directory";
 
