@@ -242,13 +242,15 @@ it("fails, and says so on the workload, when a Pod for another volume has the na
   expect(api.told).toEqual([expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/)]);
 });
 
-it("reports a refused volume on the workload", async () => {
+it("reports a refused volume on the workload and on its claim", async () => {
   const api = fakeCluster();
+  const claim = { namespace: "shop", name: "data", uid: "uid of claim", volume: volume.name };
+  api.view.claims.put("shop/data", "1", claim);
   const { steps } = decide(
     seen({ volume: { name: volume.name, refused: "name the bucket" }, workloads: [workload(w1)] }),
   );
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
-  expect(api.told).toEqual(["w1: VolumeRefused: name the bucket"]);
+  expect(api.told).toEqual(["w1: VolumeRefused: name the bucket", "data: VolumeRefused: name the bucket"]);
 });
 
 it("reports a memory limit that is too small, and makes the Pod all the same", async () => {

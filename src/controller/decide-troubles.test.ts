@@ -251,6 +251,13 @@ describe("the status of an attachment", () => {
     expect(statusOf({ restarts: 1 }, { attachments: written })).toHaveLength(1);
   });
 
+  it("waits until every Mountpoint Pod that is listed has been heard of", () => {
+    const both = [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })];
+    const unheard = new Map([[mp(w2), new Date(now.getTime() + 1000)]]);
+    expect(statusOf({}, { attachments: both, unheard })).toEqual([]);
+    expect(statusOf({}, { attachments: both })).toHaveLength(1);
+  });
+
   it.for([
     ["True", "True", {}],
     ["True", "False", noRoom],

@@ -214,3 +214,10 @@ it.for([
   const attached = steps.find((step) => step.do === "createAttachment");
   expect(attached?.attachment.spec.authenticationSource).toBe(source);
 });
+
+it("says why an attachment changes", () => {
+  const empty = decide(seen({ attachments: [attachment({})] })).steps;
+  expect(empty.map(({ because }) => because)).toEqual(["it lists nothing"]);
+  const released = decide(seen({ attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;
+  expect(released.map(({ because }) => because)).toEqual(["a workload ended; a Mountpoint Pod serves nobody"]);
+});

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { installation } from "../core/installation.fixture.ts";
 import { mountpointPod } from "../core/mountpoint-pod.ts";
-import { driverName } from "../core/names.ts";
+import { driverName, headroom } from "../core/names.ts";
 import type { WatchEvent } from "../kube/client.ts";
 import { Freshness } from "../kube/freshness.ts";
 import type { Kind } from "../kube/kinds.ts";
@@ -89,6 +89,22 @@ it("tells Mountpoint Pods from workloads in the same namespace, and from look-al
   });
   expect(names(mountpointPods.values())).toEqual([mp(w1)]);
   expect(names(workloads.values())).toEqual(["job"]);
+});
+
+it("keeps a workload that waits for headroom among those that wait, too", async () => {
+  const { spec, ...rest } = podObject("waiting");
+  const { workloads, reservations } = await viewOf({
+    Pod: [{ ...rest, spec: { ...spec, schedulingGates: [{ name: headroom.gate }] } }],
+  });
+  expect(names(workloads.values())).toEqual(["waiting"]);
+  expect(names(reservations.values())).toEqual(["waiting"]);
+});
+
+it("DS-7 knows from when on it has seen every Pod: what was named later may yet appear", async () => {
+  const before = Date.now();
+  const { news } = await viewOf({});
+  expect(news.mayCome("named long ago", before - 10_000)).toBe(false);
+  expect(news.mayCome("named since", Date.now())).toBe(true);
 });
 
 it("keeps bound claims", async () => {

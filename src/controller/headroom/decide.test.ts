@@ -88,6 +88,12 @@ describe("a workload that waits", () => {
     });
   });
 
+  it("does not wait where every claim is bound, however young it is", () => {
+    const { steps, again } = decide(seen({ reservation: reservation({ createdAt: now }), volumes: [claimed()] }));
+    expect(again).toBeUndefined();
+    expect(steps.map((step) => step.do)).toEqual(["mark", "createHeadroomPod", "removeGate"]);
+  });
+
   it("waits no longer than that for a server whose clock is ahead, and not at all where it is far ahead", () => {
     const volumes = [claimed(), claimed("unbound")];
     const ahead = (ms: number) =>
