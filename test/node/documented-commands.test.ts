@@ -7,6 +7,7 @@ import { checkout } from "../../lab/images.ts";
 import { driverNamespace } from "../../lab/install-driver.ts";
 import { run } from "../../lab/run.ts";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
+import type { KubeObject } from "../../src/kube/kinds.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { blocksIn } from "../support/doc-blocks.ts";
@@ -46,6 +47,9 @@ it("OP-8 a bucket that exists already: examples/static", async () => {
 it("OP-8 a bucket for every claim: examples/dynamic", async () => {
   const before = await bucketNames(cluster.s3);
   await follow("examples/dynamic/README.md");
+  // kubectl waits for the claim only; the driver deletes the volume afterwards, and a bucket that is empty by then.
+  const volumes = async () => (await cluster.list<BoundVolume>("pv")).map(({ spec }) => spec.claimRef?.name);
+  await expect.poll(volumes, long).not.toContain("s3-dynamic");
   // It is not empty, so it is kept, as the document says.
   const kept = (await bucketNames(cluster.s3)).filter((bucket) => !before.includes(bucket));
   expect(kept).toHaveLength(1);
@@ -99,6 +103,10 @@ it("OP-8 uninstallation, and installation as in the README and in the guide", as
     ACCESS_KEY_ID: rootAccount.accessKeyId,
   });
 });
+
+interface BoundVolume extends KubeObject {
+  readonly spec: { readonly claimRef?: { readonly name: string } };
+}
 
 /** The Secret with the keys stays, as the document says. */
 async function uninstall(): Promise<void> {
