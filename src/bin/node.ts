@@ -12,9 +12,7 @@ import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import { abortConnection } from "../linux/fusectl.ts";
 import { pageOutFiles } from "../linux/page-out.ts";
-import { Prober } from "../linux/probe.ts";
 import { Cluster } from "../node/cluster.ts";
 import { commVolumes } from "../node/comm-volume.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
@@ -54,9 +52,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using unmounts = new WorkQueue<PodName>();
   const cluster = new Cluster(config);
   using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
-  const prober = new Prober();
-  await using _questions = { [Symbol.asyncDispose]: () => endQuestions(call.log, prober) };
-  const node = nodeParts(config, { cluster, client }, { unmounts, keeper, prober });
+  const node = nodeParts(config, { cluster, client }, unmounts, keeper);
   using _driverKeys = keepDriverKeys(call.log, node);
   if (node.kernel.isOnNode("/", 0) === undefined) {
     const because = "the host's /proc is not mounted, or does not show the container runtime";
@@ -101,36 +97,14 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   await orAborted(call, loops);
 }
 
-interface OfProcess {
-  readonly unmounts: WorkQueue<PodName>;
-  readonly keeper: Keeper;
-  readonly prober: Prober;
-}
-
-/**
- * mount-s3 answers in a millisecond, also when the object store is slow. With what was done before, it is within the 30 s
- * after which kubelet kills, and a process that is killed while mount-s3 holds its question never ends.
- */
-const lastAnswersMs = 15_000;
-
-async function endQuestions(log: Logger, prober: Prober): Promise<void> {
-  await prober.end(lastAnswersMs, (minor) => {
-    log.info("mount-s3 does not answer and is given up: this process could not end while it waits", { minor });
-    try {
-      abortConnection(minor);
-    } catch (error) {
-      log.info("a hung mount could not be given up", { minor, error });
-    }
-  });
-}
-
 function nodeParts(
   config: NodeConfig,
   { cluster, client }: { readonly cluster: Cluster; readonly client: KubeClient },
-  { unmounts, keeper, prober }: OfProcess,
+  unmounts: WorkQueue<PodName>,
+  keeper: Keeper,
 ): NodeParts {
   const { kubeletDir, hostProc } = config;
-  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc }, prober);
+  const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
   return {
     config,
     driverVersion: version,

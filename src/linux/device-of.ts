@@ -8,14 +8,9 @@ const statxSize = 256;
 const stxDevMajor = 136;
 const stxDevMinor = 140;
 
-export interface Device {
-  readonly major: number;
-  readonly minor: number;
-}
-
-/** The device of what a descriptor names. */
-export function deviceOf(place: Descriptor): Device {
+/** The device of what a descriptor names, as mountinfo writes it: `major:minor`. */
+export function deviceOf(place: Descriptor): string {
   const status = Buffer.alloc(statxSize);
   syscall("statx", place.fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, status);
-  return { major: status.readUInt32LE(stxDevMajor), minor: status.readUInt32LE(stxDevMinor) };
+  return `${status.readUInt32LE(stxDevMajor)}:${status.readUInt32LE(stxDevMinor)}`;
 }

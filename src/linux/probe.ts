@@ -21,7 +21,7 @@ export type Health =
  */
 export class Prober {
   /** By device. A waiting question keeps its mount alive, so the kernel cannot give the number to another one. */
-  readonly #asked = new Map<string, Question>();
+  readonly #asked = new Map<string, Set<Tell>>();
 
   /** Ends with "hung" at the limit; the call's signal only stops the waiting. */
   async probe(call: Call, mountPoint: string, limitMs: number): Promise<Health> {
@@ -42,56 +42,26 @@ export class Prober {
     }
   }
 
-  /**
-   * Must be called before the program ends. A server that has taken a question keeps the thread which asked in a wait that
-   * no signal ends, SIGKILL included, and with it the process: kubelet could not start the next one. Questions that are
-   * not answered at the limit are ended by `giveUp`, which must abort the FUSE connection with this minor number.
-   */
-  async end(limitMs: number, giveUp: (minor: number) => void): Promise<void> {
-    await answersWithin(limitMs, [...this.#asked.values()]);
-    const left = [...this.#asked.values()];
-    for (const { minor } of left) giveUp(minor);
-    await answersWithin(abortTakesMs, left);
-  }
-
   /** Those who wait for the answer about this mount; the question is asked if nobody did yet. */
   #ask(mountPoint: string): Set<Tell> | undefined {
     using stack = new DisposableStack();
     const root = openRoot(mountPoint);
     if (root === undefined) return undefined;
     stack.use(root);
-    const { major, minor } = deviceOf(root);
-    const device = `${major}:${minor}`;
+    const device = deviceOf(root);
     const pending = this.#asked.get(device);
-    if (pending !== undefined) return pending.listeners;
+    if (pending !== undefined) return pending;
     const listeners = new Set<Tell>();
+    this.#asked.set(device, listeners);
     stack.move(); // the question owns the descriptor now
     const answer = statfs(root);
     const spread = () => {
       this.#asked.delete(device);
       for (const tell of listeners) tell(answer);
     };
-    this.#asked.set(device, { listeners, minor, answered: answer.then(spread, spread) });
+    answer.then(spread, spread);
     return listeners;
   }
-}
-
-/** The kernel ends every request at once. */
-const abortTakesMs = 1000;
-
-/** The timer also keeps the program alive: a detached call does not. */
-async function answersWithin(limitMs: number, questions: readonly Question[]): Promise<void> {
-  const limit = Promise.withResolvers<void>();
-  const timer = setTimeout(limit.resolve, limitMs);
-  await Promise.race([Promise.all(questions.map(({ answered }) => answered)), limit.promise]);
-  clearTimeout(timer);
-}
-
-interface Question {
-  readonly listeners: Set<Tell>;
-  readonly minor: number;
-  /** Never rejects. */
-  readonly answered: Promise<void>;
 }
 
 type Tell = (answer: Promise<Health>) => void;

@@ -23,8 +23,7 @@ export function isFuseForRuntime(proc: string, path: string, minor: number): boo
   return unlessGone(() => {
     using root = new Descriptor(openSync(`${proc}/${pid}/root`, O_PATH | constants.O_DIRECTORY));
     using place = openInRoot(root, path);
-    const device = place && deviceOf(place);
-    return device?.major === 0 && device.minor === minor;
+    return place !== undefined && deviceOf(place) === `0:${minor}`;
   });
 }
 

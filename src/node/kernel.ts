@@ -49,10 +49,8 @@ export interface Surroundings {
   readonly hostProc: string;
 }
 
-export function thisKernel(
-  { inHostPids, hostProc }: Surroundings = { inHostPids: false, hostProc: "/proc" },
-  prober = new Prober(),
-): Kernel {
+export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids: false, hostProc: "/proc" }): Kernel {
+  const prober = new Prober();
   const changes = new MountChanges();
   return {
     mounts: mountTable(),
