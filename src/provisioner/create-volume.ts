@@ -85,7 +85,7 @@ async function refuseForeign(call: Call, buckets: BucketActions, bucket: string)
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     if (error.kind === "denied") {
-      throw new DriverError("exists", `${exists}; what it holds may not be listed`, { cause: error });
+      throw new DriverError("exists", `${exists}; ${error.message}`, { cause: error });
     }
     // The bucket may be ours: csi-provisioner has to repeat the call.
     throw new DriverError("notReady", error.message, { cause: error });

@@ -114,7 +114,7 @@ export class Buckets {
       const { TagSet = [] } = await this.#client.send(command, { abortSignal: call.signal });
       return { kind: "read", tags: Object.fromEntries(TagSet.map(({ Key = "", Value = "" }) => [Key, Value])) };
     } catch (error) {
-      if (storeCode(error) === "NoSuchTagSet") return { kind: "read", tags: {} };
+      if (noTags.has(storeCode(error))) return { kind: "read", tags: {} };
       return withoutTags(storeError(call.signal, `read the tags of bucket ${bucket} (s3:GetBucketTagging)`, error));
     }
   }
@@ -170,6 +170,9 @@ export class Buckets {
     }
   }
 }
+
+/** AWS and most others; CubeFS. */
+const noTags = new Set(["NoSuchTagSet", "NoSuchTagSetError"]);
 
 /** Stores other than AWS have regions with names of their own. */
 function constraint(region: string) {

@@ -67,7 +67,7 @@ function refuseOutside({ bucket, prefix }: Area, page: readonly { readonly Key: 
   const outside = page.find(({ Key }) => !Key.startsWith(prefix));
   if (outside === undefined) return;
   throw new DriverError("notReady", `the store listed ${outside.Key} below ${prefix} of bucket ${bucket}`, {
-    hint: "Remove the objects of the volume by hand: the store does not list by prefix, and nothing was removed.",
+    hint: "Remove the objects of the volume by hand: the store does not list by prefix, and nothing outside of the prefix was removed.",
   });
 }
 

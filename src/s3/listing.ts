@@ -1,11 +1,12 @@
 /** What a bucket holds, in pages: objects with their versions, and unfinished uploads. */
+import { isDeepStrictEqual } from "node:util";
 import {
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   ListObjectVersionsCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
-import { DriverError } from "../core/errors.ts";
+import { DriverError, type ErrorKind } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
 import { storeError } from "./error.ts";
 
@@ -25,24 +26,27 @@ export interface Upload {
   readonly UploadId: string | undefined;
 }
 
-/** Whether there is an object, an old version of one, a delete marker or an unfinished upload. */
+/**
+ * Whether there is an object, an old version of one, a delete marker or an unfinished upload. The plain list of objects
+ * comes first: every store has it, and mount-s3 needs the right to it. Stores that do not know versions answer the
+ * request for them with that plain list, in which nobody finds a version. An account without the right to list versions
+ * leaves them to the store, which refuses to delete a bucket that holds some.
+ */
 export async function holdsData(call: Call, client: S3Client, area: Area): Promise<boolean> {
   const one = 1;
-  for await (const page of objectPages(call, client, area, one)) if (page.length > 0) return true;
+  for await (const page of plainPages(call, client, area, one)) if (page.length > 0) return true;
+  const versions = orNothing(["unsupported", "invalid", "denied"], versionPages(call, client, area, one));
+  for await (const page of versions) if (page.length > 0) return true;
   for await (const page of uploadPages(call, client, area, one)) if (page.length > 0) return true;
   return false;
 }
 
 type Pages<Entry> = AsyncGenerator<readonly Entry[]>;
 
-/** Every version and every delete marker; of a store without versions, its objects. */
+/** Every version and every delete marker, and then what a store without versions has: its objects. */
 export async function* objectPages(call: Call, client: S3Client, area: Area, most?: number): Pages<ObjectVersion> {
-  try {
-    yield* versionPages(call, client, area, most);
-  } catch (error) {
-    if (!isUnsupported(error)) throw error;
-    yield* plainPages(call, client, area, most);
-  }
+  yield* orNothing(["unsupported", "invalid"], versionPages(call, client, area, most));
+  yield* plainPages(call, client, area, most);
 }
 
 async function* versionPages(call: Call, client: S3Client, area: Area, most?: number): Pages<ObjectVersion> {
@@ -57,13 +61,23 @@ async function* versionPages(call: Call, client: S3Client, area: Area, most?: nu
     const decoded = decoderFor(page.EncodingType);
     const entries = [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])];
     yield entries.map(({ Key = "", VersionId }) => ({ Key: decoded(Key), VersionId }));
-    from = page.IsTruncated
-      ? {
-          KeyMarker: page.NextKeyMarker && decoded(page.NextKeyMarker),
-          VersionIdMarker: page.NextVersionIdMarker || undefined,
-        }
-      : undefined;
+    from = next(page, from, {
+      KeyMarker: page.NextKeyMarker && decoded(page.NextKeyMarker),
+      VersionIdMarker: page.NextVersionIdMarker || undefined,
+    });
   }
+}
+
+/**
+ * Where the next page begins; undefined: there is none. A page that claims to be followed by another, and does not say from
+ * where on, would be asked for again and again.
+ */
+function next<From extends { readonly KeyMarker?: string | undefined }>(
+  { IsTruncated }: { readonly IsTruncated?: boolean | undefined },
+  before: From,
+  after: From,
+): From | undefined {
+  return IsTruncated && after.KeyMarker && !isDeepStrictEqual(after, before) ? after : undefined;
 }
 
 async function* plainPages(call: Call, client: S3Client, area: Area, most?: number): Pages<ObjectVersion> {
@@ -78,13 +92,17 @@ async function* plainPages(call: Call, client: S3Client, area: Area, most?: numb
     const page = await listed(call, area, "s3:ListBucket", client.send(command, stop(call)));
     const decoded = decoderFor(page.EncodingType);
     yield (page.Contents ?? []).map(({ Key = "" }) => ({ Key: decoded(Key), VersionId: undefined }));
+    more = page.IsTruncated === true && page.NextContinuationToken !== ContinuationToken;
     ContinuationToken = page.NextContinuationToken;
-    more = page.IsTruncated === true;
   }
 }
 
 /** A store that knows no list of them has none. */
 export async function* uploadPages(call: Call, client: S3Client, area: Area, most?: number): Pages<Upload> {
+  yield* orNothing(["unsupported", "invalid"], pagesOfUploads(call, client, area, most));
+}
+
+async function* pagesOfUploads(call: Call, client: S3Client, area: Area, most?: number): Pages<Upload> {
   let from: { readonly KeyMarker?: string | undefined; readonly UploadIdMarker?: string | undefined } | undefined = {};
   while (from !== undefined) {
     const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
@@ -92,15 +110,13 @@ export async function* uploadPages(call: Call, client: S3Client, area: Area, mos
       ...from,
       MaxUploads: most,
     });
-    const page = await unlessUnsupported(
-      listed(call, area, "s3:ListBucketMultipartUploads", client.send(command, stop(call))),
-    );
-    if (page === undefined) return;
+    const page = await listed(call, area, "s3:ListBucketMultipartUploads", client.send(command, stop(call)));
     const decoded = decoderFor(page.EncodingType);
     yield (page.Uploads ?? []).map(({ Key = "", UploadId }) => ({ Key: decoded(Key), UploadId }));
-    from = page.IsTruncated
-      ? { KeyMarker: page.NextKeyMarker && decoded(page.NextKeyMarker), UploadIdMarker: page.NextUploadIdMarker }
-      : undefined;
+    from = next(page, from, {
+      KeyMarker: page.NextKeyMarker && decoded(page.NextKeyMarker),
+      UploadIdMarker: page.NextUploadIdMarker,
+    });
   }
 }
 
@@ -134,15 +150,11 @@ async function listed<Answer>(call: Call, { bucket }: Area, right: string, answe
   }
 }
 
-async function unlessUnsupported<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+/** Ends where the store refuses the list with an error of these kinds: 501 and 405, 400, or 403. */
+async function* orNothing<Entry>(kinds: readonly ErrorKind[], pages: Pages<Entry>): Pages<Entry> {
   try {
-    return await answer;
+    yield* pages;
   } catch (error) {
-    if (isUnsupported(error)) return undefined;
-    throw error;
+    if (!(error instanceof DriverError && kinds.includes(error.kind))) throw error;
   }
-}
-
-function isUnsupported(error: unknown): boolean {
-  return error instanceof DriverError && error.kind === "unsupported";
 }
