@@ -3,23 +3,61 @@
  * for their workloads and never end them. Helm refuses such an upgrade by what it finds in the cluster; tools that only render
  * the chart (Argo CD, `helm template`) find nothing, so this program looks itself.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import { labels } from "../core/names.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { kinds } from "../kube/kinds.ts";
+import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
 
-/** Throws while an attachment lists a Mountpoint Pod that lives in another namespace than this one. */
+const firstPauseMs = 500;
+const longestPauseMs = 30_000;
+
+/** Throws if the Mountpoint Pods that attachments list run in another namespace. Waits for an API server that does not answer. */
 export async function refuseOtherNamespaces(
   call: Call,
   client: Pick<KubeClient, "list">,
   namespace: string,
 ): Promise<void> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    const found = await observe(call, client).catch((error: unknown) => {
+      call.signal.throwIfAborted();
+      call.log.info("could not look for Mountpoint Pods in other namespaces, trying again", { error });
+      return undefined;
+    });
+    if (found !== undefined) return refuseElsewhere(found, namespace);
+    await delay(pauseMs, undefined, { signal: call.signal });
+  }
+}
+
+interface Found {
+  readonly attachments: readonly MountpointS3PodAttachment[];
+  readonly pods: readonly Pod[];
+}
+
+async function observe(call: Call, client: Pick<KubeClient, "list">): Promise<Found> {
   const attachments = await client.list(call, kinds.attachments);
-  const listed = new Set(attachments.flatMap(({ spec }) => Object.keys(spec.mountpointS3PodAttachments)));
-  if (listed.size === 0) return;
-  const pods = await client.list(call, kinds.pods, { labelSelector: labels.driverVersion });
-  const elsewhere = pods.find(({ metadata }) => metadata.namespace !== namespace && listed.has(metadata.name));
+  const pods =
+    attachments.length === 0 ? [] : await client.list(call, kinds.pods, { labelSelector: labels.driverVersion });
+  return { attachments, pods };
+}
+
+/**
+ * Only if all of them are elsewhere, as after a change of the namespace. Anybody can make a Pod with such a name and label in
+ * a namespace of his own, and must not be able to stop the driver with it.
+ */
+function refuseElsewhere({ attachments, pods }: Found, namespace: string): void {
+  const nodes = new Map(
+    attachments.flatMap(({ spec }) =>
+      Object.keys(spec.mountpointS3PodAttachments).map((name) => [name, spec.nodeName] as const),
+    ),
+  );
+  const listed = pods.filter(({ metadata }) => nodes.has(metadata.name));
+  if (listed.some(({ metadata }) => metadata.namespace === namespace)) return;
+  const elsewhere = listed.find(({ metadata, spec, status }) => {
+    const isAlive = status?.phase === "Running" || status?.phase === "Pending";
+    return isAlive && nodes.get(metadata.name) === spec.nodeName;
+  });
   if (elsewhere === undefined) return;
   const { namespace: other, name } = elsewhere.metadata;
   throw new DriverError(

@@ -50,7 +50,7 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
   const work = async (until: Call) => {
     await synced(until, view);
     await refuseOtherNamespaces(until, client, mountpointPods.namespace);
-    call.log.info("the picture of the cluster is complete", sizesOf(view));
+    call.log.info("caches synced", sizesOf(view));
     options.onReady();
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
     else {

@@ -27,7 +27,7 @@ export function leftoverTask(pod: ReportedMountpointPod, facts: LeftoverFacts): 
   if (end !== undefined) return { do: "deleteMountpointPod", ...end };
   // 2.x does not note the time, nor does somebody who annotates it by hand; without it there would be no limit.
   if (pod.needsUnmountSince === undefined)
-    return { do: "markForUnmount", because: "nobody knows since when it is annotated" };
+    return { do: "markForUnmount", because: "its needs-unmount annotation has no time" };
   return undefined;
 }
 
@@ -79,7 +79,7 @@ function endOfRunning({ trouble, needsUnmountSince }: ReportedMountpointPod, fac
 function endOfHung(source: ReportedSource | undefined): End | undefined {
   if (source?.inUse === undefined)
     return {
-      because: "it does not end and nobody reports on it: deleted only if its node is gone",
+      because: "it does not end, and its node plugin does not report on it: deleted only if its node is gone",
       ifNodeIsGone: true,
     };
   return source.inUse ? undefined : { because: "it does not end although its source is not in use" };

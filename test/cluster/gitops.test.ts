@@ -85,7 +85,8 @@ async function applied(): Promise<Applied> {
     kept: owned.map(({ kind, metadata }) => `${kind} ${metadata.name}`),
     [Symbol.asyncDispose]: async () => {
       const allowed = ["annotate", "namespace", namespace, "s3.csi.scality.com/allow-deletion=true", "--overwrite"];
-      await cluster.kubectl(...allowed);
+      // The test may have deleted it.
+      await cluster.kubectl(...allowed).catch(() => undefined);
       for (const { kind, metadata } of [...owned, ...policy])
         await cluster.kubectl("delete", kind, metadata.name, "--ignore-not-found", "--wait=false");
     },

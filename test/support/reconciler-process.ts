@@ -42,7 +42,7 @@ export class ReconcilerProcess implements AsyncDisposable {
       ...["--mountpoint-image=driver", "--mountpoint-version=1.0.0", never, "--v=4"],
       ...flags,
     ]);
-    await reconciler.said("the picture of the cluster is complete");
+    await reconciler.said("caches synced");
     return reconciler;
   }
 
