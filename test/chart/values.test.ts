@@ -71,9 +71,12 @@ describe("values", () => {
     const images = containersOf(render({ "image.containerRegistry": "mirror.example.com/" })).map(({ image }) => image);
     expect(images).toHaveLength(4);
     for (const image of images) expect(image).toMatch(/^mirror\.example\.com\/ghcr\.io\//);
-    const written = { "sidecars.csiProvisioner.image.repository": "mirror.example.com/csi-provisioner" };
-    const chart = render({ "image.containerRegistry": "mirror.example.com/", ...written });
-    expect(containerOf(chart, "csi-provisioner").image).toBe("mirror.example.com/csi-provisioner:v5.3.0");
+  });
+
+  it("a repository chosen for csi-provisioner is used as it is, as in 2.x", () => {
+    const chosen = { "sidecars.csiProvisioner.image.repository": "other.example.com/csi-provisioner" };
+    const chart = render({ "image.containerRegistry": "mirror.example.com/", ...chosen });
+    expect(containerOf(chart, "csi-provisioner").image).toBe("other.example.com/csi-provisioner:v5.3.0");
   });
 
   it("of the legacy names below node win", () => {

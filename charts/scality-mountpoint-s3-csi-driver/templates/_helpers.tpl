@@ -29,10 +29,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if regexMatch "^v?[12]\\.[0-9]+\\.[0-9]+$" (toString .Values.image.tag) }}{{ .Values.image.tag }}{{ end }}
 {{- end }}
 
-{{/* A repository with the registry of a mirror in front of it, unless the values have written it there: (list $ REPOSITORY). */}}
+{{/* The repository of a sidecar: (list $ CHOSEN DEFAULT). A mirror has the default one; what somebody has chosen is used as it is. */}}
 {{- define "s3-csi.mirrored" -}}
-{{- $registry := default "" (index . 0).Values.image.containerRegistry -}}
-{{- if not (hasPrefix $registry (index . 1)) }}{{ $registry }}{{ end }}{{ index . 1 }}
+{{- $chosen := default (index . 2) (index . 1) -}}
+{{- if eq $chosen (index . 2) }}{{ (index . 0).Values.image.containerRegistry }}{{ end }}{{ $chosen }}
 {{- end }}
 
 {{- define "s3-csi.image" -}}

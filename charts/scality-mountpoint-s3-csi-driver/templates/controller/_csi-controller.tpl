@@ -80,9 +80,9 @@
 {{- define "s3-csi.csiProvisioner" -}}
 {{- $sidecar := (.Values.sidecars | default dict).csiProvisioner | default dict -}}
 {{- $image := $sidecar.image | default dict -}}
-{{- $repository := $image.repository | default "ghcr.io/scality/mountpoint-s3-csi-driver/csi-provisioner" -}}
+{{- $repository := include "s3-csi.mirrored" (list $ $image.repository "ghcr.io/scality/mountpoint-s3-csi-driver/csi-provisioner") -}}
 - name: csi-provisioner
-  image: {{ printf "%s:%v" (include "s3-csi.mirrored" (list $ $repository)) ($image.tag | default "v5.3.0") }}
+  image: {{ printf "%s:%v" $repository ($image.tag | default "v5.3.0") }}
   imagePullPolicy: {{ $image.pullPolicy | default "IfNotPresent" }}
   args:
     - --csi-address=/csi/csi.sock
