@@ -220,6 +220,9 @@ it("LC-22 a container that could not be healed is remembered, tried again and to
 
   signalProcess(await mortalPlugin(cluster, node), "SIGKILL");
   const plugin = await pluginPod(cluster, node);
+  // Not the log of the one that was killed.
+  const restarts = async () => (await cluster.get<Pod>("pod", plugin.name, "-n", plugin.namespace))?.status;
+  await expect.poll(async () => (await restarts())?.containerStatuses?.[0]?.restartCount, long).toBe(1);
   const log = () => cluster.kubectl("logs", "-n", plugin.namespace, plugin.name).catch(() => "");
   await expect.poll(log, long).toContain("goes on with a heal that was owed");
   await cluster.exec(holding, "touch /tmp/end");

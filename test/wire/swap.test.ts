@@ -42,6 +42,11 @@ it("LC-23 heals what a container sees, also when its first process has another r
   await expect(observe("chrooted")).resolves.toEqual({ seenByFirst: 0, failures: [], error: "none" });
 });
 
+it("LC-23 does not call a container healed whose runtime keeps the dead file system open", async () => {
+  const reasons = [expect.stringContaining("containers in gVisor keep the dead file system open")];
+  await expect(observe("sandboxed")).resolves.toEqual({ places: 0, reasons, isDeadStill: true });
+});
+
 it("SE-8 gives containers nothing but the mount that was looked at, also when its path leads elsewhere", async () => {
   const result = expect.stringContaining("vanished while others were to be healed with it");
   await expect(observe("coveredSource")).resolves.toEqual({ result, devices: ["mountpoint-s3"] });

@@ -6,6 +6,7 @@ import { sourcePath } from "../../core/target-path.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
+import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { workloadAt } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
@@ -51,12 +52,21 @@ export async function healDeadMounts(
   using _notices = deadMounts.onNotice((dead) => {
     const work = heal(call, node, dead, reports).finally(() => healing.delete(work));
     healing.add(work);
+    inBackground(call.log, "healing", work);
   });
   using _attachments = attachments.store.subscribe(() => deadMounts.wake());
   using _pods = mountpointPods.store.subscribe(() => deadMounts.wake());
-  await Promise.all([resumeOwedHeals(call, node), noticeDeadMounts(call, node, progress)]);
+  // What is owed comes first: a device that is noticed anew would forget who waits for it.
+  {
+    using limited = deadline(call, resumeLimitMs, "owed heals");
+    await resumeOwedHeals(limited, node);
+  }
+  await noticeDeadMounts(call, node, progress);
   await Promise.all(healing);
 }
+
+/** Paths in containers may hang; other deaths are noticed after that. */
+const resumeLimitMs = 20_000;
 
 /** One attempt; a container in back-off is waited for in several, and users are told after each. */
 const attemptLimitMs = 20_000;

@@ -25,6 +25,7 @@ import { parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
 import { askServer } from "../../linux/probe.ts";
 import { podUidOf } from "../../linux/processes.ts";
 import { readTable } from "../../linux/read-table.ts";
+import { sandboxOf } from "../../linux/sandbox.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { describeError } from "../../runtime/log.ts";
@@ -162,8 +163,8 @@ export class HostSwapper implements Swapper {
     }
     opened.use(inside);
     const first = await planInside(call, inside, work);
-    const tooMuch = first === undefined ? tableTooLarge : allowance.replace(placesIn(first));
-    if (first === undefined || tooMuch !== undefined) return refused(call, { namespace, owner }, tooMuch);
+    const obstacle = first === undefined ? tableTooLarge : this.#obstacle(first, namespace, allowance);
+    if (first === undefined || obstacle !== undefined) return refused(call, { namespace, owner }, obstacle);
     const lostBefore = (this.#lost.get(namespace.id) ?? []).filter((one) => one.minor === work.minor);
     const { places, failures } = await carryOut(first, {
       ownerOf: () => owner,
@@ -195,6 +196,13 @@ export class HostSwapper implements Swapper {
       isUnsafe,
     }));
     return { places, failures: [...lost, ...failures] };
+  }
+
+  /** Why nothing is to be replaced in a namespace; undefined: nothing stands against it. */
+  #obstacle(plan: Swaps, { pids }: MountNamespace, allowance: PodAllowance): string | undefined {
+    if (placesIn(plan) === 0) return undefined;
+    const sandbox = sandboxOf(this.#proc, pids);
+    return sandbox === undefined ? allowance.replace(placesIn(plan)) : keepsOpen(sandbox);
   }
 
   /** What we do here reaches the host and all who follow it. */
@@ -231,6 +239,10 @@ interface Container {
 async function planInside(call: Call, { table }: Pick<Inside, "table">, { minor }: Work): Promise<Swaps | undefined> {
   const text = await readTable(call, table, tableLimits);
   return text === undefined ? undefined : swapsInside(parseMountsOfFuse(text, minor), minor);
+}
+
+function keepsOpen(sandbox: string): string {
+  return `containers in ${sandbox} keep the dead file system open: delete the Pod, a new one gets the volume`;
 }
 
 function placesIn({ swaps, refusals }: Swaps): number {
