@@ -36,9 +36,11 @@ function isOfPod(cgroups: string, podUid: string): boolean {
   return cgroups.includes(`pod${podUid}`) || cgroups.includes(`pod${podUid.replaceAll("-", "_")}`);
 }
 
-/** Whether a Pod has any process, its sandbox included. */
-export function hasProcesses(proc: string, podUid: string): boolean {
-  return namesIn(proc).some((pid) => isOfPod(readOrEmpty(join(proc, pid, "cgroup")), podUid));
+/** Whether a Pod has any process, its sandbox included; undefined if no process is there to be seen. */
+export function hasProcesses(proc: string, podUid: string): boolean | undefined {
+  const pids = namesIn(proc);
+  if (pids.length === 0) return undefined;
+  return pids.some((pid) => isOfPod(readOrEmpty(join(proc, pid, "cgroup")), podUid));
 }
 
 /** The Pod that a process belongs to; undefined for one of the host, and one that has ended. */

@@ -56,8 +56,11 @@ const RESOLVE_NO_MAGICLINKS = 0x02;
 /** Absolute links begin at the given root, and `..` does not lead out of it. */
 const RESOLVE_IN_ROOT = 0x10;
 
+/** The kernel answers EAGAIN when something is mounted or renamed while it follows `..`. */
+const mostTries = 8;
+
 /** undefined: there is no such path. */
-function openInRoot(root: Descriptor, path: string): Descriptor | undefined {
+function openInRoot(root: Descriptor, path: string, tries = 1): Descriptor | undefined {
   const how = Buffer.alloc(24); // struct open_how
   how.writeBigUInt64LE(BigInt(O_PATH | O_CLOEXEC), 0);
   how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS), 16);
@@ -65,16 +68,17 @@ function openInRoot(root: Descriptor, path: string): Descriptor | undefined {
     return new Descriptor(syscall("openat2", root.fd, relative("/", path) || ".", how, how.length));
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) return undefined;
+    if (isErrno(error, "EAGAIN") && tries < mostTries) return openInRoot(root, path, tries + 1);
     throw error;
   }
 }
 
-/** EACCES and EINVAL: the process is ending and has no namespaces any more. */
+/** EACCES and EINVAL: the process is ending and has no namespaces any more. ENOSYS: no openat2 before Linux 5.6. */
 function unlessGone<Answer>(ask: () => Answer): Answer | undefined {
   try {
     return ask();
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EINVAL")) return undefined;
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EINVAL", "ENOSYS", "EAGAIN")) return undefined;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang. */
+/** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang, and `hasVanished`. */
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { PodUid } from "../core/names.ts";
 import type { PidNamespace } from "../core/pid-namespace.ts";
@@ -10,6 +10,7 @@ import { type Mount, mountTable } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
 import { type ContainerProgram, cpuTimeNs, hasProcesses } from "../linux/processes.ts";
 import { isFuseForRuntime } from "../linux/runtime-view.ts";
+import { hasVanished } from "../linux/vanished-root.ts";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 
@@ -32,6 +33,8 @@ export interface Kernel {
   cpuTimeNs(of: ContainerProgram): number | undefined;
   /** Whether any process of a Pod runs; undefined if processes cannot be seen from here. */
   hasProcesses(podUid: PodUid): boolean | undefined;
+  /** Whether what a mount shows does not exist any more. Asks its server, who may take his time. */
+  hasVanished(mountPoint: string): Promise<boolean>;
   /** Ends a FUSE connection for good: every request fails, and unfinished uploads are lost. */
   abortFuse(minor: number): void;
   /** With all its parents. Not for a place that is a mount: that would ask its server. */
@@ -66,6 +69,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
     unmount,
     cpuTimeNs: (of) => cpuTimeNs(hostProc, of),
     hasProcesses: (podUid) => (hostProc === "/proc" ? undefined : hasProcesses(hostProc, podUid)),
+    hasVanished,
     abortFuse: abortConnection,
     makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),
     removeDirectory: (path) => unlessMissing(() => (rmdirSync(path), true)) ?? false,

@@ -176,15 +176,25 @@ async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, n
   for (const warning of argumentsFor(node, intent).warnings) call.log.info("mount options changed", { warning });
   const wanted = recordOf(node, intent);
   const running = recordOfRunning(node, name);
-  // Keys are always those of today: the Mountpoint Pod says whose they are, and that was checked.
-  const record = running === undefined ? wanted : { ...running, keys: wanted.keys };
-  if (!isDeepStrictEqual(record.request, wanted.request)) {
-    call.log.info("mounted again with what its running workloads were mounted with: the volume was changed since");
+  const record = running === undefined ? wanted : asMounted(running, wanted);
+  if (
+    record.request.bucketName !== wanted.request.bucketName ||
+    !isDeepStrictEqual(record.request.args, wanted.request.args)
+  ) {
+    call.log.info("running workloads keep bucket and options, which the PersistentVolume or the driver has changed");
   }
   const { request, workload, volumeId, pidNamespace } = record;
   const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
   await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
   node.memory.remember(name, record);
+}
+
+/**
+ * Keys are those of today: the Mountpoint Pod says whose they are, and that was checked. So is the environment: endpoint,
+ * region and proxy of the driver may have moved, and the old ones would never serve again.
+ */
+function asMounted(running: MountRecord, { keys, request: { env } }: MountRecord): MountRecord {
+  return { ...running, keys, request: { ...running.request, env } };
 }
 
 /** Everything that mount-s3 is started with. */

@@ -1,41 +1,55 @@
 import { expect, it } from "vitest";
 import { FakeKernel } from "../../test/support/fake-kernel.ts";
+import { call } from "../../test/support/fake-node.ts";
 import { mountDevice, type PodUid } from "../core/names.ts";
 import type { Mount } from "../linux/mountinfo.ts";
-import type { Call } from "../runtime/call.ts";
-import { silentLogger } from "../runtime/log.ts";
-import { detachVanished, vanishedSubPaths } from "./vanished-sub-paths.ts";
+import { detachIfVanished, leftSubPaths } from "./vanished-sub-paths.ts";
 
 const kubeletDir = "/var/lib/kubelet";
 const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const mountPoint = `${kubeletDir}/pods/${workload}/volume-subpaths/data/app/0`;
-const subPath: Mount = {
+const mount: Mount = {
   ...{ id: 200, parentId: 1, major: 0, minor: 45, readOnly: false },
-  ...{ root: "/logs//deleted", mountPoint, fsType: "fuse", device: mountDevice },
+  ...{ root: "/logs", mountPoint, fsType: "fuse", device: mountDevice },
 };
 
-it("LC-25 finds subPaths of ours whose directory was deleted, and nothing else", () => {
+/** A Pod that has ended, unless the row says otherwise. */
+function nodeWith(mounts: readonly Mount[], but: { processes?: boolean | undefined; isUnattached?: boolean } = {}) {
+  const { processes, isUnattached = true } = { processes: false, ...but };
+  const kernel = new FakeKernel();
+  kernel.table = mounts;
+  kernel.sees = processes;
+  return { kernel, attachments: { isUnattached: () => isUnattached }, config: { kubeletDir } };
+}
+
+it("LC-25 finds subPaths of ours, and nothing else", () => {
   const others: readonly Mount[] = [
-    { ...subPath, root: "/logs" },
-    { ...subPath, root: "/logs/deleted" },
-    { ...subPath, fsType: "ext4", device: "/dev/vda" },
-    { ...subPath, mountPoint: `${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/data/mount` },
-    { ...subPath, mountPoint: "/var/log/pods" },
+    { ...mount, fsType: "ext4", device: "/dev/vda" },
+    { ...mount, mountPoint: `${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/data/mount` },
+    { ...mount, mountPoint: "/var/log/pods" },
   ];
-  expect(vanishedSubPaths([...others, subPath], kubeletDir)).toEqual([{ mount: subPath, workload }]);
+  expect(leftSubPaths(nodeWith([...others, mount]))).toEqual([{ mount, workload }]);
 });
 
 it.for([
-  { what: "while a process of the Pod runs", processes: true, unattached: true, detached: false },
-  { what: "once none does", processes: false, unattached: false, detached: true },
-  { what: "whose processes are not seen, while it is attached", unattached: false, detached: false },
-  { what: "whose processes are not seen, once it is not", unattached: true, detached: true },
-])("LC-25 a vanished subPath of a Pod $what: detached is $detached", ({ processes, unattached, detached }) => {
-  const kernel = new FakeKernel();
-  kernel.table = [subPath];
-  kernel.sees = processes;
-  const attachments = { isUnattached: () => unattached };
-  const call: Call = { signal: new AbortController().signal, log: silentLogger };
-  detachVanished(call, { kernel, attachments, config: { kubeletDir } });
-  expect(kernel.table).toEqual(detached ? [] : [subPath]);
+  { what: "while it is attached", isUnattached: false, isLeft: false },
+  { what: "while one of its processes runs", processes: true, isLeft: false },
+  { what: "once none runs", processes: false, isLeft: true },
+  { what: "where processes are not seen", processes: undefined, isLeft: true },
+])("LC-25 a subPath of a Pod $what: left is $isLeft", ({ isLeft, what: _what, ...but }) => {
+  expect(leftSubPaths(nodeWith([mount], but)).length > 0).toBe(isLeft);
+});
+
+it.for([true, false])("LC-25 a subPath that was left, vanished: %s, is detached accordingly", async (isVanished) => {
+  const node = nodeWith([mount]);
+  node.kernel.vanished = isVanished;
+  await detachIfVanished(call, node, { mount, workload });
+  expect(node.kernel.table).toEqual(isVanished ? [] : [mount]);
+});
+
+it("LC-25 what was mounted there meanwhile stays", async () => {
+  const node = nodeWith([{ ...mount, id: 201 }]);
+  node.kernel.vanished = true;
+  await detachIfVanished(call, node, { mount, workload });
+  expect(node.kernel.table).toHaveLength(1);
 });

@@ -29,8 +29,7 @@ it("DS-14 the node reports the bind mount, and the Mountpoint Pod stays until it
 
   // Without kubelet nobody stops the container, nor unmounts anything.
   const kubelet = cluster.lab.component(`${node}/kubelet`);
-  const patience = AbortSignal.timeout(long.timeout);
-  await kubelet.kill(patience);
+  await kubelet.kill(AbortSignal.timeout(long.timeout));
   await using _started = { [Symbol.asyncDispose]: () => kubelet.start(AbortSignal.timeout(long.timeout)) };
   await cluster.kubectl("delete", "pod", pod.name, "-n", pod.namespace, "--grace-period=0", "--force");
   await expect.poll(() => statusOf(claim, name), long).toMatchObject({ inUse: true });
@@ -42,7 +41,7 @@ it("DS-14 the node reports the bind mount, and the Mountpoint Pod stays until it
   expect(await objectText(sandbox, "last.txt")).toBe("still here\n");
   expect((await podOf(cluster, { namespace: "mount-s3", name }))?.metadata.deletionTimestamp).toBeUndefined();
 
-  await kubelet.start(patience);
+  await kubelet.start(AbortSignal.timeout(long.timeout));
   await expect.poll(() => podOf(cluster, { namespace: "mount-s3", name }), long).toBeUndefined();
   expect(await mountsNaming(cluster, node, name)).toBe("");
 });

@@ -59,3 +59,15 @@ async function bindOf(pod: PodRef): Promise<() => Promise<string>> {
   const uid = (await podOf(cluster, pod))?.metadata.uid;
   return () => mountsNaming(cluster, node, `/pods/${uid}/volume-subpaths/`);
 }
+
+it("LC-25 a Pod that deletes the directory of its subPath itself, and is the only one to use the volume, ends", async () => {
+  await using sandbox = await cluster.sandbox();
+  await cluster.s3.send(new PutObjectCommand({ Bucket: sandbox.bucket, Key: "logs/a", Body: "a\n" }));
+  const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
+  const pod = await withSubPath(sandbox, "alone", claim);
+  await cluster.untilReady(pod);
+  const bind = await bindOf(pod);
+  await cluster.exec(pod, "rm /data/a");
+  await cluster.deletePod(pod);
+  expect(await bind()).toBe("");
+});

@@ -41,6 +41,13 @@ export class FakeKernel implements Kernel {
     return this.propagates && this.at(path)?.minor === minor;
   }
 
+  /** What mounts show was deleted. */
+  vanished = false;
+
+  async hasVanished(): Promise<boolean> {
+    return this.vanished;
+  }
+
   /** Whether Pods have processes; undefined: nobody can see them. */
   sees: boolean | undefined;
 
