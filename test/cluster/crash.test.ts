@@ -33,12 +33,15 @@ it(`LC-5 a reconciler that dies at ${deathsWanted} random points leaves every wo
     // The next changes meet a reconciler that has just died, or one with nothing to do.
     const before = mortals.deaths.length;
     await Promise.all(Array.from({ length: 1 + below(4) }, () => crowd.change()));
+    // What no reconciler has died at by now happens when the last workload of a volume goes, or when a first one stays.
+    const isRare = before >= deathsWanted;
+    if (isRare && below(2) > 0) await crowd.leave();
     const hasDied = () => mortals.deaths.length > before;
     await expect
       .poll(async () => hasDied() || (await crowd.unsettled()).length === 0, { ...long, interval: 5 })
       .toBe(true);
     // Statuses come when nothing else has happened for a while.
-    const goesOn = below(20) > 0;
+    const goesOn = !isRare && below(20) > 0;
     await expect.poll(async () => goesOn || hasDied() || (await isTold(stage)), long).toBe(true);
   }
   await expect.poll(() => crowd.unsettled(), long).toEqual([]);
