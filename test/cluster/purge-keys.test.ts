@@ -158,7 +158,8 @@ function encoded(text: string): string {
       const real = [...difficultKeys, "unfinished\u000b"].find((each) => listed(each) === key) ?? key;
       return `<Key>${encodeURIComponent(real).replaceAll("%20", "+").replaceAll("%2F", "/")}</Key>`;
     })
-    .replace(/(<EncodingType><\/EncodingType>)?<IsTruncated>/, "<EncodingType>url</EncodingType><IsTruncated>");
+    .replaceAll(/<EncodingType>[^<]*<\/EncodingType>/g, "")
+    .replace("<IsTruncated>", "<EncodingType>url</EncodingType><IsTruncated>");
 }
 
 function listed(key: string): string {
