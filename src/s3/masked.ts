@@ -4,7 +4,7 @@
  */
 import type { Keys } from "./keys.ts";
 
-const placeholder = "[masked]";
+const mask = "[masked]";
 
 /** Ids as AWS and Garage hand them out: a text may name another one than that of the call. */
 const ids = /\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b|\bGK[0-9a-f]{24}\b/g;
@@ -15,5 +15,5 @@ export function maskedFor({ accessKeyId, secretAccessKey, sessionToken }: Keys):
   const own = [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])]
     .map((secret) => secret.reveal())
     .toSorted((a, b) => b.length - a.length);
-  return (text) => own.reduce((rest, value) => rest.replaceAll(value, placeholder), text).replaceAll(ids, placeholder);
+  return (text) => own.reduce((rest, value) => rest.replaceAll(value, mask), text).replaceAll(ids, mask);
 }
