@@ -36,11 +36,10 @@ function isOfPod(cgroups: string, podUid: string): boolean {
   return cgroups.includes(`pod${podUid}`) || cgroups.includes(`pod${podUid.replaceAll("-", "_")}`);
 }
 
-/** Whether a Pod has any process, its sandbox included; undefined if no process is there to be seen. */
-export function hasProcesses(proc: string, podUid: string): boolean | undefined {
+/** UIDs of the Pods that have any process, their sandboxes included; undefined if no process is there to be seen. */
+export function podsWithProcesses(proc: string): ReadonlySet<string> | undefined {
   const pids = namesIn(proc);
-  if (pids.length === 0) return undefined;
-  return pids.some((pid) => isOfPod(readOrEmpty(join(proc, pid, "cgroup")), podUid));
+  return pids.length === 0 ? undefined : new Set(pids.flatMap((pid) => podUidOf(proc, Number(pid)) ?? []));
 }
 
 /** The Pod that a process belongs to; undefined for one of the host, and one that has ended. */

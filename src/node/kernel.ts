@@ -1,6 +1,5 @@
 /** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang, and `hasVanished`. */
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
-import type { PodUid } from "../core/names.ts";
 import type { PidNamespace } from "../core/pid-namespace.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { bind, bindReadOnly, mountFuse, mountFuseUnseeing, openFuse, unmount } from "../linux/fuse.ts";
@@ -8,7 +7,7 @@ import { abortConnection } from "../linux/fusectl.ts";
 import { MountChanges } from "../linux/mount-changes.ts";
 import { type Mount, mountTable } from "../linux/mountinfo.ts";
 import { type Health, Prober } from "../linux/probe.ts";
-import { type ContainerProgram, cpuTimeNs, hasProcesses } from "../linux/processes.ts";
+import { type ContainerProgram, cpuTimeNs, podsWithProcesses } from "../linux/processes.ts";
 import { isFuseForRuntime } from "../linux/runtime-view.ts";
 import { hasVanished } from "../linux/vanished-root.ts";
 import type { Call } from "../runtime/call.ts";
@@ -31,8 +30,8 @@ export interface Kernel {
   unmount(path: string): boolean;
   /** How long a program of a Pod has had a processor; undefined if it cannot be seen from here. */
   cpuTimeNs(of: ContainerProgram): number | undefined;
-  /** Whether any process of a Pod runs; undefined if processes cannot be seen from here. */
-  hasProcesses(podUid: PodUid): boolean | undefined;
+  /** UIDs of Pods of which a process runs; undefined if processes cannot be seen from here. */
+  podsWithProcesses(): ReadonlySet<string> | undefined;
   /** Whether what a mount shows does not exist any more. Asks its server, who may take his time. */
   hasVanished(mountPoint: string): Promise<boolean>;
   /** Ends a FUSE connection for good: every request fails, and unfinished uploads are lost. */
@@ -68,7 +67,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
     bindReadOnly,
     unmount,
     cpuTimeNs: (of) => cpuTimeNs(hostProc, of),
-    hasProcesses: (podUid) => (hostProc === "/proc" ? undefined : hasProcesses(hostProc, podUid)),
+    podsWithProcesses: () => (hostProc === "/proc" ? undefined : podsWithProcesses(hostProc)),
     hasVanished,
     abortFuse: abortConnection,
     makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),

@@ -17,7 +17,7 @@ import type { NodeParts } from "./node-parts.ts";
 const lookEveryMs = 5000;
 
 interface Parts {
-  readonly kernel: Pick<NodeParts["kernel"], "mounts" | "unmount" | "hasProcesses" | "hasVanished">;
+  readonly kernel: Pick<NodeParts["kernel"], "mounts" | "unmount" | "podsWithProcesses" | "hasVanished">;
   readonly attachments: Pick<NodeParts["attachments"], "isUnattached">;
   readonly config: Pick<NodeParts["config"], "kubeletDir">;
 }
@@ -26,16 +26,16 @@ interface Parts {
 export async function detachVanishedSubPaths(call: Call, node: Parts, progress: Pulses): Promise<void> {
   const turned = progress.pulse("looking for vanished subPaths");
   const troubles = new TroubleLog();
-  const asked = new Set<number>();
+  const asked = new Set<PodUid>();
   while (!call.signal.aborted) {
     turned();
     try {
-      for (const bind of leftSubPaths(node)) {
-        // A server that does not answer is asked once.
-        if (asked.has(bind.mount.id)) continue;
-        asked.add(bind.mount.id);
-        const work = detachIfVanished(call, node, bind).finally(() => asked.delete(bind.mount.id));
-        inBackground(call.log, "looking for a vanished subPath", work);
+      for (const [workload, binds] of leftSubPaths(node)) {
+        // A server that does not answer is asked once, and keeps one thread.
+        if (asked.has(workload)) continue;
+        asked.add(workload);
+        const work = detachVanished(call, node, workload, binds).finally(() => asked.delete(workload));
+        inBackground(call.log, "looking for vanished subPaths of a Pod", work);
       }
       troubles.over("subPaths");
     } catch (error) {
@@ -46,32 +46,41 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
   }
 }
 
-export interface SubPath {
-  readonly mount: Mount;
-  readonly workload: PodUid;
-}
-
 /**
- * SubPaths of Pods without a container. The reconciler takes a workload off once kubelet reports that its containers have
- * stopped, or that the Pod is gone; only then are the node's processes looked at, which is more work.
+ * SubPaths of Pods without a container, by Pod. The reconciler takes a workload off once kubelet reports that its containers
+ * have stopped, or that the Pod is gone; only then are the node's processes looked at, all of them in one pass.
  */
-export function leftSubPaths({ kernel, attachments, config: { kubeletDir } }: Parts): readonly SubPath[] {
-  const binds = kernel.mounts().flatMap((mount) => {
+export function leftSubPaths({
+  kernel,
+  attachments,
+  config: { kubeletDir },
+}: Parts): ReadonlyMap<PodUid, readonly Mount[]> {
+  const unattached = kernel.mounts().flatMap((mount) => {
     const workload = isOurs(mount) ? workloadAt(kubeletDir, mount) : undefined;
     const isSubPath = mount.mountPoint.startsWith(`${kubeletDir}/pods/${workload}/volume-subpaths/`);
-    return workload !== undefined && isSubPath ? [{ mount, workload }] : [];
+    return workload !== undefined && isSubPath && attachments.isUnattached(workload) ? [{ mount, workload }] : [];
   });
-  const hasEnded = (workload: PodUid) => attachments.isUnattached(workload) && kernel.hasProcesses(workload) !== true;
-  const ended = new Set([...new Set(binds.map(({ workload }) => workload))].filter(hasEnded));
-  return binds.filter(({ workload }) => ended.has(workload));
+  const running = unattached.length === 0 ? undefined : kernel.podsWithProcesses();
+  const left = unattached.filter(({ workload }) => !running?.has(workload));
+  const byPod = Map.groupBy(left, ({ workload }) => workload);
+  return new Map([...byPod].map(([workload, binds]) => [workload, binds.map(({ mount }) => mount)]));
 }
 
-/** kubelet unmounts the others itself. Nothing happens between the last look and the unmount. */
-export async function detachIfVanished(call: Call, node: Parts, { mount, workload }: SubPath): Promise<void> {
-  const { mountPoint, id } = mount;
-  if (!(await node.kernel.hasVanished(mountPoint))) return;
-  const isStill = mountAt(node.kernel.mounts(), mountPoint)?.id === id;
-  if (isStill && leftSubPaths(node).some((bind) => bind.mount.id === id) && node.kernel.unmount(mountPoint)) {
+/** kubelet unmounts the others itself. Nothing happens between the last look and the unmounts. */
+export async function detachVanished(
+  call: Call,
+  node: Parts,
+  workload: PodUid,
+  binds: readonly Mount[],
+): Promise<void> {
+  const vanished = new Set<number>();
+  // One after the other: a Pod chooses how many it has, and each question takes a thread.
+  for (const { id, mountPoint } of binds) if (await node.kernel.hasVanished(mountPoint)) vanished.add(id);
+  if (vanished.size === 0) return;
+  const still = leftSubPaths(node).get(workload) ?? [];
+  for (const { id, mountPoint } of still.filter((mount) => vanished.has(mount.id))) {
+    // A mount that lies on it would be taken off in its place.
+    if (mountAt(node.kernel.mounts(), mountPoint)?.id !== id || !node.kernel.unmount(mountPoint)) continue;
     call.log.info("detached a subPath whose directory was deleted", { workload, mountPoint });
   }
 }

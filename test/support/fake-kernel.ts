@@ -48,11 +48,11 @@ export class FakeKernel implements Kernel {
     return this.vanished;
   }
 
-  /** Whether Pods have processes; undefined: nobody can see them. */
-  sees: boolean | undefined;
+  /** Pods with processes; undefined: nobody can see them. */
+  running: ReadonlySet<string> | undefined;
 
-  hasProcesses(): boolean | undefined {
-    return this.sees;
+  podsWithProcesses(): ReadonlySet<string> | undefined {
+    return this.running;
   }
 
   /** What a user of the tests asks: who is mounted where. */
