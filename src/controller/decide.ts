@@ -9,7 +9,7 @@ import type { ReportedMountpointPod } from "../core/controller-status.ts";
 import { endsByUnmount, leftoverTask } from "../core/leftover.ts";
 import { stuckTrouble } from "../core/mountpoint-pod-report.ts";
 import { isAlive, isOpen, type MountpointPod } from "../core/mountpoint-pod-state.ts";
-import { mountpointPodName, type PodName, type PodUid, type PvName } from "../core/names.ts";
+import { mountpointPodName, type PodName, type PvName } from "../core/names.ts";
 import type { S3Volume } from "../core/persistent-volume.ts";
 import { Roster } from "../core/roster.ts";
 import { nextGeneration, successorDelayMs } from "../core/succession.ts";
@@ -18,6 +18,7 @@ import { handleWarning, holderWarning, type WorkloadWarning } from "../core/work
 import type { Again, Decision, NewAttachment, Observed, ObservedAttachment, Step } from "./decision/decision.ts";
 import { type Entry, isEmpty, listedIn, marking, writing } from "./decision/entry-steps.ts";
 import { newStatuses } from "./decision/new-statuses.ts";
+import { attachedAt, drainLeftMs, isYounger } from "./decision/times.ts";
 
 export function decide(observed: Observed): Decision {
   const draft = new Draft(observed);
@@ -180,7 +181,7 @@ class Draft {
    */
   #isLeaving({ deletionAskedAt }: ReportedMountpointPod): boolean {
     if (deletionAskedAt === undefined) return false;
-    const waitMs = deletionAskedAt.getTime() + drainMs - this.#observed.now.getTime();
+    const waitMs = drainLeftMs(deletionAskedAt, this.#observed.now);
     if (waitMs > 0) this.#comeBack(waitMs, "workloads may be deleted, too");
     return waitMs <= 0;
   }
@@ -293,20 +294,6 @@ class Draft {
   }
 }
 
-/** Between the deletion of a Mountpoint Pod and that of the last workload, when somebody empties a node. */
-const drainMs = 5000;
-
 function isHeldUp({ trouble }: ReportedMountpointPod): boolean {
   return trouble?.kind === "unschedulable" || trouble?.kind === "backingOff";
-}
-
-/** Those that came after an attachment with their key had been written were listed in it. RFC 3339 in UTC sorts by time. */
-function isYounger({ startedAt }: Workload, attachment: ObservedAttachment | undefined): boolean {
-  return startedAt !== undefined && attachment !== undefined && startedAt >= attachment.metadata.creationTimestamp;
-}
-
-function attachedAt({ after }: Entry, workload: PodUid): number {
-  const all = Object.values(after.spec.mountpointS3PodAttachments).flat();
-  const found = all.find(({ workloadPodUID }) => workloadPodUID === workload);
-  return found === undefined ? 0 : Date.parse(found.attachmentTime);
 }

@@ -8,6 +8,7 @@ import type { MountpointPodPurpose } from "../core/mountpoint-pod.ts";
 import { isAlive, type MountpointPod } from "../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../core/names.ts";
 import { mayHaveStarted, needsVolumes, type Workload } from "../core/workload.ts";
+import { keyFieldsOf, mergedLists, newHolders } from "./attachment-lists.fixture.ts";
 import { decide } from "./decide.ts";
 import type { NewStatus, ObservedAttachment, Step } from "./decision/decision.ts";
 import { Follower, type Kind, type Objects, type ValueOf } from "./follower.fixture.ts";
@@ -282,26 +283,4 @@ export class PlaceModel {
 /** Its mount-s3 answers, as far as anybody can know. */
 function isServing({ phase, trouble }: ReportedMountpointPod): boolean {
   return phase === "running" && (trouble === undefined || !["crashing", "backingOff", "ended"].includes(trouble.kind));
-}
-
-function keyFieldsOf(spec: AttachmentSpec) {
-  const { persistentVolumeName, volumeID, mountOptions, workloadFSGroup } = spec;
-  return { persistentVolume: persistentVolumeName, volumeId: volumeID, mountOptions, fsGroup: workloadFSGroup };
-}
-
-/** Mountpoint Pods, each with a workload that it did not have. */
-function newHolders(before: readonly ObservedAttachment[], after: AttachmentSpec): readonly [string, PodUid][] {
-  const had = (name: string, uid: PodUid) => before.some(({ spec }) => holderOf(spec, uid) === name);
-  const listed = Object.entries(after.mountpointS3PodAttachments);
-  const pairs = listed.flatMap(([name, list]) => list.map((entry): [string, PodUid] => [name, entry.workloadPodUID]));
-  return pairs.filter(([name, uid]) => !had(name, uid));
-}
-
-/** A JSON merge patch of the lists. */
-function mergedLists(before: AttachmentSpec, patch: ReturnType<typeof specPatch>) {
-  const merged = Object.entries({ ...before.mountpointS3PodAttachments, ...patch.mountpointS3PodAttachments });
-  return { mountpointS3PodAttachments: Object.fromEntries(merged.filter(([, list]) => list !== null)) } as Pick<
-    AttachmentSpec,
-    "mountpointS3PodAttachments"
-  >;
 }

@@ -12,11 +12,11 @@ import { workloadAt } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
+import type { SwapFailure } from "./carry-out.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
 import { resumeOwedHeals } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
-import type { SwapFailure } from "./swap.ts";
 
 /** What those who write to users hear of. */
 export interface HealReports {

@@ -16,40 +16,23 @@ import {
   holdMount,
   type Inside,
   isDirectory,
-  MountLost,
   makeAlike,
   mountIdOf,
   replaceHere,
 } from "../../linux/mount-tree.ts";
 import { parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
-import { askServer } from "../../linux/probe.ts";
 import { podUidOf } from "../../linux/processes.ts";
 import { readTable } from "../../linux/read-table.ts";
 import { sandboxOf } from "../../linux/sandbox.ts";
-import { type Call, deadline } from "../../runtime/call.ts";
-import { isErrno } from "../../runtime/errno.ts";
+import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
+import { carryOut, type SwapFailure, type Swapped } from "./carry-out.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
-import { InsideThreads, PathHangs, strayed } from "./inside-threads.ts";
-import { isOfDead, type Refusal, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { holdDead } from "./hold-dead.ts";
+import { InsideThreads, strayed } from "./inside-threads.ts";
+import { type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
-
-export interface Swapped {
-  /** How many mounts were replaced. */
-  readonly places: number;
-  readonly failures: readonly SwapFailure[];
-}
-
-/** Where it did not work. */
-export interface SwapFailure {
-  /** Whose container or volume it is; undefined: it cannot be told. */
-  readonly workload: PodUid | undefined;
-  readonly mountPoint: string;
-  readonly because: string;
-  /** The path led elsewhere, so nothing was touched. */
-  readonly isUnsafe: boolean;
-}
 
 export interface Swapper {
   /** Replaces every mount of a dead device by what is mounted at `source`. */
@@ -68,8 +51,6 @@ interface Work {
 const rounds = 5;
 /** Each takes a thread that enters it, and most have nothing to be replaced. */
 const namespacesAtOnce = 16;
-/** For one container: a path may lead through another mount that hangs. */
-const holdLimitMs = 5000;
 
 export class HostSwapper implements Swapper {
   readonly #proc: string;
@@ -101,33 +82,7 @@ export class HostSwapper implements Swapper {
   }
 
   async holdDead(call: Call, minor: number): Promise<Disposable | undefined> {
-    const own = ownMountNamespace();
-    const hanging = new Set<string>();
-    for (const namespace of await mountNamespaces(call, this.#proc)) {
-      const owner = this.#podOf(this.#proc, namespace.pids[0]) ?? "";
-      if (namespace.id === own || hanging.has(owner)) continue;
-      using limited = deadline(call, holdLimitMs, "a dead mount in a container");
-      const held = await orAborted(limited, this.#heldIn(limited, namespace, minor)).catch(() => undefined);
-      call.signal.throwIfAborted();
-      // A Pod may have many namespaces with paths that hang, and the others wait.
-      if (limited.signal.aborted) hanging.add(owner);
-      if (held !== undefined) return held;
-    }
-    return undefined;
-  }
-
-  async #heldIn(call: Call, namespace: MountNamespace, minor: number): Promise<Disposable | undefined> {
-    using inside = await openInside(this.#proc, namespace);
-    const text = inside && (await readTable(call, inside.table, tableLimits));
-    if (inside === undefined || text === undefined) return undefined;
-    const mount = parseMountsOfFuse(text, minor).find((one) => isOfDead(one, minor));
-    if (mount === undefined) return undefined;
-    using undo = new DisposableStack();
-    const held = undo.use(await holdMount(inside.root, mount.mountPoint));
-    if (held.id !== mount.id || (await askServer(held.root)) !== "dead") return undefined;
-    call.signal.throwIfAborted();
-    const kept = undo.move();
-    return { [Symbol.dispose]: () => kept[Symbol.dispose]() };
+    return await holdDead(call, { proc: this.#proc, podOf: this.#podOf }, minor);
   }
 
   async #everywhere(call: Call, work: Work): Promise<Swapped> {
@@ -259,47 +214,6 @@ function refused(
   call.log.info("not healed in a mount namespace", { namespace: namespace.id, pid: namespace.pids[0], owner, because });
   if (owner === undefined) return { places: 0, failures: [] };
   return { places: 0, failures: [{ workload: owner, mountPoint: "/", because, isUnsafe: false }] };
-}
-
-interface Steps {
-  readonly ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined;
-  readonly isStillPlanned: (swap: Swap) => Promise<boolean>;
-  readonly replace: (swap: Swap) => Promise<void>;
-  /** Nothing is mounted there any more, so that no plan will name the place again. */
-  readonly onLost?: (swap: Swap, error: MountLost) => void;
-}
-
-async function carryOut(
-  { swaps, refusals }: Swaps,
-  { ownerOf, isStillPlanned, replace, onLost }: Steps,
-): Promise<Swapped> {
-  const failed: Omit<SwapFailure, "workload">[] = refusals.map(certain);
-  let places = 0;
-  for (const swap of swaps) {
-    const { mountPoint } = swap;
-    try {
-      await replace(swap);
-      places += 1;
-    } catch (error) {
-      // What fails at a place that is gone by now, with its container or its volume, is no failure.
-      if (!(error instanceof MountLost || (await isStillPlanned(swap)))) continue;
-      if (error instanceof MountLost) onLost?.(swap, error);
-      failed.push({ mountPoint, because: describeError(error), isUnsafe: leadsElsewhere(error) });
-      // Each may take seconds to be given up, and other Pods wait: the rest has its turn in the next attempt.
-      if (error instanceof PathHangs) break;
-    }
-  }
-  const failures = failed.map((failure) => Object.assign({ workload: ownerOf(failure) }, failure));
-  return { places, failures };
-}
-
-function certain({ mountPoint, because }: Refusal) {
-  return { mountPoint, because, isUnsafe: false };
-}
-
-/** ELOOP: a symbolic link on the path; EXDEV: a directory was moved out of the root while it was looked up. */
-function leadsElsewhere(error: unknown): boolean {
-  return isErrno(error, "ELOOP", "EXDEV") || (error instanceof DriverError && error.kind === "denied");
 }
 
 /** By its id: the path changes with every directory on it that is renamed. */
