@@ -5,9 +5,9 @@
 import { openSync, readdirSync, readlinkSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Call } from "../runtime/call.ts";
-import { isErrno } from "../runtime/errno.ts";
 import { Descriptor } from "./descriptor.ts";
 import { type Inside, rootOf, tableOf } from "./mount-tree.ts";
+import { unlessGone } from "./unless-gone.ts";
 
 export interface MountNamespace {
   /** As the kernel names it, such as `mnt:[4026531841]`. */
@@ -77,14 +77,4 @@ function openNamespace(proc: string, { id, pids }: MountNamespace): Descriptor |
     return opened;
   }
   return undefined;
-}
-
-/** ENOENT and ESRCH: the process went. EACCES: it is going, and has no namespaces any more. */
-function unlessGone<Answer>(ask: () => Answer): Answer | undefined {
-  try {
-    return ask();
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES")) return undefined;
-    throw error;
-  }
 }

@@ -5,6 +5,14 @@ import { parse, relative } from "node:path/posix";
 import { Descriptor, openPlace } from "./descriptor.ts";
 import type { WholeMount } from "./mountinfo.ts";
 import { detachedSyscall, detachedSyscalls, syscall } from "./native.ts";
+import {
+  O_PATH,
+  openHow,
+  RESOLVE_BENEATH,
+  RESOLVE_NO_MAGICLINKS,
+  RESOLVE_NO_SYMLINKS,
+  RESOLVE_NO_XDEV,
+} from "./open-how.ts";
 
 const AT_EMPTY_PATH = 0x1000;
 const OPEN_TREE_CLONE = 0x1;
@@ -15,12 +23,6 @@ export function cloneTree(place: Descriptor): Descriptor {
   return new Descriptor(syscall("open_tree", place.fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
 }
 
-const O_PATH = 0o10000000;
-const O_CLOEXEC = 0o2000000;
-const RESOLVE_NO_XDEV = 0x01;
-const RESOLVE_NO_MAGICLINKS = 0x02;
-const RESOLVE_NO_SYMLINKS = 0x04;
-const RESOLVE_BENEATH = 0x08;
 /** Whoever can make links on the path must not choose where it leads. */
 const withoutLinks = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
 
@@ -35,14 +37,6 @@ export async function openBelow(directory: Descriptor, path: string): Promise<De
 async function openPath(directory: Descriptor, path: string, resolve: number): Promise<Descriptor> {
   const how = openHow(O_PATH, resolve);
   return new Descriptor(await detachedSyscall("openat2", directory.fd, path, how, how.length));
-}
-
-/** struct open_how */
-function openHow(flags: number, resolve: number): Buffer {
-  const how = Buffer.alloc(24);
-  how.writeBigUInt64LE(BigInt(flags | O_CLOEXEC), 0);
-  how.writeBigUInt64LE(BigInt(resolve), 16);
-  return how;
 }
 
 /** A mount, found by its path once. Directories on the path may be exchanged afterwards: the descriptors stay what they are. */

@@ -8,6 +8,8 @@ import { isErrno } from "../runtime/errno.ts";
 import { Descriptor } from "./descriptor.ts";
 import { deviceOf } from "./device-of.ts";
 import { syscall } from "./native.ts";
+import { O_PATH, openHow, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS } from "./open-how.ts";
+import { unlessGone } from "./unless-gone.ts";
 
 /** Deeper than any chain from a program through its init to the runtime. */
 const mostAncestors = 16;
@@ -20,7 +22,7 @@ const mostAncestors = 16;
 export function isFuseForRuntime(proc: string, path: string, minor: number): boolean | undefined {
   const pid = runtimeProcess(proc);
   if (pid === undefined) return undefined;
-  return unlessGone(() => {
+  return unlessUnsure(() => {
     using root = new Descriptor(openSync(`${proc}/${pid}/root`, O_PATH | constants.O_DIRECTORY));
     using place = openInRoot(root, path);
     return place !== undefined && deviceOf(place) === `0:${minor}`;
@@ -49,21 +51,12 @@ function mountNamespaceOf(proc: string, pid: string): string | undefined {
   return unlessGone(() => readlinkSync(`${proc}/${pid}/ns/mnt`));
 }
 
-/** Not in fs.constants. */
-const O_PATH = 0o10000000;
-const O_CLOEXEC = 0o2000000;
-const RESOLVE_NO_MAGICLINKS = 0x02;
-/** Absolute links begin at the given root, and `..` does not lead out of it. */
-const RESOLVE_IN_ROOT = 0x10;
-
 /** The kernel answers EAGAIN when something is mounted or renamed while it follows `..`. */
 const mostTries = 8;
 
 /** undefined: there is no such path. */
 function openInRoot(root: Descriptor, path: string, tries = 1): Descriptor | undefined {
-  const how = Buffer.alloc(24); // struct open_how
-  how.writeBigUInt64LE(BigInt(O_PATH | O_CLOEXEC), 0);
-  how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS), 16);
+  const how = openHow(O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
   try {
     return new Descriptor(syscall("openat2", root.fd, relative("/", path) || ".", how, how.length));
   } catch (error) {
@@ -73,12 +66,12 @@ function openInRoot(root: Descriptor, path: string, tries = 1): Descriptor | und
   }
 }
 
-/** EACCES and EINVAL: the process is ending and has no namespaces any more. ENOSYS: no openat2 before Linux 5.6. */
-function unlessGone<Answer>(ask: () => Answer): Answer | undefined {
+/** ENOSYS: no openat2 before Linux 5.6. EAGAIN: mounts on the path change all the time. */
+function unlessUnsure<Answer>(ask: () => Answer): Answer | undefined {
   try {
-    return ask();
+    return unlessGone(ask);
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EINVAL", "ENOSYS", "EAGAIN")) return undefined;
+    if (isErrno(error, "ENOSYS", "EAGAIN")) return undefined;
     throw error;
   }
 }
