@@ -1,4 +1,5 @@
 /** The CSI controller service: makes and deletes the buckets of dynamic volumes for the provisioner beside it. */
+import { randomUUID } from "node:crypto";
 import { InFlight } from "../core/in-flight.ts";
 import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
@@ -8,14 +9,18 @@ import { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { accessFor } from "../provisioner/access.ts";
+import { ClassesWithSecrets } from "../provisioner/classes-with-secrets.ts";
 import { clusterIdFrom } from "../provisioner/cluster-id.ts";
 import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
-import { ClassesWithSecrets } from "../provisioner/fallback.ts";
-import { claimUids, KnownVolumes } from "../provisioner/known-volumes.ts";
+import { checkFallback } from "../provisioner/fallback.ts";
+import { keepSecretOf } from "../provisioner/keep-secret.ts";
+import { claimUids, KnownVolumes, secretsNeededNow } from "../provisioner/known-volumes.ts";
 import { ProvisionerMetrics } from "../provisioner/metrics.ts";
 import { besideLeader, orphanReports } from "../provisioner/orphan-reports.ts";
 import { lookForOrphans } from "../provisioner/orphans.ts";
 import { reports } from "../provisioner/reports.ts";
+import { SecretProtection } from "../provisioner/secret-protection.ts";
+import { SecretRecords } from "../provisioner/secret-records.ts";
 import { controllerService } from "../provisioner/service.ts";
 import type { Call } from "../runtime/call.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
@@ -34,7 +39,15 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
   const volumes = new KnownVolumes();
   const classes = new ClassesWithSecrets();
   const events = new EventRecorder(client, { component: "s3-csi-controller" });
-  const fallback = { client, events, allowed: config.fallbackToDriverKeys };
+  const fallback = { client, classes, events, allowed: config.fallbackToDriverKeys };
+  const protection =
+    config.protectedSecrets &&
+    new SecretProtection({
+      records: new SecretRecords(client, config.protectedSecrets),
+      volumes,
+      neededNow: (each) => secretsNeededNow(each, client),
+      self: randomUUID(),
+    });
   const progress = new Progress();
   const metrics = new ProvisionerMetrics();
   const shared = { access: accessFor(client, config), store, volumes, clusterId: clusterIdFrom(client) };
@@ -53,6 +66,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
     volumes.follow(until, client, progress.pulse("watch over volumes")),
     classes.follow(until, client, progress.pulse("watch over classes")),
     lookForOrphans(until, looking, config.orphans),
+    protection?.follow(until),
   ]);
   parts.defer(async () => {
     beside.abort(call.signal.reason);
@@ -62,7 +76,9 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
     ...shared,
     inFlight: new InFlight(),
     reports: reports(events, metrics),
-    checkFallback: (each, claim) => classes.check(each, fallback, claim),
+    checkFallback: (each, volume) => checkFallback(each, fallback, volume),
+    keepSecret: keepSecretOf({ client, classes, protection }),
+    noVolumeMade: (id) => protection?.noVolumeMade(id),
   });
   let complete = false;
   const readiness = () =>

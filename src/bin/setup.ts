@@ -9,6 +9,7 @@ import { Problems } from "../runtime/problems.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { type Definition, installKind } from "../setup/install-kind.ts";
 import { recreateController } from "../setup/recreate-controller.ts";
+import { releaseSecrets } from "../setup/release-secrets.ts";
 import { removeMounts } from "../setup/remove-mounts.ts";
 import { version } from "./version.ts";
 
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
     definition: { type: "string", default: "/etc/s3-csi/definition.json" },
     namespace: { type: "string", default: "" },
     "mountpoint-namespace": { type: "string", default: defaultMountpointNamespace },
+    "protected-secrets": { type: "string", default: "" },
     "limit-seconds": { type: "string", default: "300" },
     kubeconfig: { type: "string", default: "" },
   },
@@ -27,6 +29,7 @@ const tasks: Readonly<Record<string, (call: Call, client: KubeClient) => Promise
   "install-kind": (call, client) =>
     installKind(call, client, JSON.parse(readFileSync(values.definition, "utf8")) as Definition),
   "recreate-controller": (call, client) => recreateController(call, client, values.namespace),
+  "release-secrets": (call, client) => releaseSecrets(call, client, values["protected-secrets"]),
   "remove-mounts": (call, client) =>
     removeMounts(call, client, {
       mountpointNamespace: values["mountpoint-namespace"],

@@ -23,3 +23,11 @@ export class DriverError extends Error {
     this.hint = options.hint;
   }
 }
+
+/** CSI clients read the other kinds as "may still be in progress", and repeat the call or undo it. */
+const uncertain: ReadonlySet<ErrorKind> = new Set(["busy", "notReady", "exhausted"]);
+
+/** Whether the caller is told that the call had no effect. */
+export function leavesNothing(error: unknown): boolean {
+  return error instanceof DriverError && !uncertain.has(error.kind);
+}

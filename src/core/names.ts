@@ -55,6 +55,9 @@ export const annotations = {
   readOnly: `${driverName}/read-only`,
 } as const;
 
+/** On a Secret whose credentials the deletion of volumes still needs. */
+export const secretFinalizer = `${driverName}/needed-by-volumes`;
+
 /** Keeps workloads off a node until the driver runs there; whoever sets it up chooses the effect. */
 export const startupTaintKey = `${driverName}/agent-not-ready`;
 

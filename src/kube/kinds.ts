@@ -27,6 +27,7 @@ export const kinds = {
   nodes: core<Node>("Node", "nodes", "cluster"),
   namespaces: core<KubeObject>("Namespace", "namespaces", "cluster"),
   secrets: core<SecretObject>("Secret", "secrets", "namespaced"),
+  configMaps: core<ConfigMap>("ConfigMap", "configmaps", "namespaced"),
   events: core<CoreEvent>("Event", "events", "namespaced"),
   leases: {
     apiVersion: "coordination.k8s.io/v1",
@@ -56,6 +57,7 @@ interface Metadata {
   readonly deletionGracePeriodSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
 }
 
 /** What every object has. */
@@ -128,6 +130,7 @@ export interface PersistentVolume extends KubeObject {
     };
     readonly mountOptions?: readonly string[];
     readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+    readonly persistentVolumeReclaimPolicy?: string;
   };
 }
 
@@ -139,6 +142,7 @@ export interface PersistentVolumeClaim extends KubeObject {
 export interface StorageClass extends KubeObject {
   readonly provisioner: string;
   readonly parameters?: Readonly<Record<string, string>>;
+  readonly reclaimPolicy?: string;
 }
 
 /** Which workloads use which Mountpoint Pod; `workloadFSGroup` is decimal or empty, `mountOptions` joined by commas. */
@@ -171,6 +175,10 @@ export interface Taint {
   readonly effect: string;
   readonly value?: string;
   readonly timeAdded?: string;
+}
+
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
 }
 
 export interface SecretObject extends KubeObject {

@@ -20,6 +20,7 @@ it("has the defaults of 2.x", () => {
     driverKeys: { from: "environment", keys: undefined },
     fallbackToDriverKeys: true,
     orphans: { everyMs: 3_600_000, settleMs: 60_000 },
+    protectedSecrets: undefined,
     pod: undefined,
     api: { host: "10.0.0.1", port: "443" },
   });
@@ -44,8 +45,15 @@ it("takes keys from the environment, as under manifests of 2.x, and never prints
 });
 
 it("reports every problem at once", () => {
-  const problems = ["AWS_ENDPOINT_URL", "--v", "--health-port", "NAMESPACE/NAME", "--kubeconfig"];
-  const args = ["--v=x", "--health-port=99999", "--credentials-secret=x"];
+  const problems = [
+    "AWS_ENDPOINT_URL",
+    "--v",
+    "--health-port",
+    "--credentials-secret is not NAMESPACE/NAME",
+    "--protected-secrets is not NAMESPACE/NAME",
+    "--kubeconfig",
+  ];
+  const args = ["--v=x", "--health-port=99999", "--credentials-secret=x", "--protected-secrets=y"];
   const report = () => provisionerConfigFrom(args, {});
   for (const problem of problems) expect(report).toThrow(problem);
 });

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { type Proxy, proxyFrom } from "../core/proxy.ts";
 import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
+import type { Ref } from "../kube/client.ts";
 import { Problems } from "../runtime/problems.ts";
 import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
@@ -26,6 +27,8 @@ export interface ProvisionerConfig {
   /** Whether a class that names a Secret for one half of the work may use the driver's keys for the other. */
   readonly fallbackToDriverKeys: boolean;
   readonly orphans: OrphanTimes;
+  /** The ConfigMap with the records of protected Secrets; undefined: none is protected, as under manifests of 2.x. */
+  readonly protectedSecrets: Ref | undefined;
   /** undefined: nobody told us, as under manifests of 2.x. */
   readonly pod: OwnPod | undefined;
   readonly api: ApiLocation;
@@ -56,6 +59,7 @@ export function provisionerConfigFrom(args: readonly string[], env: Environment)
       everyMs: 1000 * problems.number("--orphan-look-seconds", flags["orphan-look-seconds"], 1_000_000),
       settleMs: 1000 * problems.number("--orphan-settle-seconds", flags["orphan-settle-seconds"], 3_600),
     },
+    protectedSecrets: refIn("--protected-secrets", flags["protected-secrets"], problems),
     pod: podIn(env),
     api: apiLocationFrom(flags.kubeconfig, env, problems),
   };
@@ -82,6 +86,7 @@ function flagsIn(args: readonly string[]) {
       // How often buckets without a volume are looked for (0: never), and how long one has to be seen before it is reported.
       "orphan-look-seconds": { type: "string", default: "3600" },
       "orphan-settle-seconds": { type: "string", default: "60" },
+      "protected-secrets": { type: "string", default: "" },
       kubeconfig: { type: "string", default: "" },
       ...driverKeyFlags,
     },
@@ -96,6 +101,13 @@ function limitsIn(flags: Flags, problems: Problems): StoreLimits {
     answerMs: 1000 * problems.number("--s3-answer-seconds", flags["s3-answer-seconds"], 3_600),
     attempts: problems.number("--s3-attempts", flags["s3-attempts"], 100),
   };
+}
+
+function refIn(flag: string, text: string, problems: Problems): Ref | undefined {
+  if (text === "") return undefined;
+  const [, namespace, name = ""] = /^([^/]+)\/([^/]+)$/.exec(text) ?? [];
+  if (name === "") problems.add(`${flag} is not NAMESPACE/NAME: ${text}`);
+  return { namespace, name };
 }
 
 function podIn(env: Environment): OwnPod | undefined {

@@ -1,7 +1,7 @@
 /** CreateVolume: the same request always ends in the same bucket, whatever was killed in between. */
 import { capacityOf, judge, type Tags, tagsFor, type Wanted } from "../core/bucket-tags.ts";
 import { placeOf } from "../core/dynamic-volume.ts";
-import { DriverError } from "../core/errors.ts";
+import { DriverError, leavesNothing } from "../core/errors.ts";
 import { defaultDeletePolicy, parseClassParameters } from "../core/storage-class.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
@@ -13,13 +13,30 @@ export async function createVolume(call: Call, parts: ProvisionerParts, request:
   const wanted = { ...wantedFrom(request), cluster: await parts.clusterId(call) };
   const { place, parameters } = wanted;
   using _ = parts.inFlight.enter(place.id);
-  if (!bringsKeys(request.secrets)) await parts.checkFallback(call, parameters.claim);
-  const buckets = parts.store.as(await parts.access(call, request.secrets, parameters.region));
+  const coming = { id: place.id, name: wanted.name, claim: parameters.claim };
+  if (!bringsKeys(request.secrets)) await parts.checkFallback(call, coming);
+  else if (parameters.deletePolicy !== "retain") await parts.keepSecret(call, coming);
   const telling = withFields(call, { volume: place.id, bucket: place.bucket });
+  try {
+    return await made(telling, parts, wanted, request);
+  } catch (error) {
+    if (leavesNothing(error)) parts.noVolumeMade(place.id);
+    throw error;
+  }
+}
+
+async function made(
+  call: Call,
+  parts: ProvisionerParts,
+  wanted: Wanted,
+  request: CreateVolumeRequest,
+): Promise<Volume> {
+  const { place, parameters } = wanted;
+  const buckets = parts.store.as(await parts.access(call, request.secrets, parameters.region));
   const capacityBytes =
     place.prefix === undefined
-      ? await ownBucket(telling, { buckets, volumes: parts.volumes }, wanted)
-      : await placeInShared(telling, buckets, wanted);
+      ? await ownBucket(call, { buckets, volumes: parts.volumes }, wanted)
+      : await placeInShared(call, buckets, wanted);
   return {
     volumeId: place.id,
     capacityBytes,

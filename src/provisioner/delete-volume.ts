@@ -6,7 +6,7 @@ import { gapInProof } from "../core/purge-proof.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "../core/storage-class.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
-import { bringsKeys } from "./access.ts";
+import { bringsKeys, type Secrets } from "./access.ts";
 import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
 import type { BucketActions, Kept, ProvisionerParts } from "./provisioner-parts.ts";
 import { unlessMissing } from "./unless-missing.ts";
@@ -21,25 +21,36 @@ export async function deleteVolume(call: Call, parts: ProvisionerParts, request:
   }
   using _ = parts.inFlight.enter(place.id);
   const volumes = await parts.volumes.ofPlace(call, place);
-  const { volume } = volumes;
-  if (!bringsKeys(secrets)) refuseWithoutSecret(volume);
-  const buckets = parts.store.as(await parts.access(call, secrets, volume?.region));
   const telling = withFields(call, { volume: place.id, bucket: place.bucket });
-  const cluster = () => parts.clusterId(call);
-  const kept = await unlessMissing(remove(telling, buckets, { place, volumes, cluster }));
-  if (kept === undefined) {
-    telling.log.info("volume deleted");
-    return;
-  }
-  if (place.prefix === undefined) await unlessMissing(markKept(telling, buckets, place, kept));
-  await parts.reports.kept(telling, { ...place, because: kept, volume });
+  const kept = await removeData(telling, parts, { place, volumes, cluster: () => parts.clusterId(call) }, secrets);
+  if (kept === undefined) telling.log.info("volume deleted");
+  else await parts.reports.kept(telling, { ...place, because: kept, volume: volumes.volume });
 }
 
-/** The provisioner goes on without a Secret that it does not find. With other keys nobody could tell whether the bucket is gone. */
-function refuseWithoutSecret(volume: KnownVolume | undefined): void {
-  if (!volume?.deletionSecret) return;
-  const problem = `Secret ${volume.deletionSecret} of PersistentVolume ${volume.name} does not exist, or access_key_id is missing in it`;
-  throw new DriverError("invalid", `${problem}: the bucket cannot be deleted`, {
+/** Gives the reason why data stays; undefined: nothing is left. */
+async function removeData(
+  call: Call,
+  parts: ProvisionerParts,
+  deletion: Deletion,
+  secrets: Secrets,
+): Promise<Kept["because"] | undefined> {
+  const { place, volumes } = deletion;
+  const { volume } = volumes;
+  if (!bringsKeys(secrets) && volume?.deletionSecret !== undefined) {
+    // What stays in any case needs no credentials, but for a tag that it can do without (PR-11).
+    if (policyOf(volumes) === "retain") return "policy";
+    throw noSecret(volume);
+  }
+  const buckets = parts.store.as(await parts.access(call, secrets, volume?.region));
+  const kept = await unlessMissing(remove(call, buckets, deletion));
+  if (kept !== undefined && place.prefix === undefined) await unlessMissing(markKept(call, buckets, place, kept));
+  return kept;
+}
+
+/** csi-provisioner goes on without a Secret that it does not find. With other credentials nobody could tell whether the bucket is gone. */
+function noSecret({ deletionSecret, name }: KnownVolume): DriverError {
+  const problem = `Secret ${deletionSecret} of PersistentVolume ${name} does not exist, or access_key_id is missing in it`;
+  return new DriverError("invalid", `${problem}: the bucket cannot be deleted`, {
     hint: "Make the Secret with keys that may delete the bucket; the keys of the driver do not stand in for it.",
   });
 }

@@ -1,11 +1,13 @@
 /** The PersistentVolumes of this driver, found by their handle: DeleteVolume is told nothing else. */
 import { isPlaceOf, type Place } from "../core/dynamic-volume.ts";
 import { driverName } from "../core/names.ts";
+import type { SecretKey } from "../core/protected-secrets.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds, type PersistentVolume } from "../kube/kinds.ts";
 import { Store } from "../kube/store.ts";
 import { type Watcher, watch } from "../kube/watch.ts";
 import type { Call } from "../runtime/call.ts";
+import type { SecretChange } from "./secret-protection.ts";
 
 export interface KnownVolume {
   readonly name: string;
@@ -16,8 +18,10 @@ export interface KnownVolume {
   readonly prefixes: readonly string[];
   readonly deletePolicy: string | undefined;
   readonly region: string | undefined;
-  /** NAMESPACE/NAME of the Secret that the provisioner has noted for the deletion; undefined: it needs none. */
-  readonly deletionSecret: string | undefined;
+  /** The Secret that csi-provisioner has noted for the deletion; undefined: it needs none. */
+  readonly deletionSecret: SecretKey | undefined;
+  /** The same, unless no deletion will ever be asked for or the data stays in any case. */
+  readonly neededSecret: SecretKey | undefined;
 }
 
 /** The PersistentVolumes of one place. */
@@ -31,9 +35,10 @@ export interface VolumesOfPlace {
 }
 
 export class KnownVolumes {
-  readonly #store = new Store<KnownVolume, "handle" | "bucket">({
+  readonly #store = new Store<KnownVolume, "handle" | "bucket" | "neededSecret">({
     handle: (volume) => [volume.handle],
     bucket: (volume) => [volume.bucket],
+    neededSecret: ({ neededSecret }) => (neededSecret === undefined ? [] : [neededSecret]),
   });
 
   /** Keeps the picture up to date until the call ends. */
@@ -65,6 +70,16 @@ export class KnownVolumes {
     };
   }
 
+  needSecret(secret: SecretKey): boolean {
+    return this.#store.by("neededSecret", secret).length > 0;
+  }
+
+  onSecretChange(listener: (change: SecretChange) => void): Disposable {
+    return this.#store.subscribe(({ before, after }) =>
+      listener({ handle: after?.handle, before: before?.neededSecret, after: after?.neededSecret }),
+    );
+  }
+
   async haveBucket(call: Call, bucket: string): Promise<boolean> {
     await this.#store.synced(call);
     return this.#store.by("bucket", bucket).length > 0;
@@ -83,21 +98,34 @@ export async function* claimUids(call: Call, client: Pick<KubeClient, "pages">):
   }
 }
 
+/** Read from the API server: before a Secret is released, no cache is trusted. */
+export async function secretsNeededNow(call: Call, client: Pick<KubeClient, "pages">): Promise<ReadonlySet<SecretKey>> {
+  const needed = new Set<SecretKey>();
+  for await (const { objects } of client.pages(call, kinds.persistentVolumes, {})) {
+    for (const { neededSecret } of objects.filter(isOurs).map(trim)) if (neededSecret) needed.add(neededSecret);
+  }
+  return needed;
+}
+
 function isOurs({ spec }: PersistentVolume): boolean {
   return spec.csi?.driver === driverName;
 }
 
 function trim({ metadata, spec }: PersistentVolume): KnownVolume {
   const { volumeHandle = "", volumeAttributes = {} } = spec.csi ?? {};
+  const deletePolicy = volumeAttributes["deletePolicy"];
+  const deletionSecret = deletionSecretIn(metadata.annotations ?? {});
+  const needsNone = spec.persistentVolumeReclaimPolicy === "Retain" || deletePolicy === "retain";
   return {
     name: metadata.name,
     uid: metadata.uid,
     handle: volumeHandle,
     bucket: volumeAttributes["bucketName"] ?? "",
     prefixes: [volumeAttributes["prefix"] ?? "", ...(spec.mountOptions ?? []).filter(isPrefixOption)],
-    deletePolicy: volumeAttributes["deletePolicy"],
+    deletePolicy,
     region: volumeAttributes["region"],
-    deletionSecret: deletionSecretIn(metadata.annotations ?? {}),
+    deletionSecret,
+    neededSecret: needsNone ? undefined : deletionSecret,
   };
 }
 
@@ -105,7 +133,7 @@ function isPrefixOption(option: string): boolean {
   return /^\s*-*prefix[= ]/.test(option);
 }
 
-function deletionSecretIn(annotations: Readonly<Record<string, string>>): string | undefined {
-  const of = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
-  return of("name") && `${of("namespace")}/${of("name")}`;
+function deletionSecretIn(annotations: Readonly<Record<string, string>>): SecretKey | undefined {
+  const noted = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
+  return noted("name") ? `${noted("namespace")}/${noted("name")}` : undefined;
 }

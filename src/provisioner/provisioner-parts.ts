@@ -2,6 +2,7 @@ import type { Tags } from "../core/bucket-tags.ts";
 import type { Place } from "../core/dynamic-volume.ts";
 import type { DriverError } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
+import type { VolumeId } from "../core/names.ts";
 import type { Claim } from "../core/storage-class.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Access } from "../s3/object-store.ts";
@@ -17,7 +18,19 @@ export interface ProvisionerParts {
   readonly reports: Reports;
   readonly clusterId: ClusterId;
   /** Refuses, or reports, that the driver's keys stand in for those of a class that names others. */
-  readonly checkFallback: (call: Call, claim: Claim | undefined) => Promise<void>;
+  readonly checkFallback: (call: Call, volume: ComingVolume) => Promise<void>;
+  /** Keeps the Secret that the deletion of the volume will need. */
+  readonly keepSecret: (call: Call, volume: ComingVolume) => Promise<void>;
+  readonly noVolumeMade: (id: VolumeId) => void;
+}
+
+/** A volume that is about to be made. */
+export interface ComingVolume {
+  readonly id: VolumeId;
+  /** The name that the PersistentVolume will have. */
+  readonly name: string;
+  /** Known if csi-provisioner runs with --extra-create-metadata. */
+  readonly claim: Claim | undefined;
 }
 
 export interface Store {

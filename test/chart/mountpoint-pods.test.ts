@@ -120,7 +120,9 @@ it("a CA is installed with the driver's own image, or with the one of the values
 });
 
 const configMaps = (values: Readonly<Record<string, string>>) =>
-  render({ "tls.caCertConfigMap": "our-ca", ...values }).filter(({ kind }) => kind === "ConfigMap");
+  render({ "tls.caCertConfigMap": "our-ca", ...values }).filter(
+    ({ kind, metadata }) => kind === "ConfigMap" && metadata.name === "our-ca",
+  );
 
 it("certificates in the values become a ConfigMap in both namespaces", () => {
   expect(configMaps({})).toEqual([]);

@@ -25,6 +25,7 @@ const policies = [
   "s3-csi-mountpoint-namespace",
   "s3-csi-node-own-attachments",
   "s3-csi-node-own-taint",
+  "s3-csi-secret-finalizer",
   "s3-csi-storage-classes",
   "s3-csi-storage-classes-questionable",
   "s3-csi-volumes",
@@ -43,6 +44,7 @@ describe("the chart as it comes", () => {
         "ClusterRole s3-csi-driver-controller-cluster-role",
         "ClusterRoleBinding mountpoint-s3-csi-node-binding",
         "ClusterRoleBinding s3-csi-driver-controller-cluster-role-binding",
+        "ConfigMap s3-csi-protected-secrets",
         "DaemonSet s3-csi-node",
         "Deployment s3-csi-controller",
         `Namespace ${defaultMountpointNamespace}`,
@@ -59,6 +61,10 @@ describe("the chart as it comes", () => {
         "RoleBinding s3-csi-driver-node-mountpoint-pod-namespace-role-binding",
         "ServiceAccount s3-csi-driver-controller-sa",
         "ServiceAccount s3-csi-driver-sa",
+        // Of the hook that runs before an uninstallation.
+        ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Job"].map(
+          (kind) => `${kind} s3-csi-release-secrets`,
+        ),
         ...policies.flatMap((name) => [
           `ValidatingAdmissionPolicy ${name}`,
           `ValidatingAdmissionPolicyBinding ${name}`,

@@ -33,7 +33,7 @@ it("CH-3 imagePullSecrets reach the controller, the node plugin, the hooks and M
   const chart = render({ "imagePullSecrets[0]": "pull", cleanupCRDOnUninstall: "true" });
   const expected = [{ name: "pull" }];
   const templates = templatesOf(chart);
-  expect(templates).toHaveLength(3);
+  expect(templates).toHaveLength(4);
   for (const { spec } of templates) expect(spec.imagePullSecrets).toEqual(expected);
   expect(mountpointPodOf(chart).spec.imagePullSecrets).toEqual(expected);
   expect(mountpointPodOf(render()).spec).not.toHaveProperty("imagePullSecrets");

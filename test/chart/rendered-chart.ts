@@ -31,6 +31,7 @@ export interface Manifest {
     readonly name: string;
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   // oxlint-disable-next-line typescript/no-explicit-any -- any field of any kind
   readonly [field: string]: any;
@@ -82,6 +83,11 @@ export function only(manifests: readonly Manifest[], kind: string, name?: string
   const [manifest] = found;
   if (manifest === undefined || found.length > 1) throw new Error(`${found.length} of ${kind} ${name ?? ""}`);
   return manifest;
+}
+
+/** When Helm makes the object, for a moment; undefined: it belongs to the release. */
+export function hookOf({ metadata }: Manifest): string | undefined {
+  return metadata.annotations?.["helm.sh/hook"];
 }
 
 export interface EnvVar {

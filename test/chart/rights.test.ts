@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { attachmentApi, reconcilerLease } from "../../src/core/names.ts";
-import { chartDirectory, only, releaseNamespace, render } from "./rendered-chart.ts";
+import { chartDirectory, hookOf, only, releaseNamespace, render } from "./rendered-chart.ts";
 
 describe("rights", () => {
   const chart = render();
@@ -38,23 +38,46 @@ describe("rights", () => {
       { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
       { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get"] },
       { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
+      { apiGroups: [""], resources: ["secrets"], verbs: ["patch"] },
     ]);
     expect(rules("Role", "s3-csi-driver-controller-mountpoint-pod-namespace-role")).toEqual([
       { ...pods, verbs: ["create", "patch", "delete"] },
     ]);
   });
 
-  it("let the controller hold the leases of its elections, and no other", () => {
+  it("let the controller hold the leases of its elections and the record of protected Secrets, and no other", () => {
     const leases = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
     expect(rules("Role", "s3-csi-driver-controller-election-role")).toEqual([
       { ...leases, verbs: ["create"] },
       { ...leases, resourceNames: [reconcilerLease], verbs: ["get", "patch"] },
       { ...leases, resourceNames: ["s3-csi-scality-com"], verbs: ["get", "update"] },
+      {
+        apiGroups: [""],
+        resources: ["configmaps"],
+        resourceNames: ["s3-csi-protected-secrets"],
+        verbs: ["get", "patch"],
+      },
     ]);
   });
 
+  it("PR-11 to patch Secrets are not granted where they are not protected, and the policy that limits them is always there", () => {
+    const without = render({ "controller.protectSecrets": "false" });
+    const name = "s3-csi-driver-controller-cluster-role";
+    const patches = (manifests: typeof chart) =>
+      (only(manifests, "ClusterRole", name)["rules"] as { resources: string[]; verbs: string[] }[]).filter(
+        ({ resources, verbs }) => resources.includes("secrets") && verbs.includes("patch"),
+      );
+    expect(patches(chart)).toHaveLength(1);
+    expect(patches(without)).toEqual([]);
+    for (const manifests of [chart, without])
+      only(manifests, "ValidatingAdmissionPolicyBinding", "s3-csi-secret-finalizer");
+    expect(only(without, "ConfigMap", "s3-csi-protected-secrets")["data"]).toEqual({ protection: "off" });
+    expect(hookOf(only(chart, "Job", "s3-csi-release-secrets"))).toBe("pre-delete");
+    expect(hookOf(only(without, "Job", "s3-csi-release-secrets"))).toBe("post-upgrade,pre-delete");
+  });
+
   it("are bound to the account of the same component, where the role is", () => {
-    const bindings = chart.filter(({ kind }) => kind.endsWith("RoleBinding"));
+    const bindings = chart.filter((one) => one.kind.endsWith("RoleBinding") && hookOf(one) === undefined);
     expect(bindings).toHaveLength(6);
     for (const binding of bindings) {
       const { kind, name } = binding["roleRef"];
@@ -71,6 +94,7 @@ describe("rights", () => {
     const jobs = others.filter(({ kind }) => kind === "Job");
     expect(jobs.map(({ metadata }) => metadata.name).toSorted()).toEqual([
       "s3-csi-install-kind",
+      "s3-csi-release-secrets",
       "s3-csi-remove-mounts",
     ]);
     for (const { spec } of jobs) {
@@ -87,7 +111,7 @@ describe("rights", () => {
       [`${without}.serviceAccount.name`]: "mine",
     });
     const ofOther = without === "node" ? /controller/ : /^(?!.*controller)/;
-    const access = others.filter(({ kind }) => /Role|ServiceAccount/.test(kind));
+    const access = others.filter((one) => /Role|ServiceAccount/.test(one.kind) && hookOf(one) === undefined);
     expect(access.length).toBeGreaterThan(0);
     for (const { metadata } of access) expect(metadata.name).toMatch(ofOther);
     const owner = only(others, without === "node" ? "DaemonSet" : "Deployment");

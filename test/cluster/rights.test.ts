@@ -115,6 +115,8 @@ it.for<Row>([
   ["update", "leases.coordination.k8s.io/s3-csi-scality-com", "release"],
   ["create", "leases.coordination.k8s.io", "release"],
   ["patch", "leases.coordination.k8s.io/s3-pod-reconciler", "release"],
+  ["patch", "secrets", "everywhere"],
+  ["patch", "configmaps/s3-csi-protected-secrets", "release"],
 ])("SE-2 the controller may %s %s (%s)", async ([verb, resource, where]) => {
   expect(await access.can("controller", verb, resource, where)).toBe("yes");
 });
@@ -129,8 +131,10 @@ it.for<Row>([
   ["create", "pods/eviction", "mountpoint"],
   ["list", "secrets", "everywhere"],
   ["watch", "secrets", "everywhere"],
-  ["patch", "secrets", "release"],
+  ["update", "secrets", "everywhere"],
+  ["delete", "secrets", "everywhere"],
   ["get", "configmaps", "release"],
+  ["patch", "configmaps/other", "release"],
   ["get", "namespaces/default", "everywhere"],
   ["list", "namespaces", "everywhere"],
   ["patch", "storageclasses.storage.k8s.io", "everywhere"],

@@ -56,6 +56,7 @@ it("SE-2 every right of controller and node plugin is used in the life of a volu
   await using sandbox = await cluster.sandbox();
   await refusedClaim(sandbox);
   await lifeOfAVolume(sandbox);
+  await claimWithItsOwnCredentials(sandbox);
   await taintedNode();
 
   const granted = await accessObjects(cluster);
@@ -121,6 +122,14 @@ async function lifeOfAVolume(sandbox: Sandbox): Promise<void> {
   const hosts = ["get", "pods", "-n", "mount-s3", "-l", `${labels.volumeName}=${name}`, "-o", "name"];
   await expect.poll(() => cluster.kubectl(...hosts), long).toBe("");
   await claims.deleteVolume("data", volume);
+}
+
+/** Its Secret is kept until the volume is deleted. */
+async function claimWithItsOwnCredentials(sandbox: Sandbox): Promise<void> {
+  await using claims = await Claims.ofClass(sandbox, { parameters: secretFor("provisioner", "keys", sandbox.name) });
+  await claims.deleteVolume("own", await claims.volume("own"));
+  const finalizers = async () => (await cluster.get("secret", "keys", "-n", sandbox.name))?.metadata.finalizers;
+  await expect.poll(finalizers, long).toBeUndefined();
 }
 
 async function taintedNode(): Promise<void> {

@@ -10,7 +10,11 @@ import type { Stage } from "./stage.ts";
 export type Account = keyof typeof accounts;
 export type Where = "everywhere" | "mountpoint" | "release" | "default";
 
-const accounts = { controller: "s3-csi-driver-controller-sa", node: "s3-csi-driver-sa" } as const;
+const accounts = {
+  controller: "s3-csi-driver-controller-sa",
+  node: "s3-csi-driver-sa",
+  releaseSecrets: "s3-csi-release-secrets",
+} as const;
 const accessKinds = new Set([
   ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
   ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],

@@ -21,6 +21,9 @@
     {{- if eq (include "s3-csi.fallbackToDriverKeys" .) "false" }}
     - --no-driver-credentials-fallback
     {{- end }}
+    {{- if include "s3-csi.protectsSecrets" . }}
+    - --protected-secrets={{ .Release.Namespace }}/{{ include "s3-csi.protectedSecrets" . }}
+    {{- end }}
   env:
     - name: CSI_CONTROLLER_ONLY
       value: "true"
@@ -141,6 +144,16 @@
 {{/* "false" if keys of the driver never stand in for those that a class or volume should have brought. Values of 2.x have none. */}}
 {{- define "s3-csi.fallbackToDriverKeys" -}}
 {{- ternary true .Values.s3CredentialSecret.fallback (kindIs "invalid" .Values.s3CredentialSecret.fallback) }}
+{{- end }}
+
+{{/* Whether provisioner Secrets are kept until their volumes are deleted. Values of 2.x do not say. */}}
+{{- define "s3-csi.protectsSecrets" -}}
+{{- if ne (toString .Values.controller.protectSecrets) "false" }}true{{ end }}
+{{- end }}
+
+{{/* The ConfigMap with the record of them. */}}
+{{- define "s3-csi.protectedSecrets" -}}
+s3-csi-protected-secrets
 {{- end }}
 
 {{/* The way to the object store. */}}

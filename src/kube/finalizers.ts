@@ -1,0 +1,60 @@
+import type { Call } from "../runtime/call.ts";
+import { ApiError } from "./api-error.ts";
+import type { KubeClient, Ref } from "./client.ts";
+import type { Kind, KubeObject } from "./kinds.ts";
+
+export interface Finalized {
+  readonly kind: Kind<KubeObject>;
+  readonly ref: Ref;
+  readonly finalizer: string;
+}
+
+type Client = Pick<KubeClient, "get" | "patch">;
+
+/**
+ * Puts a finalizer on an object. "gone": there is no such object. "ending": it is being deleted, and the API server takes no new
+ * finalizers for it. Other writers of the object lose nothing: on a conflict it is read again.
+ */
+export async function addFinalizer(call: Call, client: Client, what: Finalized): Promise<"added" | "gone" | "ending"> {
+  for (;;) {
+    const object = await client.get(call, what.kind, what.ref);
+    if (object === undefined) return "gone";
+    const { finalizers = [], deletionTimestamp } = object.metadata;
+    if (finalizers.includes(what.finalizer)) return "added";
+    if (deletionTimestamp !== undefined) return "ending";
+    if (await replaced(call, client, { ...what, object }, [...finalizers, what.finalizer])) return "added";
+  }
+}
+
+/** Afterwards the object does not have the finalizer, or is gone. */
+export async function removeFinalizer(call: Call, client: Client, what: Finalized): Promise<void> {
+  for (;;) {
+    const object = await client.get(call, what.kind, what.ref);
+    const { finalizers = [] } = object?.metadata ?? {};
+    if (object === undefined || !finalizers.includes(what.finalizer)) return;
+    const others = finalizers.filter((each) => each !== what.finalizer);
+    if (await replaced(call, client, { ...what, object }, others)) return;
+  }
+}
+
+/** A merge patch replaces the whole list, so it holds only for the object as it was read. */
+async function replaced(
+  call: Call,
+  client: Client,
+  { kind, ref, object }: Finalized & { readonly object: KubeObject },
+  finalizers: readonly string[],
+): Promise<boolean> {
+  const { uid, resourceVersion } = object.metadata;
+  return await unlessChanged(client.patch(call, kind, ref, { metadata: { uid, resourceVersion, finalizers } }));
+}
+
+/** Whether a write was done that holds only for an object as it was read; false if that has changed, or has gone, since. */
+export async function unlessChanged(write: Promise<unknown>): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && (error.isConflict || error.isNotFound)) return false;
+    throw error;
+  }
+}
