@@ -1,4 +1,5 @@
 /** `./dev test`: the static checks and the four rings, each of which also runs alone, and parts of them. */
+import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArguments } from "../arguments.ts";
@@ -13,6 +14,7 @@ import { type Progress, progressOn } from "../progress.ts";
 import { run } from "../run.ts";
 import { staticChecks } from "../static-checks.ts";
 import { longestFirst, readTimes } from "../testing/file-times.ts";
+import { abandoned, labNames } from "../testing/lab-names.ts";
 import { runInLabs, type StartLab } from "../testing/lab-pool.ts";
 import { type Asked, askedFor, isByName } from "../testing/request.ts";
 import { type Outcome, sum } from "../testing/results.ts";
@@ -114,7 +116,7 @@ function environments({ env, repeat, seed }: Request): readonly NodeJS.ProcessEn
 
 /** A real API server without nodes. */
 async function clusterRing(request: Request, parts: TestParts): Promise<Outcome> {
-  const labs = labNames("test-cluster", Math.max(1, availableParallelism() - 1)).map((name) =>
+  const labs = labNames("cluster", Math.max(1, availableParallelism() - 1)).map((name) =>
     labStart(request, parts, { name, nodes: 0 }),
   );
   return await labRing(request, parts, { project: "cluster", labs });
@@ -127,7 +129,7 @@ async function nodeRing(
   project: "node" | "node-end" = "node",
 ): Promise<Outcome> {
   const { signal, progress } = request;
-  const labs = labNames("test-node", availableParallelism()).map((name) =>
+  const labs = labNames("node", availableParallelism()).map((name) =>
     labStart(request, parts, { name, nodes: 2 }, async (lab) => {
       await loadImages(signal, lab, archives, progress);
       await installDriver(signal, lab, progress);
@@ -168,10 +170,6 @@ async function watchIn(lab: Lab, { project }: LabRing, request: Request): Promis
     outcomes.push(await watchVitest(signal, { project, lab, env, args: [...files, ...args] }));
   }
   return sum(outcomes);
-}
-
-function labNames(prefix: string, count: number): readonly string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
 }
 
 interface LabSetUp {
@@ -223,7 +221,12 @@ async function testArtifacts({ signal, progress }: Request): Promise<TestArtifac
 
 async function prepare(signal: AbortSignal): Promise<void> {
   await checkMachine();
+  for (const name of abandoned(await Lab.names(), isRunning)) await Lab.remove(signal, name);
   await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
+}
+
+function isRunning(pid: number): boolean {
+  return existsSync(`/proc/${pid}`);
 }
 
 /** A ring can be run over and over in a lab of its own choice, for the one who works on it. */
