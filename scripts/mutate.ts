@@ -1,6 +1,6 @@
 /**
  * Breaks the code on purpose, one small place after the other, and names the changes that no unit test notices:
- * `node scripts/mutate.ts src/controller --every=4`. It works on a copy of what git knows; not in CI, because it takes a few
+ * `node scripts/mutate.ts src/reconciler --every=4`. It works on a copy of what git knows; not in CI, because it takes a few
  * seconds for each change.
  */
 import { execFileSync, spawnSync } from "node:child_process";

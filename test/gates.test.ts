@@ -74,7 +74,7 @@ const rows: readonly Row[] = [
   },
   {
     file: "src/node/across.ts",
-    code: 'import { x } from "../controller/decide.ts";\nexport const y = x;',
+    code: 'import { x } from "../reconciler/decide.ts";\nexport const y = x;',
     objection: "the programs meet",
   },
   {
@@ -83,13 +83,13 @@ const rows: readonly Row[] = [
     objection: "the programs meet",
   },
   {
-    file: "src/provisioner/across.ts",
+    file: "src/csi-controller/across.ts",
     code: 'import { x } from "../node/config.ts";\nexport const y = x;',
     objection: "the programs meet",
   },
   {
-    file: "src/controller/provisions.ts",
-    code: 'import { x } from "../provisioner/access.ts";\nexport const y = x;',
+    file: "src/reconciler/provisions.ts",
+    code: 'import { x } from "../csi-controller/access.ts";\nexport const y = x;',
     objection: "the programs meet",
   },
   {
@@ -99,12 +99,12 @@ const rows: readonly Row[] = [
   },
   {
     file: "src/s3/upward.ts",
-    code: 'import type { X } from "../provisioner/access.ts";\nexport type Y = X;',
+    code: 'import type { X } from "../csi-controller/access.ts";\nexport type Y = X;',
     objection: "adapters do not know the programs",
   },
   {
     file: "src/core/provisions.ts",
-    code: 'import { x } from "../provisioner/access.ts";\nexport const y = x;',
+    code: 'import { x } from "../csi-controller/access.ts";\nexport const y = x;',
     objection: pure,
   },
   {
@@ -118,22 +118,22 @@ const rows: readonly Row[] = [
     objection: "the programs meet",
   },
   {
-    file: "src/controller/decide.ts",
+    file: "src/reconciler/decide.ts",
     code: 'import { x } from "./observe.ts";\nexport const y = x;',
     objection: "a decision sees only core",
   },
   {
-    file: "src/controller/decision/new-statuses.ts",
+    file: "src/reconciler/decision/new-statuses.ts",
     code: 'import { x } from "../../kube/client.ts";\nexport const y = x;',
     objection: "a decision sees only core",
   },
   {
-    file: "src/controller/headroom/decide.ts",
+    file: "src/reconciler/headroom/decide.ts",
     code: 'import { x } from "../view.ts";\nexport const y = x;',
     objection: "a decision sees only core",
   },
   {
-    file: "src/controller/decision/entry-steps.ts",
+    file: "src/reconciler/decision/entry-steps.ts",
     code: 'import { x } from "./new-statuses.ts";\nexport const y = x;',
     objection: undefined,
   },

@@ -4,24 +4,24 @@ import { InFlight } from "../core/in-flight.ts";
 import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
 import { serve } from "../csi/server.ts";
+import { accessFor } from "../csi-controller/access.ts";
+import { ClassesWithSecrets } from "../csi-controller/classes-with-secrets.ts";
+import { clusterIdFrom } from "../csi-controller/cluster-id.ts";
+import { type CsiControllerConfig, csiControllerConfigFrom } from "../csi-controller/config.ts";
+import { checkFallback } from "../csi-controller/fallback.ts";
+import { keepSecretOf } from "../csi-controller/keep-secret.ts";
+import { claimUids, KnownVolumes, secretsNeededNow } from "../csi-controller/known-volumes.ts";
+import { CsiControllerMetrics } from "../csi-controller/metrics.ts";
+import { besideLeader, orphanReports } from "../csi-controller/orphan-reports.ts";
+import { lookForOrphans } from "../csi-controller/orphans.ts";
+import { reports } from "../csi-controller/reports.ts";
+import { SecretProtection } from "../csi-controller/secret-protection.ts";
+import { SecretRecords } from "../csi-controller/secret-records.ts";
+import { controllerService } from "../csi-controller/service.ts";
 import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
-import { accessFor } from "../provisioner/access.ts";
-import { ClassesWithSecrets } from "../provisioner/classes-with-secrets.ts";
-import { clusterIdFrom } from "../provisioner/cluster-id.ts";
-import { type ProvisionerConfig, provisionerConfigFrom } from "../provisioner/config.ts";
-import { checkFallback } from "../provisioner/fallback.ts";
-import { keepSecretOf } from "../provisioner/keep-secret.ts";
-import { claimUids, KnownVolumes, secretsNeededNow } from "../provisioner/known-volumes.ts";
-import { ProvisionerMetrics } from "../provisioner/metrics.ts";
-import { besideLeader, orphanReports } from "../provisioner/orphan-reports.ts";
-import { lookForOrphans } from "../provisioner/orphans.ts";
-import { reports } from "../provisioner/reports.ts";
-import { SecretProtection } from "../provisioner/secret-protection.ts";
-import { SecretRecords } from "../provisioner/secret-records.ts";
-import { controllerService } from "../provisioner/service.ts";
 import type { Call } from "../runtime/call.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
@@ -29,7 +29,7 @@ import { ObjectStore } from "../s3/object-store.ts";
 import { trusted } from "../s3/trust.ts";
 import { version } from "./version.ts";
 
-async function run(call: Call, config: ProvisionerConfig): Promise<void> {
+async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const { api, driverKeys, ...shown } = config;
   call.log.info("CSI controller service starts", { version, ...shown, driverKeys: driverKeys.from });
   using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-controller/${version}` });
@@ -49,7 +49,7 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
       self: randomUUID(),
     });
   const progress = new Progress();
-  const metrics = new ProvisionerMetrics();
+  const metrics = new CsiControllerMetrics();
   const shared = { access: accessFor(client, config), store, volumes, clusterId: clusterIdFrom(client) };
   const looking = {
     ...shared,
@@ -93,6 +93,6 @@ async function run(call: Call, config: ProvisionerConfig): Promise<void> {
 }
 
 await runProgram("CSI controller service", (signal) => {
-  const config = provisionerConfigFrom(process.argv.slice(2), process.env);
+  const config = csiControllerConfigFrom(process.argv.slice(2), process.env);
   return run({ signal, log: stderrLogger(config.verbosity) }, config);
 });

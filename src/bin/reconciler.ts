@@ -1,10 +1,11 @@
 /** The Pod Reconciler: decides which Mountpoint Pods should exist and which workloads each of them serves. */
-import { reconcilerConfigFrom } from "../controller/config.ts";
-import { runReconciler } from "../controller/run-reconciler.ts";
+
 import { serveHealth } from "../csi/health.ts";
 import { credentialsAt } from "../kube/api-location.ts";
 import { KubeClient } from "../kube/client.ts";
 import { WatchHealth } from "../kube/watch-health.ts";
+import { reconcilerConfigFrom } from "../reconciler/config.ts";
+import { runReconciler } from "../reconciler/run-reconciler.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { version as driverVersion } from "./version.ts";

@@ -1,7 +1,7 @@
 /** Who may read what: ports, metrics, and the policies of the network. */
 import { describe, expect, it } from "vitest";
+import { csiControllerConfigFrom } from "../../src/csi-controller/config.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
-import { provisionerConfigFrom } from "../../src/provisioner/config.ts";
 import { chartDirectory, containerOf, containersOf, type Manifest, notes, only, render } from "./rendered-chart.ts";
 
 const metricsOn = { "metrics.enabled": "true" };
@@ -30,7 +30,7 @@ it.for([
 ] as const)("SE-7 %j → metrics are served: %j", ([values, expected]) => {
   const chart = render(values);
   expect(nodeConfigFrom(flagsOf(chart, "s3-plugin"), environment).metrics).toBe(expected);
-  expect(provisionerConfigFrom(flagsOf(chart, "s3-csi-controller"), environment).metrics).toBe(expected);
+  expect(csiControllerConfigFrom(flagsOf(chart, "s3-csi-controller"), environment).metrics).toBe(expected);
   const paths = flagsOf(chart, "csi-provisioner").filter((flag) => flag.startsWith("--metrics-path="));
   expect(paths).toEqual(expected ? [] : ["--metrics-path=^/metrics"]);
   expect(notes(values).includes("/metrics")).toBe(expected);

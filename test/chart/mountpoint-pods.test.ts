@@ -1,8 +1,8 @@
 /** What the chart tells the reconciler and the node plugin about Mountpoint Pods, read by the programs themselves. */
 import { expect, it } from "vitest";
-import { reconcilerConfigFrom } from "../../src/controller/config.ts";
 import { headroom } from "../../src/core/names.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
+import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
 import { chartDirectory, containerOf, type Manifest, only, releaseNamespace, render } from "./rendered-chart.ts";
 
 const image = { MOUNTPOINT_VERSION: "1.24.0", KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };

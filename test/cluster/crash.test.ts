@@ -1,12 +1,12 @@
 /** The reconciler against a real API server, dying between any two of its writes, over and over, while the cluster changes. */
 import { once } from "node:events";
 import { beforeAll, expect, it, onTestFailed, vi } from "vitest";
-import { type ReconcilerOptions, runReconciler } from "../../src/controller/run-reconciler.ts";
 import { headroom } from "../../src/core/names.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { WatchHealth } from "../../src/kube/watch-health.ts";
+import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";

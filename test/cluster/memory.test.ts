@@ -2,13 +2,13 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { beforeAll, expect, it } from "vitest";
-import { emptyView, sizesOf, synced } from "../../src/controller/view.ts";
-import { watchCluster } from "../../src/controller/watches.ts";
 import { Freshness } from "../../src/kube/freshness.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { Store } from "../../src/kube/store.ts";
 import { watch } from "../../src/kube/watch.ts";
 import { WatchHealth } from "../../src/kube/watch-health.ts";
+import { emptyView, sizesOf, synced } from "../../src/reconciler/view.ts";
+import { watchCluster } from "../../src/reconciler/watches.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";

@@ -7,8 +7,8 @@ import { placeOf } from "../../src/core/dynamic-volume.ts";
 import { bucketNames, eventsAbout, patient } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
+import { CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { FaultyS3 } from "../support/faulty-s3.ts";
-import { ProvisionerProcess } from "../support/provisioner-process.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 it("DS-4 a bucket without volume and claim is reported on the controller's Pod and stays; with a volume, a claim or on purpose it is not", async () => {
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint });
   await using undo = new AsyncDisposableStack();
   const bucketFor = async (name: string, parameters: Readonly<Record<string, string>> = {}) => {
     const { volume } = await provisioner.controller.createVolume(createRequest({ name, parameters }));
@@ -51,7 +51,7 @@ it("DS-4 a bucket without volume and claim is reported on the controller's Pod a
 
   const pod = `controller-${randomBytes(4).toString("hex")}`;
   const env = { POD_NAMESPACE: sandbox.name, POD_NAME: pod, POD_UID: randomUUID() };
-  await using _looking = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags: often, env });
+  await using _looking = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags: often, env });
   const reports = async () => {
     const events = await eventsAbout(cluster, pod, sandbox.name);
     return events.filter(({ reason }) => reason === "BucketWithoutVolume").map(({ message }) => message);
@@ -75,7 +75,7 @@ it("DS-4 a bucket without volume and claim is reported on the controller's Pod a
 it("who may not list buckets is told so once, and volumes are made all the same", async () => {
   await using faulty = await FaultyS3.before(s3Endpoint);
   faulty.break(/^GET \/$/, { do: "answer", status: 403, code: "AccessDenied" });
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: faulty.url, flags: often });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: faulty.url, flags: often });
   await expect.poll(() => faulty.lines.filter((line) => line === "GET /").length, patient).toBeGreaterThan(2);
   const told = provisioner.log.split("\n").filter((line) => line.includes("cannot look for buckets without a volume"));
   expect(told.filter((line) => line.includes('"level":"info"'))).toHaveLength(1);

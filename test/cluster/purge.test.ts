@@ -11,8 +11,8 @@ import { s3Endpoint } from "../../lab/s3.ts";
 import { bucketNames, keepVersions } from "../support/claims.ts";
 import { openCluster, versionsIn } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
+import { CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { FaultyS3 } from "../support/faulty-s3.ts";
-import { ProvisionerProcess } from "../support/provisioner-process.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 it("DS-3 purge removes versions, marks of deletions and unfinished uploads, in pages; killed after the first, the next one goes on", async () => {
-  await using first = await ProvisionerProcess.start(cluster, { s3: faulty.url, flags });
+  await using first = await CsiControllerProcess.start(cluster, { s3: faulty.url, flags });
   const request = createRequest({ parameters: { deletePolicy: "purge" } });
   const { volume } = await first.controller.createVolume(request);
   const bucket = volume?.volumeId ?? "";
@@ -54,7 +54,7 @@ it("DS-3 purge removes versions, marks of deletions and unfinished uploads, in p
   expect(after.entries).toBeGreaterThan(0);
   expect(after.entries).toBeLessThan(before.entries);
 
-  await using second = await ProvisionerProcess.start(cluster, { s3: faulty.url, flags });
+  await using second = await CsiControllerProcess.start(cluster, { s3: faulty.url, flags });
   await second.controller.deleteVolume({ volumeId: bucket, secrets: {} });
   expect(await bucketNames(s3)).not.toContain(bucket);
 });

@@ -14,7 +14,7 @@ import { ChartAccess } from "../support/chart-access.ts";
 import { bucketNames, patient, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
-import { ProvisionerProcess, type ProvisionerWish } from "../support/provisioner-process.ts";
+import { type CsiControllerOptions, CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { restrictedAccount } from "../support/restricted-account.ts";
 import { madeUpKeys, secretFields, secretManifest } from "../support/s3-accounts.ts";
 import { installAttachmentKind, Stage } from "../support/stage.ts";
@@ -148,7 +148,7 @@ it("PR-11 without the rights for it, volumes are made all the same", async () =>
   const { secret, parameters } = await claimWithSecret();
   const kubeconfig = await restrictedAccount(stage, "secrets");
   const flags = [`--kubeconfig=${kubeconfig}`, `--protected-secrets=${releaseNamespace}/${configMap}`];
-  await using service = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags });
+  await using service = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags });
   await created(service, { parameters, secret });
   expect(await finalizersOf(secret)).toEqual([]);
   expect(service.log).toContain("Secrets of volumes cannot be protected");
@@ -172,10 +172,10 @@ it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on non
 const noFinalizers = JSON.stringify({ metadata: { finalizers: null } });
 
 /** With the rights of the chart. */
-async function start(wish: Partial<ProvisionerWish> = {}): Promise<ProvisionerProcess> {
+async function start(wish: Partial<CsiControllerOptions> = {}): Promise<CsiControllerProcess> {
   const kubeconfig = await access.kubeconfigOf("controller");
   const flags = [`--kubeconfig=${kubeconfig}`, `--protected-secrets=${releaseNamespace}/${configMap}`];
-  return await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags, ...wish });
+  return await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags, ...wish });
 }
 
 async function newSecret({ finalizers }: { finalizers?: readonly string[] } = {}): Promise<SecretKey> {
@@ -234,7 +234,7 @@ function volumeNamed(name: string): MadeVolume {
 
 /** By CreateVolume, once the service knows the class of the claim. */
 async function created(
-  { controller }: ProvisionerProcess,
+  { controller }: CsiControllerProcess,
   { parameters }: { readonly parameters: Readonly<Record<string, string>>; readonly secret: SecretKey },
 ): Promise<MadeVolume> {
   const request = createRequest({ parameters, secrets: secretFields(rootAccount) });

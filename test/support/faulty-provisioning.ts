@@ -6,17 +6,17 @@ import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { createRequest } from "./create-request.ts";
+import { type CsiControllerOptions, CsiControllerProcess } from "./csi-controller-process.ts";
 import { FaultyS3 } from "./faulty-s3.ts";
-import { ProvisionerProcess, type ProvisionerWish } from "./provisioner-process.ts";
 
 export class FaultyProvisioning implements AsyncDisposable {
   readonly #cluster: Cluster;
   readonly faulty: FaultyS3;
-  readonly provisioner: ProvisionerProcess;
+  readonly provisioner: CsiControllerProcess;
   /** Buckets that a test may have made. */
   readonly made: string[] = [];
 
-  private constructor(cluster: Cluster, faulty: FaultyS3, provisioner: ProvisionerProcess) {
+  private constructor(cluster: Cluster, faulty: FaultyS3, provisioner: CsiControllerProcess) {
     this.#cluster = cluster;
     this.faulty = faulty;
     this.provisioner = provisioner;
@@ -24,12 +24,12 @@ export class FaultyProvisioning implements AsyncDisposable {
 
   static async start(cluster: Cluster): Promise<FaultyProvisioning> {
     const faulty = await FaultyS3.before(s3Endpoint);
-    return new FaultyProvisioning(cluster, faulty, await ProvisionerProcess.start(cluster, { s3: faulty.url }));
+    return new FaultyProvisioning(cluster, faulty, await CsiControllerProcess.start(cluster, { s3: faulty.url }));
   }
 
   /** One more, which a test may kill. */
-  async another(wish: Omit<ProvisionerWish, "s3"> = {}): Promise<ProvisionerProcess> {
-    return await ProvisionerProcess.start(this.#cluster, { s3: this.faulty.url, ...wish });
+  async another(wish: Omit<CsiControllerOptions, "s3"> = {}): Promise<CsiControllerProcess> {
+    return await CsiControllerProcess.start(this.#cluster, { s3: this.faulty.url, ...wish });
   }
 
   /** A request of a name of its own; its bucket goes with the test. */

@@ -6,7 +6,7 @@ import { placeOf } from "../../src/core/dynamic-volume.ts";
 import { patient } from "./claims.ts";
 import { type Cluster, persistentVolumeManifest } from "./cluster.ts";
 import { createRequest } from "./create-request.ts";
-import type { ProvisionerProcess } from "./provisioner-process.ts";
+import type { CsiControllerProcess } from "./csi-controller-process.ts";
 
 export interface VolumeWithHandle {
   readonly name: string;
@@ -20,7 +20,7 @@ export interface VolumeWithHandle {
  */
 export async function volumesKnownTo(
   cluster: Cluster,
-  { controller }: ProvisionerProcess,
+  { controller }: CsiControllerProcess,
   ...volumes: readonly VolumeWithHandle[]
 ): Promise<AsyncDisposable> {
   const name = `pvc-${randomUUID()}`;

@@ -9,9 +9,9 @@ import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
+import { CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
-import { ProvisionerProcess } from "../support/provisioner-process.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -79,7 +79,7 @@ describe("CreateVolume", () => {
   });
 
   it("PR-1 a store that cannot be reached → Unavailable, also without any credentials to blame", async () => {
-    await using nowhere = await ProvisionerProcess.start(cluster, { s3: "http://127.0.0.1:9" });
+    await using nowhere = await CsiControllerProcess.start(cluster, { s3: "http://127.0.0.1:9" });
     await expect(nowhere.controller.createVolume(request())).rejects.toMatchObject({
       code: status.UNAVAILABLE,
       details: expect.stringContaining("ECONNREFUSED"),

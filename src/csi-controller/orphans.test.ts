@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { placeOf } from "../core/dynamic-volume.ts";
 import { silentLogger } from "../runtime/log.ts";
+import type { BucketActions } from "./csi-controller-parts.ts";
 import { OrphanSearch } from "./orphans.ts";
-import type { BucketActions } from "./provisioner-parts.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 const uid = "476e33c4-5a17-46ea-a9ca-80f9ee95fed6";

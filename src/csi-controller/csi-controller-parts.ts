@@ -10,7 +10,7 @@ import type { AccessFor } from "./access.ts";
 import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
 
 /** What the CSI controller service is made of; `bin` puts it together once. */
-export interface ProvisionerParts {
+export interface CsiControllerParts {
   readonly access: AccessFor;
   readonly store: Store;
   readonly volumes: Volumes;

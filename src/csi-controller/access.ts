@@ -6,7 +6,7 @@ import type { Call } from "../runtime/call.ts";
 import type { DriverKeysConfig } from "../s3/driver-keys.ts";
 import { type Keys, keysFrom, volumeKeyFields } from "../s3/keys.ts";
 import type { Access } from "../s3/object-store.ts";
-import type { ProvisionerConfig } from "./config.ts";
+import type { CsiControllerConfig } from "./config.ts";
 
 export type Secrets = Readonly<Record<string, string>>;
 
@@ -15,7 +15,7 @@ export type AccessFor = (call: Call, secrets: Secrets, region: string | undefine
 /** A region that the class names beats that of its Secret, and that the driver's. */
 export function accessFor(
   client: Pick<KubeClient, "get">,
-  { driverKeys, s3 }: Pick<ProvisionerConfig, "driverKeys" | "s3">,
+  { driverKeys, s3 }: Pick<CsiControllerConfig, "driverKeys" | "s3">,
 ): AccessFor {
   return async (call, secrets, region) => ({
     keys: bringsKeys(secrets)

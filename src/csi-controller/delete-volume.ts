@@ -7,11 +7,11 @@ import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } f
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
 import { bringsKeys, type Secrets } from "./access.ts";
+import type { BucketActions, CsiControllerParts, Kept } from "./csi-controller-parts.ts";
 import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
-import type { BucketActions, Kept, ProvisionerParts } from "./provisioner-parts.ts";
 import { unlessMissing } from "./unless-missing.ts";
 
-export async function deleteVolume(call: Call, parts: ProvisionerParts, request: DeleteVolumeRequest): Promise<void> {
+export async function deleteVolume(call: Call, parts: CsiControllerParts, request: DeleteVolumeRequest): Promise<void> {
   const { volumeId, secrets } = request;
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
   const place = placeFrom(volumeId);
@@ -30,7 +30,7 @@ export async function deleteVolume(call: Call, parts: ProvisionerParts, request:
 /** Gives the reason why data stays; undefined: nothing is left. */
 async function removeData(
   call: Call,
-  parts: ProvisionerParts,
+  parts: CsiControllerParts,
   deletion: Deletion,
   secrets: Secrets,
 ): Promise<Kept["because"] | undefined> {

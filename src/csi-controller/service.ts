@@ -2,11 +2,11 @@
 import { ControllerServiceCapability_RPC_Type as Capability, ControllerService } from "../csi/gen/csi.ts";
 import { type Service, service } from "../csi/service.ts";
 import { createVolume } from "./create-volume.ts";
+import type { CsiControllerParts } from "./csi-controller-parts.ts";
 import { deleteVolume } from "./delete-volume.ts";
-import type { ProvisionerParts } from "./provisioner-parts.ts";
 import { validateCapabilities } from "./validate-capabilities.ts";
 
-export function controllerService(parts: ProvisionerParts): Service {
+export function controllerService(parts: CsiControllerParts): Service {
   return service(ControllerService, {
     createVolume: async (call, request) => ({ volume: await createVolume(call, parts, request) }),
     deleteVolume: async (call, request) => {

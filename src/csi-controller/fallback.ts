@@ -5,7 +5,7 @@ import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
 import { type ClassesWithSecrets, resolvedSecret } from "./classes-with-secrets.ts";
-import type { ComingVolume } from "./provisioner-parts.ts";
+import type { ComingVolume } from "./csi-controller-parts.ts";
 
 export interface FallbackParts {
   readonly client: Pick<KubeClient, "get">;

@@ -3,12 +3,12 @@ import { DriverError } from "../core/errors.ts";
 import type { ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse } from "../csi/gen/csi.ts";
 import type { Call } from "../runtime/call.ts";
 import { problemOf } from "./capabilities.ts";
-import type { ProvisionerParts } from "./provisioner-parts.ts";
+import type { CsiControllerParts } from "./csi-controller-parts.ts";
 
 /** Confirms what can be served, or explains what cannot: that is an answer, not an error. */
 export async function validateCapabilities(
   call: Call,
-  parts: ProvisionerParts,
+  parts: CsiControllerParts,
   request: ValidateVolumeCapabilitiesRequest,
 ): Promise<ValidateVolumeCapabilitiesResponse> {
   const { volumeId, volumeCapabilities, volumeContext, parameters, mutableParameters } = request;
@@ -22,7 +22,7 @@ export async function validateCapabilities(
 
 async function exists(
   call: Call,
-  parts: ProvisionerParts,
+  parts: CsiControllerParts,
   request: ValidateVolumeCapabilitiesRequest,
 ): Promise<boolean> {
   const { volumeId, secrets } = request;

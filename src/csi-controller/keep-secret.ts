@@ -4,7 +4,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { Call } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
 import { type ClassesWithSecrets, resolvedSecret } from "./classes-with-secrets.ts";
-import type { ComingVolume, ProvisionerParts } from "./provisioner-parts.ts";
+import type { ComingVolume, CsiControllerParts } from "./csi-controller-parts.ts";
 import type { SecretProtection } from "./secret-protection.ts";
 
 export interface KeepSecretParts {
@@ -13,7 +13,7 @@ export interface KeepSecretParts {
   readonly protection: SecretProtection | undefined;
 }
 
-export function keepSecretOf(parts: KeepSecretParts): ProvisionerParts["keepSecret"] {
+export function keepSecretOf(parts: KeepSecretParts): CsiControllerParts["keepSecret"] {
   return async (call, volume) => {
     try {
       await keepSecret(call, parts, volume);

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { provisionerConfigFrom } from "./config.ts";
+import { csiControllerConfigFrom } from "./config.ts";
 
 const env = { AWS_ENDPOINT_URL: "http://s3", KUBERNETES_SERVICE_HOST: "10.0.0.1" };
 
 it("has the defaults of 2.x", () => {
-  expect(provisionerConfigFrom(["--endpoint=unix:/csi/csi.sock", "--v=4"], env)).toEqual({
+  expect(csiControllerConfigFrom(["--endpoint=unix:/csi/csi.sock", "--v=4"], env)).toEqual({
     endpoint: "unix:/csi/csi.sock",
     verbosity: 4,
     healthPort: undefined,
@@ -32,14 +32,14 @@ it("reads the names of the driver's Secret and of its fields", () => {
     "--access-key-id-field=id",
     "--no-driver-credentials-fallback",
   ];
-  expect(provisionerConfigFrom(flags, env)).toMatchObject({
+  expect(csiControllerConfigFrom(flags, env)).toMatchObject({
     driverKeys: { from: "secret", namespace: "kube-system", name: "keys", fields: { accessKeyId: "id" } },
     fallbackToDriverKeys: false,
   });
 });
 
 it("takes keys from the environment, as under manifests of 2.x, and never prints them", () => {
-  const config = provisionerConfigFrom([], { ...env, AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hidden" });
+  const config = csiControllerConfigFrom([], { ...env, AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hidden" });
   expect(JSON.stringify(config)).not.toContain("hidden");
   expect(config.driverKeys).toMatchObject({ from: "environment", keys: { secretAccessKey: expect.anything() } });
 });
@@ -54,6 +54,6 @@ it("reports every problem at once", () => {
     "--kubeconfig",
   ];
   const args = ["--v=x", "--health-port=99999", "--credentials-secret=x", "--protected-secrets=y"];
-  const report = () => provisionerConfigFrom(args, {});
+  const report = () => csiControllerConfigFrom(args, {});
   for (const problem of problems) expect(report).toThrow(problem);
 });

@@ -7,9 +7,13 @@ import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.
 import { type Call, withFields } from "../runtime/call.ts";
 import { bringsKeys } from "./access.ts";
 import { checkCapabilities } from "./capabilities.ts";
-import type { BucketActions, ProvisionerParts, Volumes, WithoutTags } from "./provisioner-parts.ts";
+import type { BucketActions, CsiControllerParts, Volumes, WithoutTags } from "./csi-controller-parts.ts";
 
-export async function createVolume(call: Call, parts: ProvisionerParts, request: CreateVolumeRequest): Promise<Volume> {
+export async function createVolume(
+  call: Call,
+  parts: CsiControllerParts,
+  request: CreateVolumeRequest,
+): Promise<Volume> {
   const wanted = { ...wantedFrom(request), cluster: await parts.clusterId(call) };
   const { place, parameters } = wanted;
   using _ = parts.inFlight.enter(place.id);
@@ -27,7 +31,7 @@ export async function createVolume(call: Call, parts: ProvisionerParts, request:
 
 async function made(
   call: Call,
-  parts: ProvisionerParts,
+  parts: CsiControllerParts,
   wanted: Wanted,
   request: CreateVolumeRequest,
 ): Promise<Volume> {

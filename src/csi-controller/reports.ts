@@ -2,10 +2,10 @@
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
-import type { ProvisionerMetrics } from "./metrics.ts";
-import type { Kept, Reports } from "./provisioner-parts.ts";
+import type { Kept, Reports } from "./csi-controller-parts.ts";
+import type { CsiControllerMetrics } from "./metrics.ts";
 
-export function reports(events: Pick<EventRecorder, "record">, metrics: ProvisionerMetrics): Reports {
+export function reports(events: Pick<EventRecorder, "record">, metrics: CsiControllerMetrics): Reports {
   return {
     kept: async (call: Call, { bucket, prefix, because, volume }: Kept) => {
       const message = keptMessage({ bucket, prefix, because });

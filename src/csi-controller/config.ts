@@ -9,7 +9,7 @@ import type { StoreLimits } from "../s3/object-store.ts";
 import type { OwnPod } from "./orphan-reports.ts";
 import type { OrphanTimes } from "./orphans.ts";
 
-export interface ProvisionerConfig {
+export interface CsiControllerConfig {
   /** Where the CSI service listens. */
   readonly endpoint: string;
   readonly verbosity: number;
@@ -36,14 +36,14 @@ export interface ProvisionerConfig {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export function provisionerConfigFrom(args: readonly string[], env: Environment): ProvisionerConfig {
+export function csiControllerConfigFrom(args: readonly string[], env: Environment): CsiControllerConfig {
   const flags = flagsIn(args);
   const problems = new Problems();
   const endpointUrl = trimmed(env["AWS_ENDPOINT_URL"]) ?? "";
   if (!URL.canParse(endpointUrl)) {
     problems.add("AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service");
   }
-  const config: ProvisionerConfig = {
+  const config: CsiControllerConfig = {
     endpoint: flags.endpoint,
     verbosity: problems.number("--v", flags.v, 10),
     healthPort:

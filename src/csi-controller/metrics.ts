@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 
 /** What the CSI controller service counts, for Prometheus. */
-export class ProvisionerMetrics {
+export class CsiControllerMetrics {
   readonly #registry = new Registry();
   /** Without the bucket as a label, which would have a new value for every volume: events and the bucket's tag `kept` name it. */
   readonly keptBuckets = new Counter({

@@ -6,9 +6,9 @@ import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
 import { bucketNames, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
+import { CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { bucketOf } from "../support/faulty-provisioning.ts";
 import { type Faults, FaultyWay } from "../support/faulty-way.ts";
-import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { secretFields } from "../support/s3-accounts.ts";
 
 const cluster = openCluster();
@@ -16,7 +16,7 @@ const noFallback = ["--no-driver-credentials-fallback"];
 
 it("PR-10 where the driver's keys may not stand in, a class with a Secret for mounting only is refused", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
   await expect(
     provisioner.controller.createVolume(createRequest({ parameters: claim.parameters })),
   ).rejects.toMatchObject({
@@ -29,7 +29,7 @@ it("PR-10 where the driver's keys may not stand in, a class with a Secret for mo
 
 it("PR-10 the annotation by which claims once named their class, and which still beats the field, is no way around it", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"), "annotation");
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
   const request = createRequest({ parameters: claim.parameters });
   await expect(provisioner.controller.createVolume(request)).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
@@ -44,7 +44,7 @@ it("PR-10 a call that comes before the classes are known waits for them", async 
   const withoutClasses: Faults = { ...fair, fateOf: (_method, path) => (isOfClasses(path) ? "held" : "passed") };
   await using path = await FaultyWay.open(cluster.lab.layout.kubeconfig, withoutClasses);
   const flags = [...noFallback, `--kubeconfig=${path.kubeconfig}`];
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags, until: "serving" });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags, until: "serving" });
   await expect.poll(() => path.requests.some(({ url = "" }) => isOfClasses(url))).toBe(true);
   const request = createRequest({ parameters: claim.parameters });
   const call = provisioner.controller.createVolume(request);
@@ -68,7 +68,7 @@ it.for([
       [`csi.storage.k8s.io/${use}-namespace`]: "${pvc.namespace}",
     };
     await using claim = await claimOfClass({ ...secret, ...secretFor("node-publish", "keys", "default") });
-    await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, flags });
+    await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags });
     const request = createRequest({ parameters: claim.parameters });
     await expect(provisioner.controller.createVolume(request)).rejects.toMatchObject({
       code: status.INVALID_ARGUMENT,
@@ -91,7 +91,7 @@ it("DS-2 a volume whose Secret for the deletion is gone or empty stays, and with
   const annotations = { [noted("name")]: "keys", [noted("namespace")]: "default" };
   await cluster.apply({ ...volume, metadata: { name, annotations } });
   undo.defer(async () => void (await cluster.kubectl("delete", "pv", name)));
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint });
   await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining(

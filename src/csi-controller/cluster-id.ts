@@ -2,7 +2,7 @@
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { kinds } from "../kube/kinds.ts";
-import type { ClusterId } from "./provisioner-parts.ts";
+import type { ClusterId } from "./csi-controller-parts.ts";
 
 /** The namespace that every cluster has from its first to its last day. */
 const oldest = "kube-system";

@@ -9,8 +9,8 @@ import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
+import { CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { FaultyS3 } from "../support/faulty-s3.ts";
-import { ProvisionerProcess } from "../support/provisioner-process.ts";
 import { Authority, S3Server } from "../support/s3-server.ts";
 
 const cluster = openCluster();
@@ -23,7 +23,7 @@ it.for([
 ] as const)("PR-6 a strict server in eu-west-1: the bucket is made there, as %s says", async ([, wish, call]) => {
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
   await using way = await FaultyS3.before(server.url);
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, ...wish });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: way.url, ...wish });
   const { volume } = await provisioner.controller.createVolume(createRequest(call));
   // Not every server insists on it as AWS does.
   expect(way.bodyOf(`PUT /${volume?.volumeId}/`)).toContain("<LocationConstraint>eu-west-1</LocationConstraint>");
@@ -36,7 +36,7 @@ const noSuchLocation = { do: "answer", status: 400, code: "InvalidLocationConstr
 it("PR-6 a store without a location called as the driver's region: the bucket is made where the store makes one by itself", async () => {
   await using server = await S3Server.start(cluster, { region: "ring-1" });
   await using way = await FaultyS3.before(server.url);
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url, region: "ring-1" });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: way.url, region: "ring-1" });
   way.break(/^PUT \/[^?]*$/, noSuchLocation, 1);
   const { volume } = await provisioner.controller.createVolume(createRequest());
   expect(way.bodyOf(`PUT /${volume?.volumeId}/`)).not.toContain("LocationConstraint");
@@ -50,7 +50,7 @@ it.for([
   "PR-6 us-east-1 asked for by %s is named, for stores whose default is another; where its name is refused, as by AWS, the bucket is made without",
   async ([, call]) => {
     await using path = await FaultyS3.before(s3Endpoint);
-    await using provisioner = await ProvisionerProcess.start(cluster, { s3: path.url });
+    await using provisioner = await CsiControllerProcess.start(cluster, { s3: path.url });
     const { volume } = await provisioner.controller.createVolume(createRequest(call));
     const volumeId = volume?.volumeId ?? "";
     expect(await bucketNames(cluster.s3)).toContain(volumeId);
@@ -62,7 +62,7 @@ it.for([
 
 it("PR-6 us-east-1 that is only what the driver signs for is not named", async () => {
   await using path = await FaultyS3.before(s3Endpoint);
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: path.url, region: "us-east-1" });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: path.url, region: "us-east-1" });
   const { volume } = await provisioner.controller.createVolume(createRequest());
   const volumeId = volume?.volumeId ?? "";
   await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
@@ -75,7 +75,7 @@ it.for([
 ] as const)("PR-6 a location that the store does not have, asked for by %s, is refused", async ([askedBy, call]) => {
   await using server = await S3Server.start(cluster, { region: "ring-1" });
   await using way = await FaultyS3.before(server.url);
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: way.url });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: way.url });
   way.break(/^PUT \/[^?]*$/, noSuchLocation);
   await expect(provisioner.controller.createVolume(createRequest(call))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
@@ -86,7 +86,7 @@ it.for([
 
 it("a region that the server does not have is refused with its name", async () => {
   await using server = await S3Server.start(cluster, { region: "eu-west-1" });
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: server.url });
   const call = provisioner.controller.createVolume(createRequest({ parameters: { region: "mars-1" } }));
   await expect(call).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
 });
@@ -98,11 +98,11 @@ it("PR-8 the controller trusts a CA of the installation, in addition to those of
   const env = { AWS_CA_BUNDLE: ours.bundle, SSL_CERT_FILE: systems.bundle };
   for (const authority of [ours, systems]) {
     await using server = await S3Server.start(cluster, { authority });
-    await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, env });
+    await using provisioner = await CsiControllerProcess.start(cluster, { s3: server.url, env });
     await expect(provisioner.controller.createVolume(createRequest())).resolves.toMatchObject({ volume: {} });
   }
   await using server = await S3Server.start(cluster, { authority: strangers });
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url, env });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: server.url, env });
   await expect(provisioner.controller.createVolume(createRequest())).rejects.toMatchObject({
     code: status.UNAVAILABLE,
     details: expect.stringContaining("tls.caCertConfigMap"),
@@ -112,7 +112,7 @@ it("PR-8 the controller trusts a CA of the installation, in addition to those of
 it("the store is reached through a proxy, if there is one, and its password is not in the log", async () => {
   await using proxy = await countingProxy();
   const env = { MOUNTPOINT_HTTP_PROXY: proxy.url.replace("//", "//user:hunter2@") };
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, env });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, env });
   const { volume } = await provisioner.controller.createVolume(createRequest());
   expect(proxy.count()).toBeGreaterThan(0);
   await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets: {} });
@@ -121,7 +121,7 @@ it("the store is reached through a proxy, if there is one, and its password is n
 });
 
 it("PR-7 without keys of its own the service is ready, and provisions with those that a class brings", async () => {
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: s3Endpoint, account: undefined });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, account: undefined });
   await expect(provisioner.controller.createVolume(createRequest())).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining("provisioner-secret-name"),
@@ -142,7 +142,7 @@ it("PR-7 a session token is passed on", async () => {
       outgoing.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
     }),
   );
-  await using provisioner = await ProvisionerProcess.start(cluster, { s3: server.url });
+  await using provisioner = await CsiControllerProcess.start(cluster, { s3: server.url });
   const secrets = { access_key_id: "a", secret_access_key: "b", session_token: "token-1" };
   await expect(provisioner.controller.createVolume(createRequest({ secrets }))).rejects.toMatchObject({
     code: status.PERMISSION_DENIED,

@@ -10,7 +10,7 @@ import { DriverError } from "../core/errors.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
 import type { Call } from "../runtime/call.ts";
 import type { AccessFor } from "./access.ts";
-import type { BucketActions, ClusterId, Store } from "./provisioner-parts.ts";
+import type { BucketActions, ClusterId, Store } from "./csi-controller-parts.ts";
 import { unlessMissing } from "./unless-missing.ts";
 
 export interface OrphanParts {

@@ -4,8 +4,8 @@ import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import type { CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
-import type { ProvisionerProcess } from "../support/provisioner-process.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
@@ -82,7 +82,7 @@ async function fateOf(bucket: string): Promise<string> {
   return `kept: ${(await tagsOf(s3, bucket))["s3.csi.scality.com/kept"]}`;
 }
 
-type Controller = ProvisionerProcess["controller"];
+type Controller = CsiControllerProcess["controller"];
 type Attempt = (call: (controller: Controller) => Promise<unknown>) => Promise<void>;
 
 /** A request that only reads leaves the store as it was. */

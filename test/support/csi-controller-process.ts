@@ -13,7 +13,7 @@ import { csiClient } from "./csi-client.ts";
 
 const program = join(import.meta.dirname, "../../src/bin/controller.ts");
 
-export interface ProvisionerWish {
+export interface CsiControllerOptions {
   readonly s3: string;
   readonly region?: string;
   /** undefined: it has none of its own. */
@@ -29,7 +29,7 @@ const impatient = ["--s3-connect-seconds=5", "--s3-answer-seconds=5", "--s3-atte
 /** Requests that no test has asked for would be in its way. */
 const minding = "--orphan-look-seconds=0";
 
-export class ProvisionerProcess implements AsyncDisposable {
+export class CsiControllerProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #directory: string;
   readonly controller: ReturnType<typeof clientOf>;
@@ -47,7 +47,7 @@ export class ProvisionerProcess implements AsyncDisposable {
   }
 
   /** Ready when this returns, unless less is asked for. */
-  static async start(cluster: Cluster, wish: ProvisionerWish): Promise<ProvisionerProcess> {
+  static async start(cluster: Cluster, wish: CsiControllerOptions): Promise<CsiControllerProcess> {
     const account = "account" in wish ? wish.account : rootAccount;
     const env = {
       AWS_ENDPOINT_URL: wish.s3,
@@ -58,7 +58,7 @@ export class ProvisionerProcess implements AsyncDisposable {
     const kubeconfig = `--kubeconfig=${cluster.lab.layout.kubeconfig}`;
     const args = [kubeconfig, "--v=4", minding, ...impatient, ...(wish.flags ?? [])];
     const directory = await mkdtemp(join(tmpdir(), "s3-csi-provisioner-"));
-    const provisioner = new ProvisionerProcess(directory, args, env);
+    const provisioner = new CsiControllerProcess(directory, args, env);
     await vi.waitFor(() => provisioner.#isReady(wish.until ?? "ready"), { timeout: 60_000, interval: 100 });
     return provisioner;
   }
