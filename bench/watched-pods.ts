@@ -1,9 +1,9 @@
 /** Pods as a watch sees them: what is measured is the cluster, and not the pace at which somebody asks. */
-import { KubeClient } from "../src/kube/client.ts";
-import { kubeconfigCredentials } from "../src/kube/credentials.ts";
+import { KubeClient } from "../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../src/kube/client/credentials.ts";
 import { kinds, type Pod } from "../src/kube/kinds.ts";
-import { keyOf, Store } from "../src/kube/store.ts";
-import { watch } from "../src/kube/watch.ts";
+import { keyOf, Store } from "../src/kube/watch/store.ts";
+import { watch } from "../src/kube/watch/watch.ts";
 import { silentLogger } from "../src/runtime/log.ts";
 import type { Cluster, PodRef } from "../test/support/cluster.ts";
 

@@ -118,8 +118,8 @@ const rows: readonly Row[] = [
     objection: "the programs meet",
   },
   {
-    file: "src/reconciler/decide.ts",
-    code: 'import { x } from "./observe.ts";\nexport const y = x;',
+    file: "src/reconciler/decision/decide.ts",
+    code: 'import { x } from "../observe/observe.ts";\nexport const y = x;',
     objection: "a decision sees only core",
   },
   {
@@ -129,8 +129,28 @@ const rows: readonly Row[] = [
   },
   {
     file: "src/reconciler/headroom/decide.ts",
-    code: 'import { x } from "../view.ts";\nexport const y = x;',
+    code: 'import { x } from "./act.ts";\nexport const y = x;',
     objection: "a decision sees only core",
+  },
+  {
+    file: "src/reconciler/domain/workload.ts",
+    code: 'import { x } from "../act/act.ts";\nexport const y = x;',
+    objection: "a domain is pure",
+  },
+  {
+    file: "src/csi-controller/domain/tags.ts",
+    code: 'import type { Call } from "../../runtime/call.ts";\nexport type Y = Call;',
+    objection: "a domain is pure",
+  },
+  {
+    file: "src/node/domain/disk.ts",
+    code: 'import { readFileSync } from "node:fs";\nexport const x = readFileSync;',
+    objection: "a domain does no I/O",
+  },
+  {
+    file: "src/node/domain/fine.ts",
+    code: 'import { x } from "../../core/names.ts";\nimport { y } from "./other.ts";\nexport const z = [x, y];',
+    objection: undefined,
   },
   {
     file: "src/reconciler/decision/entry-steps.ts",

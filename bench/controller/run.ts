@@ -6,8 +6,8 @@
 import { loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
-import { Store } from "../../src/kube/store.ts";
-import { watch } from "../../src/kube/watch.ts";
+import { Store } from "../../src/kube/watch/store.ts";
+import { watch } from "../../src/kube/watch/watch.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { openCluster } from "../../test/support/cluster.ts";
 import { controllerAway } from "../../test/support/controller-away.ts";

@@ -4,9 +4,9 @@
  * page-out; and how long a Mountpoint Pod outlives its last workload.
  */
 import type { PodUid, PvName } from "../../src/core/names.ts";
-import { targetPath } from "../../src/core/target-path.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
+import { targetPath } from "../../src/node/domain/target-path.ts";
 import { openCluster, type PodRef, type Sandbox } from "../../test/support/cluster.ts";
 import { csiClient } from "../../test/support/csi-client.ts";
 import { csiSocketOf, mountS3Of, onNode } from "../../test/support/mount-s3-process.ts";

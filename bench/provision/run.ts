@@ -1,9 +1,9 @@
 /** How long many claims take, created at once, until every one of them is Bound; and what that costs the store and the API server. */
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type PersistentVolumeClaim } from "../../src/kube/kinds.ts";
-import { keyOf, Store } from "../../src/kube/store.ts";
-import { watch } from "../../src/kube/watch.ts";
+import { keyOf, Store } from "../../src/kube/watch/store.ts";
+import { watch } from "../../src/kube/watch/watch.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { openCluster } from "../../test/support/cluster.ts";
 import { percentile, table } from "../table.ts";

@@ -1,9 +1,9 @@
 /** The Pod Reconciler: decides which Mountpoint Pods should exist and which workloads each of them serves. */
 
 import { serveHealth } from "../csi/health.ts";
-import { credentialsAt } from "../kube/api-location.ts";
-import { KubeClient } from "../kube/client.ts";
-import { WatchHealth } from "../kube/watch-health.ts";
+import { credentialsAt } from "../kube/client/api-location.ts";
+import { KubeClient } from "../kube/client/client.ts";
+import { WatchHealth } from "../kube/watch/watch-health.ts";
 import { reconcilerConfigFrom } from "../reconciler/config.ts";
 import { runReconciler } from "../reconciler/run-reconciler.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { defaultMountpointNamespace } from "../core/names.ts";
-import { apiLocationFrom, credentialsAt } from "../kube/api-location.ts";
-import { KubeClient } from "../kube/client.ts";
+import { apiLocationFrom, credentialsAt } from "../kube/client/api-location.ts";
+import { KubeClient } from "../kube/client/client.ts";
 import type { Call } from "../runtime/call.ts";
 import { Problems } from "../runtime/problems.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";

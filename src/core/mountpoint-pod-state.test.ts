@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { installation } from "./installation.fixture.ts";
-import { mountpointPod } from "./mountpoint-pod.ts";
+import { installation } from "../reconciler/domain/installation.fixture.ts";
+import { mountpointPod } from "../reconciler/domain/mountpoint-pod.ts";
+import { s3VolumeFrom } from "../reconciler/domain/persistent-volume.ts";
 import {
   isAlive,
   isOpen,
@@ -9,7 +10,6 @@ import {
   mountpointPodFrom,
 } from "./mountpoint-pod-state.ts";
 import { annotations, labels, mountpointPodName, type NodeName, type PodUid, type PvName } from "./names.ts";
-import { s3VolumeFrom } from "./persistent-volume.ts";
 
 const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const node = "worker-1" as NodeName;

@@ -1,6 +1,5 @@
 /** What we read from a Mountpoint Pod, whichever driver made it. */
 import { annotations, labels, type NodeName, type PodName, type PodUid, type PvName, type VolumeId } from "./names.ts";
-import type { S3Volume } from "./persistent-volume.ts";
 
 export interface MountpointPod {
   readonly name: PodName;
@@ -86,8 +85,15 @@ export function isAlive({ phase }: Pick<MountpointPod, "phase">): boolean {
   return phase === "pending" || phase === "running";
 }
 
+/** What a workload needs of a Mountpoint Pod. */
+export interface NeededVolume {
+  readonly volumeId: VolumeId;
+  readonly identity: string;
+  readonly readOnly: boolean;
+}
+
 /** Whether a workload that comes now may be served by it, unless something is wrong with it (contract 1.5). */
-export function isOpen(pod: MountpointPod, volume: S3Volume, driverVersion: string): boolean {
+export function isOpen(pod: MountpointPod, volume: NeededVolume, driverVersion: string): boolean {
   const staying = isAlive(pod) && !pod.terminating && !pod.needsUnmount;
   const sameVolume = pod.volumeId === volume.volumeId && pod.readOnly === volume.readOnly;
   return (

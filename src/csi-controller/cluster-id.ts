@@ -1,6 +1,6 @@
 /** Which cluster this is. Several may use one account of the store, and none must speak about the buckets of another. */
-import { ApiError } from "../kube/api-error.ts";
-import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/client/api-error.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { ClusterId } from "./csi-controller-parts.ts";
 

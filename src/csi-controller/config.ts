@@ -1,13 +1,13 @@
 /** Flags and environment → the configuration of the CSI controller service, or every problem at once. */
 import { parseArgs } from "node:util";
 import { type Proxy, proxyFrom } from "../core/proxy.ts";
-import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
-import type { Ref } from "../kube/client.ts";
+import { type ApiLocation, apiLocationFrom } from "../kube/client/api-location.ts";
+import type { Ref } from "../kube/client/client.ts";
 import { Problems } from "../runtime/problems.ts";
 import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
-import type { OwnPod } from "./orphan-reports.ts";
-import type { OrphanTimes } from "./orphans.ts";
+import type { OwnPod } from "./orphans/orphan-reports.ts";
+import type { OrphanTimes } from "./orphans/orphans.ts";
 
 export interface CsiControllerConfig {
   /** Where the CSI service listens. */

@@ -1,13 +1,14 @@
 /** CreateVolume: the same request always ends in the same bucket, whatever was killed in between. */
-import { capacityOf, judge, type Tags, tagsFor, type Wanted } from "../core/bucket-tags.ts";
-import { placeOf } from "../core/dynamic-volume.ts";
+
 import { DriverError, leavesNothing } from "../core/errors.ts";
-import { defaultDeletePolicy, parseClassParameters } from "../core/storage-class.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
-import { bringsKeys } from "./access.ts";
 import { checkCapabilities } from "./capabilities.ts";
 import type { BucketActions, CsiControllerParts, Volumes, WithoutTags } from "./csi-controller-parts.ts";
+import { capacityOf, judge, type Tags, tagsFor, type Wanted } from "./domain/bucket-tags.ts";
+import { placeOf } from "./domain/dynamic-volume.ts";
+import { defaultDeletePolicy, parseClassParameters } from "./domain/storage-class.ts";
+import { bringsKeys } from "./secrets/access.ts";
 
 export async function createVolume(
   call: Call,

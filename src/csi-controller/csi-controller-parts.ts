@@ -1,13 +1,13 @@
-import type { Tags } from "../core/bucket-tags.ts";
-import type { Place } from "../core/dynamic-volume.ts";
 import type { DriverError } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { VolumeId } from "../core/names.ts";
-import type { Claim } from "../core/storage-class.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Access } from "../s3/object-store.ts";
-import type { AccessFor } from "./access.ts";
+import type { Tags } from "./domain/bucket-tags.ts";
+import type { Place } from "./domain/dynamic-volume.ts";
+import type { Claim } from "./domain/storage-class.ts";
 import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
+import type { AccessFor } from "./secrets/access.ts";
 
 /** What the CSI controller service is made of; `bin` puts it together once. */
 export interface CsiControllerParts {

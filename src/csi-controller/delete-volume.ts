@@ -1,14 +1,15 @@
 /** DeleteVolume: answers OK only when the data is gone, never existed, or stays on purpose. */
-import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "../core/bucket-tags.ts";
-import { type Place, placeFrom } from "../core/dynamic-volume.ts";
+
 import { DriverError } from "../core/errors.ts";
-import { gapInProof } from "../core/purge-proof.ts";
-import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "../core/storage-class.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
-import { bringsKeys, type Secrets } from "./access.ts";
 import type { BucketActions, CsiControllerParts, Kept } from "./csi-controller-parts.ts";
+import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "./domain/bucket-tags.ts";
+import { type Place, placeFrom } from "./domain/dynamic-volume.ts";
+import { gapInProof } from "./domain/purge-proof.ts";
+import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "./domain/storage-class.ts";
 import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
+import { bringsKeys, type Secrets } from "./secrets/access.ts";
 import { unlessMissing } from "./unless-missing.ts";
 
 export async function deleteVolume(call: Call, parts: CsiControllerParts, request: DeleteVolumeRequest): Promise<void> {

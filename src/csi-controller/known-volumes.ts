@@ -1,13 +1,14 @@
 /** The PersistentVolumes of this driver, found by their handle: DeleteVolume is told nothing else. */
-import { isPlaceOf, type Place } from "../core/dynamic-volume.ts";
+
 import { driverName } from "../core/names.ts";
 import type { SecretKey } from "../core/protected-secrets.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type PersistentVolume } from "../kube/kinds.ts";
-import { Store } from "../kube/store.ts";
-import { type Watcher, watch } from "../kube/watch.ts";
+import { Store } from "../kube/watch/store.ts";
+import { type Watcher, watch } from "../kube/watch/watch.ts";
 import type { Call } from "../runtime/call.ts";
-import type { SecretChange } from "./secret-protection.ts";
+import { isPlaceOf, type Place } from "./domain/dynamic-volume.ts";
+import type { SecretChange } from "./secrets/secret-protection.ts";
 
 export interface KnownVolume {
   readonly name: string;

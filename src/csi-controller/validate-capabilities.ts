@@ -1,9 +1,9 @@
-import { placeFrom } from "../core/dynamic-volume.ts";
 import { DriverError } from "../core/errors.ts";
 import type { ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse } from "../csi/gen/csi.ts";
 import type { Call } from "../runtime/call.ts";
 import { problemOf } from "./capabilities.ts";
 import type { CsiControllerParts } from "./csi-controller-parts.ts";
+import { placeFrom } from "./domain/dynamic-volume.ts";
 
 /** Confirms what can be served, or explains what cannot: that is an answer, not an error. */
 export async function validateCapabilities(

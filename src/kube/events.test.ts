@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { jsonLogger } from "../runtime/log.ts";
-import { ApiError } from "./api-error.ts";
-import type { KubeClient } from "./client.ts";
+import { ApiError } from "./client/api-error.ts";
+import type { KubeClient } from "./client/client.ts";
 import { type About, EventRecorder } from "./events.ts";
 import { kinds } from "./kinds.ts";
 

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { type Call, deadline } from "../runtime/call.ts";
 import { withoutUserInfo } from "../runtime/user-info.ts";
-import { ApiError } from "./api-error.ts";
-import type { KubeClient } from "./client.ts";
+import { ApiError } from "./client/api-error.ts";
+import type { KubeClient } from "./client/client.ts";
 import { type Kind, kinds } from "./kinds.ts";
 import { TroubleLog } from "./trouble-log.ts";
 

@@ -1,6 +1,6 @@
 import type { Call } from "../runtime/call.ts";
-import { ApiError } from "./api-error.ts";
-import type { KubeClient, Ref } from "./client.ts";
+import { ApiError } from "./client/api-error.ts";
+import type { KubeClient, Ref } from "./client/client.ts";
 import type { Kind, KubeObject } from "./kinds.ts";
 
 export interface Finalized {

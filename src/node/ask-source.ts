@@ -1,9 +1,9 @@
 import { DriverError } from "../core/errors.ts";
-import { troubleIn } from "../core/mount-s3-log.ts";
 import type { PodName } from "../core/names.ts";
-import { sourcePath } from "../core/target-path.ts";
 import type { Health } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
+import { troubleIn } from "./domain/mount-s3-log.ts";
+import { sourcePath } from "./domain/target-path.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { orMissing } from "./waiting.ts";
 

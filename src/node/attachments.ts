@@ -2,12 +2,12 @@ import { type AttachmentSpec, holderOf } from "../core/attachment.ts";
 import { type AttachmentStatus, nodePart, unplacedIn } from "../core/attachment-status.ts";
 import { DriverError } from "../core/errors.ts";
 import type { NodeName, PodName, PodUid } from "../core/names.ts";
-import type { Target } from "../core/target-path.ts";
 import { kinds, type MountpointS3PodAttachment } from "../kube/kinds.ts";
-import { Store } from "../kube/store.ts";
-import { type Watched, type Watcher, watch } from "../kube/watch.ts";
+import { Store } from "../kube/watch/store.ts";
+import { type Watched, type Watcher, watch } from "../kube/watch/watch.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Pulses } from "../runtime/progress.ts";
+import type { Target } from "./domain/target-path.ts";
 import type { PublishIntent } from "./publish-request.ts";
 import { orMissing } from "./waiting.ts";
 

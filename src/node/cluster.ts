@@ -1,7 +1,7 @@
 /** What a node knows of the cluster: its own attachments and Mountpoint Pods, and the driver's Secret. Nothing else. */
 
 import type { Readiness } from "../csi/identity.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Pulses } from "../runtime/progress.ts";
 import { Attachments } from "./attachments.ts";

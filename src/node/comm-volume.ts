@@ -1,11 +1,11 @@
 /** The node's end of the memory volume that it shares with a Mountpoint Pod: keys and wishes go in, failures come out. */
 import { type FSWatcher, watch } from "node:fs";
 import { comm, type PodUid } from "../core/names.ts";
-import { commDir } from "../core/target-path.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { Directory } from "../linux/directory.ts";
 import { connect } from "../linux/fd-sender.ts";
 import { isErrno } from "../runtime/errno.ts";
+import { commDir } from "./domain/target-path.ts";
 import type { Kernel } from "./kernel.ts";
 
 export interface CommVolumes {

@@ -3,10 +3,10 @@ import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import { isPidNamespace, type PidNamespaces } from "../core/pid-namespace.ts";
 import { type Proxy, proxyFrom } from "../core/proxy.ts";
-import { pluginDir } from "../core/target-path.ts";
-import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
+import { type ApiLocation, apiLocationFrom } from "../kube/client/api-location.ts";
 import { Problems } from "../runtime/problems.ts";
 import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
+import { pluginDir } from "./domain/target-path.ts";
 
 export interface NodeConfig {
   /** Where the CSI service listens. */

@@ -1,5 +1,5 @@
 import { mountpointContainer, type PodName } from "../core/names.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 

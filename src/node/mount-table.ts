@@ -1,7 +1,7 @@
 /** Our mounts in the kernel's table. */
 import { mountDevice, type PodName, type PodUid } from "../core/names.ts";
-import { sourcesDir } from "../core/target-path.ts";
 import { type Mount, mountsOfFuse } from "../linux/mountinfo.ts";
+import { sourcesDir } from "./domain/target-path.ts";
 
 /** A mount that mount-s3 serves, by whoever it was made. */
 export function isOurs(mount: Mount): boolean {

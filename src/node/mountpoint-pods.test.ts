@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { installation } from "../core/installation.fixture.ts";
-import { mountpointPod } from "../core/mountpoint-pod.ts";
 import type { NodeName, PodUid, PvName, VolumeId } from "../core/names.ts";
 import { parseVolumeAttributes } from "../core/volume-attributes.ts";
 import type { Pod } from "../kube/kinds.ts";
+import { installation } from "../reconciler/domain/installation.fixture.ts";
+import { mountpointPod } from "../reconciler/domain/mountpoint-pod.ts";
 import { hopelessBecause, localMountpointPodFrom } from "./mountpoint-pods.ts";
 
 const volume = {

@@ -1,6 +1,6 @@
 import type { InFlight } from "../core/in-flight.ts";
 import type { PodName } from "../core/names.ts";
-import type { WorkQueue } from "../kube/work-queue.ts";
+import type { WorkQueue } from "../kube/controller/work-queue.ts";
 import type { Attachments } from "./attachments.ts";
 import type { CommVolumes } from "./comm-volume.ts";
 import type { NodeConfig } from "./config.ts";

@@ -1,9 +1,9 @@
 import { DriverError } from "../core/errors.ts";
 import type { PodUid, PvName, VolumeId } from "../core/names.ts";
-import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../core/volume-attributes.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../csi/gen/csi.ts";
 import { type Keys, keysFrom, volumeKeyFields } from "../s3/keys.ts";
+import { parseTargetPath, targetPath } from "./domain/target-path.ts";
 
 /** A volume, at a path, for one workload. */
 interface PublishPlace {

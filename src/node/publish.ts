@@ -2,15 +2,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { DriverError } from "../core/errors.ts";
 import { type MountArguments, mountArguments, userAgentPrefix } from "../core/mount-args.ts";
-import { logEnvironment } from "../core/mount-s3-log.ts";
 import type { PodName } from "../core/names.ts";
 import { choosePidNamespace } from "../core/pid-namespace.ts";
-import { sourcePath } from "../core/target-path.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
 import { askSource } from "./ask-source.ts";
 import { bindTarget, isBound, proveServing } from "./bind-target.ts";
 import { checkIdentity, keysFor, refreshKeys } from "./credentials/credentials.ts";
+import { logEnvironment } from "./domain/mount-s3-log.ts";
+import { sourcePath } from "./domain/target-path.ts";
 import { failureAt } from "./failure-at.ts";
 import type { MountRecord } from "./heal/mount-memory.ts";
 import { mountEnvironment } from "./mount-environment.ts";

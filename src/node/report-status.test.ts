@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { call, FakeNode, intentOf, mountpointPod, podOf, source, workload } from "../../test/support/fake-node.ts";
 import type { AttachmentStatus } from "../core/attachment-status.ts";
-import { ApiError } from "../kube/api-error.ts";
+import { ApiError } from "../kube/client/api-error.ts";
 import { publish } from "./publish.ts";
 import { reportStatus } from "./report-status.ts";
 import { watchSources } from "./watch-sources.ts";

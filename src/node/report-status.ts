@@ -1,13 +1,13 @@
 /** Writes the node's part of the status of its own attachments, whenever it is another one (OP-5). */
 import { isSameStatus, statusManagers } from "../core/attachment-status.ts";
 import type { PodName } from "../core/names.ts";
-import { ApiError } from "../kube/api-error.ts";
-import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/client/api-error.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { runController } from "../kube/controller/run-controller.ts";
+import { type Outcome, WorkQueue } from "../kube/controller/work-queue.ts";
 import { kinds } from "../kube/kinds.ts";
 import { MissingRight } from "../kube/missing-right.ts";
 import { orAborted } from "../kube/or-aborted.ts";
-import { runController } from "../kube/run-controller.ts";
-import { type Outcome, WorkQueue } from "../kube/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import type { LocalAttachment } from "./attachments.ts";
 import type { NodeParts } from "./node-parts.ts";

@@ -1,5 +1,5 @@
 import type { PodName } from "../core/names.ts";
-import { parseTargetPath, targetOfPart } from "../core/target-path.ts";
+import { parseTargetPath, targetOfPart } from "./domain/target-path.ts";
 import type { MountRecord } from "./heal/mount-memory.ts";
 import { isOurs } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type NodeName, startupTaintKey } from "../core/names.ts";
-import { ApiError } from "../kube/api-error.ts";
-import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/client/api-error.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Taint } from "../kube/kinds.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import type { Call } from "../runtime/call.ts";

@@ -3,13 +3,13 @@
  * made anew, or tainted again by hand or by an autoscaler, becomes usable again, too (OP-6).
  */
 import { type NodeName, startupTaintKey } from "../core/names.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { runController } from "../kube/controller/run-controller.ts";
+import { type Outcome, WorkQueue } from "../kube/controller/work-queue.ts";
 import { kinds, type Node, type Taint } from "../kube/kinds.ts";
 import { orAborted } from "../kube/or-aborted.ts";
-import { runController } from "../kube/run-controller.ts";
-import { Store } from "../kube/store.ts";
-import { type Watched, watch } from "../kube/watch.ts";
-import { type Outcome, WorkQueue } from "../kube/work-queue.ts";
+import { Store } from "../kube/watch/store.ts";
+import { type Watched, watch } from "../kube/watch/watch.ts";
 import type { Call } from "../runtime/call.ts";
 
 interface Tainted {

@@ -11,7 +11,7 @@ import {
   workload,
 } from "../../test/support/fake-node.ts";
 import type { PodName } from "../core/names.ts";
-import { sourcePath } from "../core/target-path.ts";
+import { sourcePath } from "./domain/target-path.ts";
 import { publish } from "./publish.ts";
 import { unmountUnneeded } from "./unmount-loop.ts";
 import { unpublish } from "./unpublish.ts";

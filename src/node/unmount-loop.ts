@@ -1,9 +1,9 @@
 /** Ends the sources that nobody needs: marked by the controller, or left over when their Mountpoint Pod is gone. */
 import type { PodName } from "../core/names.ts";
-import { sourcePath, sourcesDir } from "../core/target-path.ts";
-import { runController } from "../kube/run-controller.ts";
+import { runController } from "../kube/controller/run-controller.ts";
 import { mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
+import { sourcePath, sourcesDir } from "./domain/target-path.ts";
 import { removeSource } from "./mount-source.ts";
 import { bindsOf } from "./mount-table.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";

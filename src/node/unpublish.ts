@@ -1,9 +1,9 @@
 import { DriverError } from "../core/errors.ts";
 import type { VolumeId } from "../core/names.ts";
-import { parseTargetPath, targetPath } from "../core/target-path.ts";
 import { mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
+import { parseTargetPath, targetPath } from "./domain/target-path.ts";
 import type { Kernel } from "./kernel.ts";
 import { mountpointPodBehind } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";

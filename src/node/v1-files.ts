@@ -1,10 +1,10 @@
 /** Files with keys that mount-s3 of the driver 1.x reads, in the plugin's directory on the host (contract 2.4, 2.6). */
 import type { PodUid, VolumeId } from "../core/names.ts";
-import { pluginDir } from "../core/target-path.ts";
 import { Directory } from "../linux/directory.ts";
 import { isErrno } from "../runtime/errno.ts";
 import type { Keys } from "../s3/keys.ts";
 import { oldProfileName, staticProfile, workloadOfFile } from "./credentials/profile.ts";
+import { pluginDir } from "./domain/target-path.ts";
 
 export interface V1Volume {
   readonly workload: PodUid;

@@ -3,12 +3,12 @@
  * wait. One that has hung for too long is given up, which frees them.
  */
 import type { PodName } from "../core/names.ts";
-import { sourcePath, sourcesDir } from "../core/target-path.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
+import { sourcePath, sourcesDir } from "./domain/target-path.ts";
 import { type Hang, judgeHang } from "./hang.ts";
 import { bindsOf, isOurs } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";

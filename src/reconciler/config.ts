@@ -1,11 +1,11 @@
 /** Flags and environment → the configuration of the reconciler, or every problem at once. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import type { HeadroomConfig } from "../core/headroom-pod.ts";
-import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import { defaultMountpointNamespace, mounterCommand, reconcilerLease } from "../core/names.ts";
-import { type ApiLocation, apiLocationFrom } from "../kube/api-location.ts";
-import type { Candidate } from "../kube/lease.ts";
+import { type ApiLocation, apiLocationFrom } from "../kube/client/api-location.ts";
+import type { Candidate } from "../kube/lease/lease.ts";
 import { Problems } from "../runtime/problems.ts";
+import type { HeadroomConfig } from "./domain/headroom-pod.ts";
+import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 import { headroomFrom, preemptingClassFrom } from "./headroom/settings.ts";
 import {
   caFrom,

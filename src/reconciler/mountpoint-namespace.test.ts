@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { call } from "../../test/support/fake-node.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { kinds } from "../kube/kinds.ts";
 import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
 

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import { labels } from "../core/names.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
 

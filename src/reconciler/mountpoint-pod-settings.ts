@@ -1,10 +1,10 @@
 /** The settings of Mountpoint Pods that are more than a word, each read or reported as a problem. */
 
-import type { CaBundle } from "../core/ca-bundle.ts";
 import { type ContainerResources, defaultResources, type ResourceList } from "../core/container-resources.ts";
-import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
 import { parseQuantity } from "../core/quantity.ts";
 import type { Problems } from "../runtime/problems.ts";
+import type { CaBundle } from "./domain/ca-bundle.ts";
+import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 
 /** JSON as in a container of a Pod; amounts may be numbers, because YAML makes such of `cpu: 1`. */
 export function resourcesFrom(text: string | undefined, problems: Problems): ContainerResources {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { installation } from "../core/installation.fixture.ts";
-import { WorkQueue } from "../kube/work-queue.ts";
+import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { silentLogger } from "../runtime/log.ts";
 import type { NewStatus } from "./decision/decision.ts";
-import type { PlaceKey } from "./place.ts";
+import { attachment, mp, now, pod, volume, w1, workload } from "./decision/situation.fixture.ts";
+import { installation } from "./domain/installation.fixture.ts";
+import type { PlaceKey } from "./domain/volume-on-node.ts";
+import { emptyView } from "./observe/view.ts";
 import { type ReconcileContext, reconcile, tell } from "./reconcile.ts";
-import { attachment, mp, now, pod, volume, w1, workload } from "./situation.fixture.ts";
-import { emptyView } from "./view.ts";
 
 const place = "worker-1/data" as PlaceKey;
 

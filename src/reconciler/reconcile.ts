@@ -1,12 +1,12 @@
 /** One place, brought from what it is to what it should be, and what there is to say about it. */
-import type { Outcome } from "../kube/work-queue.ts";
+import type { Outcome } from "../kube/controller/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
-import { act, type Cluster } from "./act.ts";
-import { decide } from "./decide.ts";
+import { act, type Cluster } from "./act/act.ts";
+import type { StatusWriter } from "./act/status-writer.ts";
+import { decide } from "./decision/decide.ts";
 import type { Decision } from "./decision/decision.ts";
-import { observe } from "./observe.ts";
-import { type PlaceKey, placeFrom } from "./place.ts";
-import type { StatusWriter } from "./status-writer.ts";
+import { type PlaceKey, placeFrom } from "./domain/volume-on-node.ts";
+import { observe } from "./observe/observe.ts";
 
 export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;

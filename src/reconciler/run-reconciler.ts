@@ -1,25 +1,26 @@
 /** The Pod Reconciler: watches, workers and the sweep, from start to end. */
-import type { HeadroomConfig } from "../core/headroom-pod.ts";
-import type { MountpointPodConfig } from "../core/mountpoint-pod.ts";
-import type { KubeClient } from "../kube/client.ts";
+
+import type { KubeClient } from "../kube/client/client.ts";
+import { runController } from "../kube/controller/run-controller.ts";
+import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { EventRecorder } from "../kube/events.ts";
-import { Freshness } from "../kube/freshness.ts";
-import { type Candidate, lead } from "../kube/lease.ts";
-import { runController } from "../kube/run-controller.ts";
-import { Term } from "../kube/term.ts";
-import type { WatchHealth } from "../kube/watch-health.ts";
-import { WorkQueue } from "../kube/work-queue.ts";
+import { type Candidate, lead } from "../kube/lease/lease.ts";
+import { Term } from "../kube/lease/term.ts";
+import { Freshness } from "../kube/watch/freshness.ts";
+import type { WatchHealth } from "../kube/watch/watch-health.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
+import { StatusWriter } from "./act/status-writer.ts";
+import type { HeadroomConfig } from "./domain/headroom-pod.ts";
+import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
+import type { PlaceKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
-import type { PlaceKey } from "./place.ts";
+import { notePlaces } from "./observe/triggers.ts";
+import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
+import { watchCluster } from "./observe/watches.ts";
 import { reconcile, tell } from "./reconcile.ts";
-import { StatusWriter } from "./status-writer.ts";
 import { everyPlace, sweep } from "./sweep.ts";
-import { notePlaces } from "./triggers.ts";
-import { emptyView, sizesOf, synced, type View } from "./view.ts";
-import { watchCluster } from "./watches.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;

@@ -1,8 +1,8 @@
 /** The safety net: looks at every place now and then, whether or not anything was heard of it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../runtime/call.ts";
-import { type PlaceKey, placeKey } from "./place.ts";
-import { placeOf, placesOf, type View } from "./view.ts";
+import { type PlaceKey, placeKey } from "./domain/volume-on-node.ts";
+import { placeOf, placesOf, type View } from "./observe/view.ts";
 
 /** Ends when the call does. Operators search the log for "cleanup" to see that it works. */
 export async function sweep(

@@ -2,8 +2,8 @@
  * Before an upgrade: brings the custom resource definition to what the chart has. Helm installs the files of crds/ once and
  * never again, and an upgrade from 1.x finds none at all.
  */
-import { ApiError } from "../kube/api-error.ts";
-import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/client/api-error.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Kind, KubeObject } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
 

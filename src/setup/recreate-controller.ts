@@ -4,7 +4,7 @@
  * server-side apply, which is how Helm 4 works, leaves it, and the new strategy is invalid beside it.
  */
 import { DriverError } from "../core/errors.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Kind, KubeObject } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
 

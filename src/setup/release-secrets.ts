@@ -5,7 +5,7 @@
 import { DriverError } from "../core/errors.ts";
 import { secretFinalizer } from "../core/names.ts";
 import { namespaceAndName, protectionField, recordKey, recordsIn } from "../core/protected-secrets.ts";
-import type { KubeClient, Ref } from "../kube/client.ts";
+import type { KubeClient, Ref } from "../kube/client/client.ts";
 import { removeFinalizer } from "../kube/finalizers.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";

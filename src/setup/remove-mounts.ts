@@ -5,8 +5,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import { annotations, labels } from "../core/names.ts";
-import { ApiError } from "../kube/api-error.ts";
-import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/client/api-error.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 

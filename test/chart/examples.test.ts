@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { type PersistentVolume, s3VolumeFrom } from "../../src/core/persistent-volume.ts";
-import { type WorkloadPod, workloadFrom } from "../../src/core/workload.ts";
+import { type PersistentVolume, s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
+import { type WorkloadPod, workloadFrom } from "../../src/reconciler/domain/workload.ts";
 import { manifestsIn, only, repository } from "./rendered-chart.ts";
 
 it("examples/static is a volume of ours, a claim for it and a Pod that uses the claim", () => {

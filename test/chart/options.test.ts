@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { mountpointPod } from "../../src/core/mountpoint-pod.ts";
 import type { NodeName, PodUid } from "../../src/core/names.ts";
-import { s3VolumeFrom } from "../../src/core/persistent-volume.ts";
 import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
+import { mountpointPod } from "../../src/reconciler/domain/mountpoint-pod.ts";
+import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
 import {
   chartDirectory,
   containerOf,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { driverName } from "../../src/core/names.ts";
-import { pluginDir, sourcesDir } from "../../src/core/target-path.ts";
+import { pluginDir, sourcesDir } from "../../src/node/domain/target-path.ts";
 import {
   chartDirectory,
   containerOf,

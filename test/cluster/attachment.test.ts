@@ -14,9 +14,9 @@ import {
   specPatch,
 } from "../../src/core/attachment.ts";
 import type { NodeName, PodName, PodUid, PvName, VolumeId } from "../../src/core/names.ts";
-import { ApiError } from "../../src/kube/api-error.ts";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { ApiError } from "../../src/kube/client/api-error.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { openCluster } from "../support/cluster.ts";

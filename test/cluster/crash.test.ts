@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { beforeAll, expect, it, onTestFailed, vi } from "vitest";
 import { headroom } from "../../src/core/names.ts";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
-import { WatchHealth } from "../../src/kube/watch-health.ts";
+import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";

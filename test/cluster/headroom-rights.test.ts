@@ -1,8 +1,8 @@
 /** With headroom turned on the controller may patch workloads: one label and one gate, and nothing else. */
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { headroom } from "../../src/core/names.ts";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { ChartAccess } from "../support/chart-access.ts";
 import { openCluster } from "../support/cluster.ts";

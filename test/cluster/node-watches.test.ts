@@ -2,9 +2,9 @@
 
 import { beforeAll, expect, it } from "vitest";
 import type { NodeName } from "../../src/core/names.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { type KubeObject, kinds } from "../../src/kube/kinds.ts";
-import type { Watcher } from "../../src/kube/watch.ts";
+import type { Watcher } from "../../src/kube/watch/watch.ts";
 import { Attachments } from "../../src/node/attachments.ts";
 import { MountpointPods } from "../../src/node/mountpoint-pods.ts";
 import { Progress } from "../../src/runtime/progress.ts";

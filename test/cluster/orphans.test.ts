@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { s3Endpoint } from "../../lab/s3.ts";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
+import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
 import { bucketNames, eventsAbout, patient } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";

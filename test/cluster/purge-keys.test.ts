@@ -9,7 +9,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
+import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";

@@ -1,10 +1,10 @@
 /** Mountpoint Pods under the Pod Security profile that the chart enforces, on a real API server. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { installation } from "../../src/core/installation.fixture.ts";
-import { type MountpointPodConfig, mountpointPod } from "../../src/core/mountpoint-pod.ts";
 import type { NodeName, PodUid } from "../../src/core/names.ts";
-import { s3VolumeFrom } from "../../src/core/persistent-volume.ts";
+import { installation } from "../../src/reconciler/domain/installation.fixture.ts";
+import { type MountpointPodConfig, mountpointPod } from "../../src/reconciler/domain/mountpoint-pod.ts";
+import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
 import { only, render } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
 import { long } from "../support/stage.ts";

@@ -1,8 +1,8 @@
 /** The chart's rights on a real API server: enough for what the programs do, and for nothing else. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { Cluster as NodeView } from "../../src/node/cluster.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { deadline } from "../../src/runtime/call.ts";

@@ -1,12 +1,12 @@
 /** List-and-watch, the store and the client against a real API server that is cut off, killed and started again. */
 import { beforeAll, expect, it } from "vitest";
 import { DriverError } from "../../src/core/errors.ts";
-import { ApiError } from "../../src/kube/api-error.ts";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { ApiError } from "../../src/kube/client/api-error.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type MountpointS3PodAttachment, type SecretObject } from "../../src/kube/kinds.ts";
-import { Store } from "../../src/kube/store.ts";
-import { watch } from "../../src/kube/watch.ts";
+import { Store } from "../../src/kube/watch/store.ts";
+import { watch } from "../../src/kube/watch/watch.ts";
 import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { openCluster } from "../support/cluster.ts";

@@ -3,7 +3,7 @@ import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { s3Client } from "../../lab/s3-client.ts";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
+import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { bucketNames, Claims, eventsAbout, keepVersions, patient, secretFor, tagsOf } from "../support/claims.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox, versionsIn } from "../support/cluster.ts";

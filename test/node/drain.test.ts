@@ -1,7 +1,7 @@
 /** Workloads that still write after they were told to end: their mount stays until they have. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";

@@ -2,7 +2,7 @@
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
+import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
 import type { CoreEvent, Pod } from "../../src/kube/kinds.ts";
 import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";

@@ -2,9 +2,9 @@
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import type { PodUid, PvName } from "../../src/core/names.ts";
-import { targetPath } from "../../src/core/target-path.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
+import { targetPath } from "../../src/node/domain/target-path.ts";
 import { openCluster } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { csiSocketOf, mountS3Of, stopped } from "../support/mount-s3-process.ts";

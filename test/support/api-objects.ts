@@ -3,9 +3,9 @@
  * second keeps half a core busy, and several labs run at the same time.
  */
 import { parseArgs } from "node:util";
-import { ApiError } from "../../src/kube/api-error.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
-import { type Exchange, Transport } from "../../src/kube/transport.ts";
+import { ApiError } from "../../src/kube/client/api-error.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
+import { type Exchange, Transport } from "../../src/kube/client/transport.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 

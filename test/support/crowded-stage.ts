@@ -1,7 +1,7 @@
 /** Many workloads that come and go on a stage, a kubelet for them all, and an eye on the rules that must always hold. */
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
-import { Store } from "../../src/kube/store.ts";
-import { watch } from "../../src/kube/watch.ts";
+import { Store } from "../../src/kube/watch/store.ts";
+import { watch } from "../../src/kube/watch/watch.ts";
 import { below, oneOf } from "./random.ts";
 import { ifItIsThere, isMarked, type Stage, servedBy } from "./stage.ts";
 

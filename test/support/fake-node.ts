@@ -8,13 +8,13 @@ import {
   type PvName,
   type VolumeId,
 } from "../../src/core/names.ts";
-import { sourcePath, targetPath } from "../../src/core/target-path.ts";
 import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
-import { WorkQueue } from "../../src/kube/work-queue.ts";
+import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments, type LocalAttachment } from "../../src/node/attachments.ts";
 import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
+import { sourcePath, targetPath } from "../../src/node/domain/target-path.ts";
 import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
 import { forgetfulKeeper } from "../../src/node/heal/memory-keeper.ts";
 import { MountMemory } from "../../src/node/heal/mount-memory.ts";

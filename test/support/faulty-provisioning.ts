@@ -1,8 +1,8 @@
 /** A provisioner with everything that can happen on its way to the lab's store; the buckets of its requests go with each test. */
 
 import { s3Endpoint } from "../../lab/s3.ts";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
+import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
 import { bucketNames } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { createRequest } from "./create-request.ts";

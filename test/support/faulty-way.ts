@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 
 /**
  * What becomes of a request. lost: the server takes it, and nobody hears of that. cut: the connection breaks after the first piece of

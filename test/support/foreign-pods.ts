@@ -1,5 +1,5 @@
 /** Pods that are no business of the driver's, many at a time, in a real API server. */
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { inParallel } from "./in-parallel.ts";

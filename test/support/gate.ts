@@ -1,7 +1,7 @@
 /** A way to the API server that can be shut, for one client alone: everybody else goes on. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import type { Credentials } from "../../src/kube/credentials.ts";
+import type { Credentials } from "../../src/kube/client/credentials.ts";
 
 export class Gate implements AsyncDisposable {
   readonly #server: Server;

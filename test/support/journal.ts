@@ -1,5 +1,5 @@
 /** What became of a stage's Mountpoint Pods and attachments, in the order in which the API server accepted it. */
-import type { WatchEvent } from "../../src/kube/client.ts";
+import type { WatchEvent } from "../../src/kube/client/client.ts";
 import { type Kind, type KubeObject, kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
 import { isMarked, type Stage, servedBy } from "./stage.ts";
 

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { expect } from "vitest";
-import { placeOf } from "../../src/core/dynamic-volume.ts";
+import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
 import { patient } from "./claims.ts";
 import { type Cluster, persistentVolumeManifest } from "./cluster.ts";
 import { createRequest } from "./create-request.ts";

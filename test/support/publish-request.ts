@@ -1,7 +1,7 @@
 import type { PodUid, PvName } from "../../src/core/names.ts";
-import { targetPath } from "../../src/core/target-path.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
+import { targetPath } from "../../src/node/domain/target-path.ts";
 import type { PodRef, Sandbox } from "./cluster.ts";
 
 export interface Published {

@@ -8,8 +8,8 @@ import { vi } from "vitest";
 import { controlPlane } from "../../lab/control-plane.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { makePki } from "../../lab/pki.ts";
-import { KubeClient } from "../../src/kube/client.ts";
-import { kubeconfigCredentials } from "../../src/kube/credentials.ts";
+import { KubeClient } from "../../src/kube/client/client.ts";
+import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 
 const port = 6444;

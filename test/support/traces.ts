@@ -1,8 +1,8 @@
 /** What a volume leaves on a node and in the cluster, for tests that want to see it come and go. */
 import { GetObjectCommand } from "@aws-sdk/client-s3";
 import type { PodUid, PvName } from "../../src/core/names.ts";
-import { targetPath } from "../../src/core/target-path.ts";
 import type { CoreEvent, Pod } from "../../src/kube/kinds.ts";
+import { targetPath } from "../../src/node/domain/target-path.ts";
 import type { Cluster, PodRef, Sandbox } from "./cluster.ts";
 import { attachmentsOf, onNode } from "./mount-s3-process.ts";
 

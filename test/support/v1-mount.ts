@@ -1,6 +1,6 @@
 /** A mount as 1.x made it: systemd on the host runs mount-s3, which mounts by itself, straight on the target (contract 1.12). */
 import { rootAccount } from "../../lab/s3.ts";
-import { pluginDir } from "../../src/core/target-path.ts";
+import { pluginDir } from "../../src/node/domain/target-path.ts";
 import { startMountS3 } from "./bare-mount-s3.ts";
 import type { Cluster } from "./cluster.ts";
 import { onNode } from "./mount-s3-process.ts";

@@ -2,8 +2,8 @@
 
 import { DriverError } from "../../core/errors.ts";
 import { kinds, type SecretObject } from "../../kube/kinds.ts";
-import { keyOf, Store } from "../../kube/store.ts";
-import { type Watched, type Watcher, watch } from "../../kube/watch.ts";
+import { keyOf, Store } from "../../kube/watch/store.ts";
+import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import type { DriverKeysConfig } from "../../s3/driver-keys.ts";

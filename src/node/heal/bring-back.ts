@@ -1,11 +1,11 @@
 /** Makes mount-s3 serve again for those who use a dead mount, with what is remembered of it. */
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
-import { parseTargetPath, sourcePath, type Target, targetOfPart } from "../../core/target-path.ts";
 import { isCovered, mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { askSource } from "../ask-source.ts";
 import { usesDriverKeys } from "../credentials/credentials.ts";
+import { parseTargetPath, sourcePath, type Target, targetOfPart } from "../domain/target-path.ts";
 import { mountSource, removeSource } from "../mount-source.ts";
 import { isOurs } from "../mount-table.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";

@@ -1,7 +1,7 @@
 /** Tells the users of a volume, on their Pods, that mount-s3 died, and what became of it. */
 import { DriverError } from "../../core/errors.ts";
 import type { NodeName, PodName } from "../../core/names.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { EventRecorder, type Happening } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";

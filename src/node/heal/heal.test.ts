@@ -15,7 +15,7 @@ import {
   workload,
 } from "../../../test/support/fake-node.ts";
 import { mountpointPodName, type PodUid } from "../../core/names.ts";
-import { sourcePath } from "../../core/target-path.ts";
+import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish.ts";
 import { unpublish } from "../unpublish.ts";
 import { forgetfulKeeper } from "./memory-keeper.ts";

@@ -2,12 +2,12 @@
 
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
-import { sourcePath } from "../../core/target-path.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
+import { sourcePath } from "../domain/target-path.ts";
 import { workloadAt } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";

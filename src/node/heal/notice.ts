@@ -2,11 +2,11 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodName } from "../../core/names.ts";
-import { sourcePath, sourcesDir } from "../../core/target-path.ts";
 import { type Mount, mountAt } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
+import { sourcePath, sourcesDir } from "../domain/target-path.ts";
 import { isOurs } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount } from "../v1-mounts.ts";

@@ -1,6 +1,6 @@
 import type { PodName } from "../../core/names.ts";
-import { sourcePath } from "../../core/target-path.ts";
 import { mountAt } from "../../linux/mountinfo.ts";
+import { sourcePath } from "../domain/target-path.ts";
 import { isOurs } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { DeadMount } from "./dead-mounts.ts";

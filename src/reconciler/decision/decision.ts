@@ -1,11 +1,11 @@
 /** What the decision about one volume on one node may look at, and what it may ask for. */
 import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attachment.ts";
 import type { AttachmentStatus, ReportedSource } from "../../core/attachment-status.ts";
-import type { ReportedMountpointPod } from "../../core/controller-status.ts";
-import type { MountpointPodPurpose } from "../../core/mountpoint-pod.ts";
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
-import type { S3Volume } from "../../core/persistent-volume.ts";
-import type { Workload } from "../../core/workload.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { Workload } from "../domain/workload.ts";
 
 /** Everything the decision may look at. What is not in here cannot influence the outcome. */
 export interface Observed {

@@ -1,8 +1,8 @@
 /** The steps that bring the cluster's attachments to what was decided about them. */
 import { hasSameLists } from "../../core/attachment.ts";
-import type { ReportedMountpointPod } from "../../core/controller-status.ts";
 import type { PodName } from "../../core/names.ts";
-import type { RosterEntry } from "../../core/roster.ts";
+import type { RosterEntry } from "../domain/attachment-changes.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "./decision.ts";
 
 export type Entry = RosterEntry<ObservedAttachment, NewAttachment>;

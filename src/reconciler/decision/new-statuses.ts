@@ -1,6 +1,6 @@
 import { controllerPart, isSameStatus } from "../../core/attachment-status.ts";
-import { controllerStatus, type ReportedMountpointPod } from "../../core/controller-status.ts";
 import type { PodName } from "../../core/names.ts";
+import { controllerStatus, type ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { NewStatus, Observed } from "./decision.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** What the times in attachments and workloads say. */
 import type { PodUid } from "../../core/names.ts";
-import type { Workload } from "../../core/workload.ts";
+import type { Workload } from "../domain/workload.ts";
 import type { ObservedAttachment } from "./decision.ts";
 import type { Entry } from "./entry-steps.ts";
 

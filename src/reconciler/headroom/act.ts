@@ -1,15 +1,16 @@
 /** Performs the steps of a decision about headroom against the API server. Each may be repeated. */
-import { type HeadroomConfig, type HeadroomPod, headroomPod } from "../../core/headroom-pod.ts";
-import type { MountpointPodConfig } from "../../core/mountpoint-pod.ts";
+
 import { headroom } from "../../core/names.ts";
-import type { Reservation } from "../../core/reservation.ts";
-import { ApiError } from "../../kube/api-error.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
-import { keyOf } from "../../kube/store.ts";
+import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
-import { warn } from "../warn.ts";
+import { warn } from "../act/warn.ts";
+import { type HeadroomConfig, type HeadroomPod, headroomPod } from "../domain/headroom-pod.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { Reservation } from "../domain/reservation.ts";
 import type { Step } from "./decide.ts";
 
 export interface Cluster {

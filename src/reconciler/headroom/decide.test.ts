@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { HeadroomPod } from "../../core/headroom-pod.ts";
 import { headroomPodName, type PodName, type PodUid } from "../../core/names.ts";
-import type { Reservation } from "../../core/reservation.ts";
-import { now, volume, w1 } from "../situation.fixture.ts";
+import { now, volume, w1 } from "../decision/situation.fixture.ts";
+import type { HeadroomPod } from "../domain/headroom-pod.ts";
+import type { Reservation } from "../domain/reservation.ts";
 import { bindingPatienceMs, type ClaimedVolume, decide, type Observed, type Step } from "./decide.ts";
 
 const long = new Date(now.getTime() - 3_600_000);

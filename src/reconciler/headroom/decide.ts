@@ -5,11 +5,12 @@
  * A workload is never held back for a reason that only others can change: whatever stands against reserving room is
  * told on the workload, and it goes without.
  */
-import type { HeadroomPod } from "../../core/headroom-pod.ts";
+
 import { headroomPodName } from "../../core/names.ts";
-import type { S3Volume } from "../../core/persistent-volume.ts";
-import type { Reservation } from "../../core/reservation.ts";
 import type { Again, Refusal } from "../decision/decision.ts";
+import type { HeadroomPod } from "../domain/headroom-pod.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { Reservation } from "../domain/reservation.ts";
 
 export interface Observed {
   readonly now: Date;

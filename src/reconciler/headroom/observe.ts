@@ -1,8 +1,8 @@
 /** Everything that is known about one workload that asks for room, from the view alone, and what brings it back. */
 import type { PodUid, PvName } from "../../core/names.ts";
-import type { Reservation } from "../../core/reservation.ts";
-import { keyOf } from "../../kube/store.ts";
-import type { View } from "../view.ts";
+import { keyOf } from "../../kube/watch/store.ts";
+import type { Reservation } from "../domain/reservation.ts";
+import type { View } from "../observe/view.ts";
 import type { ClaimedVolume, Observed } from "./decide.ts";
 
 export function observe(view: View, workload: PodUid, enabled: boolean, now: Date): Observed {

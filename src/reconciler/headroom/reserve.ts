@@ -1,10 +1,10 @@
 /** Workers that reserve room for workloads that ask for it, and give it back. */
 import type { PodUid } from "../../core/names.ts";
-import { runController } from "../../kube/run-controller.ts";
-import { type Outcome, WorkQueue } from "../../kube/work-queue.ts";
+import { runController } from "../../kube/controller/run-controller.ts";
+import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Progress } from "../../runtime/progress.ts";
-import type { View } from "../view.ts";
+import type { View } from "../observe/view.ts";
 import { act, type Cluster } from "./act.ts";
 import { decide } from "./decide.ts";
 import { everyWorkload, noteWorkloads, observe } from "./observe.ts";

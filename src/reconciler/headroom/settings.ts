@@ -1,7 +1,7 @@
 /** Flags → how headroom Pods are made. */
 
-import type { HeadroomConfig } from "../../core/headroom-pod.ts";
 import type { Problems } from "../../runtime/problems.ts";
+import type { HeadroomConfig } from "../domain/headroom-pod.ts";
 import { pullPolicyFrom } from "../mountpoint-pod-settings.ts";
 
 type HeadroomFlag =

@@ -1,0 +1,71 @@
+/** One leadership, from its beginning to its end. */
+import type { Call } from "../../runtime/call.ts";
+import type { Logger } from "../../runtime/log.ts";
+import type { KubeClient } from "../client/client.ts";
+
+/** A call that ends with the leadership. */
+export class Term implements Call {
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly #over = new AbortController();
+  #untilMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `untilMs` is a moment of `performance.now()`; Infinity: for as long as the call lasts. */
+  constructor(call: Call, untilMs: number) {
+    this.log = call.log;
+    this.signal = AbortSignal.any([call.signal, this.#over.signal]);
+    this.extend(untilMs);
+  }
+
+  extend(untilMs: number): void {
+    clearTimeout(this.#timer);
+    this.#untilMs = untilMs;
+    if (untilMs !== Infinity) this.#timer = setTimeout(() => this.#endIfDue(), untilMs - performance.now());
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#over.abort(new DOMException("another may lead now", "AbortError"));
+  }
+
+  get isOver(): boolean {
+    this.#endIfDue();
+    return this.signal.aborted;
+  }
+
+  /**
+   * The client for writing in this term. A timer is not enough to keep a former leader from writing: a process that was
+   * frozen and goes on deals with what has arrived in the meantime before it looks at its timers.
+   */
+  writer(client: Writer): Writer {
+    const check = () => {
+      this.#endIfDue();
+      this.signal.throwIfAborted();
+    };
+    return {
+      create: async (call, kind, object) => {
+        check();
+        return await client.create(call, kind, object);
+      },
+      patch: async (call, kind, ref, patch) => {
+        check();
+        return await client.patch(call, kind, ref, patch);
+      },
+      applyStatus: async (call, kind, ref, said) => {
+        check();
+        return await client.applyStatus(call, kind, ref, said);
+      },
+      delete: async (call, kind, ref, preconditions) => {
+        check();
+        await client.delete(call, kind, ref, preconditions);
+      },
+    };
+  }
+
+  #endIfDue(): void {
+    if (performance.now() >= this.#untilMs) this.end();
+  }
+}
+
+type Writer = Pick<KubeClient, "create" | "patch" | "applyStatus" | "delete">;

@@ -1,0 +1,79 @@
+import { expect, it } from "vitest";
+import { jsonLogger } from "../../runtime/log.ts";
+import type { WatchEvent } from "../client/client.ts";
+import { kinds, type Pod } from "../kinds.ts";
+import { Freshness } from "./freshness.ts";
+import { Store } from "./store.ts";
+import { type Watcher, watch } from "./watch.ts";
+
+type Event = WatchEvent<Pod>;
+
+const metadata = (name: string, resourceVersion: string) => ({ name, uid: name, namespace: "ns", resourceVersion });
+const added = (name: string): Event => ({ type: "ADDED", object: { metadata: metadata(name, "1"), spec: {} } as Pod });
+const endOfList = {
+  type: "BOOKMARK",
+  object: { metadata: { ...metadata("", "5"), annotations: { "k8s.io/initial-events-end": "true" } }, spec: {} },
+} as unknown as Event;
+
+/** Each request is a stream that delivers what the test says, and stands still in between. */
+class Server {
+  readonly requests: { readonly parameters: Readonly<Record<string, string>>; say: (event: Event) => void }[] = [];
+
+  get client(): Watcher {
+    const stream = this.#stream.bind(this) as unknown as Watcher["watch"];
+    return { watch: stream, pages: () => Promise.reject(new Error("not asked for")) as never };
+  }
+
+  async #stream(call: { signal: AbortSignal }, _: unknown, __: unknown, parameters: Readonly<Record<string, string>>) {
+    const queue: Event[] = [];
+    let wake = Promise.withResolvers<void>();
+    call.signal.addEventListener("abort", () => wake.reject(call.signal.reason));
+    const say = (event: Event) => {
+      queue.push(event);
+      wake.resolve();
+    };
+    this.requests.push({ parameters, say });
+    return (async function* events() {
+      for (;;) {
+        yield* queue.splice(0);
+        await wake.promise;
+        wake = Promise.withResolvers();
+      }
+    })();
+  }
+}
+
+it("SC-7 drops a stream that stands still when somebody needs to know what there is now, and tells when the stores have it", async () => {
+  const [server, freshness, stop] = [new Server(), new Freshness(), new AbortController()];
+  const lines: string[] = [];
+  const call = { signal: stop.signal, log: jsonLogger((line) => lines.push(line), 2) };
+  const store = new Store<string>({});
+  const what = { kind: kinds.pods, trim: (pod: Pod) => pod.metadata.name, freshness: freshness.join() };
+  const ended = watch(call, server.client, what, store);
+  await expect.poll(() => server.requests.length).toBe(1);
+  for (const event of [added("a"), endOfList]) server.requests[0]?.say(event);
+  await store.synced(call);
+
+  const order: string[] = [];
+  const renewed = freshness.renew(call).then(() => order.push("renewed"));
+  await expect.poll(() => server.requests.length).toBe(2);
+  server.requests[1]?.say(added("b"));
+  await store.waitFor(call, { key: "ns/b" }, ([pod]) => pod);
+  order.push("shown");
+  server.requests[1]?.say(endOfList);
+  await renewed;
+
+  expect(order).toEqual(["shown", "renewed"]);
+  expect([...store.values()]).toEqual(["b"]);
+  expect(server.requests.map(({ parameters }) => parameters["sendInitialEvents"])).toEqual(["true", "true"]);
+  expect(lines.join("")).not.toContain("interrupted");
+  stop.abort();
+  await ended;
+});
+
+it("does not wait for more than the call does", async () => {
+  const freshness = new Freshness();
+  freshness.join();
+  const call = { signal: AbortSignal.abort(new Error("the term is over")), log: jsonLogger(() => undefined, 2) };
+  await expect(freshness.renew(call)).rejects.toThrow("the term is over");
+});

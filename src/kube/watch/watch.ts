@@ -1,0 +1,191 @@
+/** Keeps a store equal to what the API server has, for as long as the call lasts and whatever happens in between. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Call } from "../../runtime/call.ts";
+import { ApiError, statusError } from "../client/api-error.ts";
+import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
+import { SilenceError } from "../client/transport.ts";
+import type { Kind, KubeObject } from "../kinds.ts";
+import { TroubleLog } from "../trouble-log.ts";
+import type { WatchFreshness } from "./freshness.ts";
+import { type Intern, interner } from "./intern.ts";
+import { type Feed, keyOf } from "./store.ts";
+import { advance, type Emit, type Input, initialState, pauseMs, type State } from "./watch-state.ts";
+
+export interface Watched<Shape, Kept> extends Selection {
+  readonly kind: Kind<Shape>;
+  /** Which objects enter the store. Repeats a field selector on a custom resource: servers before 1.31 cannot apply it. */
+  readonly keep?: (object: Shape) => boolean;
+  /** The few fields to remember; what the server sent is dropped at once. */
+  readonly trim: (object: Shape, intern: Intern) => Kept;
+  /** Called at every turn, be it an event or a failure: within minutes in any case. */
+  readonly turned?: () => void;
+  /** Called at the same turns: whether the server is followed, or was lost. */
+  readonly follows?: (follows: boolean) => void;
+  /** Lets somebody else ask for a new look at everything. */
+  readonly freshness?: WatchFreshness;
+}
+
+export type Watcher = Pick<KubeClient, "pages" | "watch">;
+
+/** Ends when the call does; until then every failure is logged once and overcome. */
+export async function watch<Shape extends KubeObject, Kept>(
+  call: Call,
+  client: Watcher,
+  what: Watched<Shape, Kept>,
+  store: Feed<Kept>,
+): Promise<void> {
+  const apply = applier(call, what, store);
+  const troubles = new TroubleLog();
+  const { kind } = what.kind;
+  let state = initialState;
+  const take = (input: Input<Shape>) => {
+    what.turned?.();
+    const [next, ...emits] = advance(state, input);
+    state = next;
+    for (const emit of emits) apply(emit);
+  };
+  while (!call.signal.aborted) {
+    const turn = untilOutdated(call, what.freshness);
+    try {
+      await sleep(pauseMs(state, Math.random()), undefined, { signal: turn.signal });
+      for await (const input of open(turn, client, what, state)) {
+        // What arrived with it was asked for before.
+        turn.signal.throwIfAborted();
+        if (troubles.over(kind)) call.log.info("watch recovered", { kind });
+        what.follows?.(true);
+        take(input);
+      }
+      take({ saw: "lost" });
+    } catch (error) {
+      if (call.signal.aborted) return;
+      const input = inputFrom(turn, error, state);
+      if (isFailure(input)) {
+        troubles.met(call.log, kind, troubleIn(state, kind), { kind, error });
+        what.follows?.(false);
+      } else call.log.debug("watch starts anew", { kind, error, saw: input.saw });
+      take(input);
+    }
+  }
+}
+
+function untilOutdated({ log, signal }: Call, freshness: WatchFreshness | undefined): Call {
+  return { log, signal: freshness === undefined ? signal : AbortSignal.any([signal, freshness.signal()]) };
+}
+
+/** What the server tells, in the machine's words, from wherever the machine stands. */
+async function* open<Shape extends KubeObject>(
+  call: Call,
+  client: Watcher,
+  what: Watched<Shape, unknown>,
+  state: State,
+): AsyncGenerator<Input<Shape>> {
+  const selection = state.fieldsBy === "server" ? what : { ...what, fieldSelector: undefined };
+  const stream = (parameters: Readonly<Record<string, string>>) =>
+    streamed(client.watch(call, what.kind, selection, { ...streamParameters(), ...parameters }));
+
+  if (state.at === "watch") {
+    yield* stream({ resourceVersion: state.from });
+  } else if (state.listBy === "stream") {
+    // Without a version this is a consistent read: at least as new as the moment of asking.
+    yield* stream({ sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" });
+  } else {
+    yield { saw: "opened" };
+    let version = "";
+    for await (const page of client.pages(call, what.kind, selection)) {
+      version = page.version;
+      yield { saw: "page", ...page };
+    }
+    yield* stream({ resourceVersion: version });
+  }
+}
+
+async function* streamed<Shape extends KubeObject>(
+  stream: Promise<AsyncGenerator<WatchEvent<Shape>>>,
+): AsyncGenerator<Input<Shape>> {
+  const events = await stream;
+  yield { saw: "opened" };
+  for await (const event of events) {
+    if (event.type === "ERROR") throw statusError(event.object);
+    const { object } = event;
+    const version = object.metadata.resourceVersion;
+    yield event.type === "BOOKMARK"
+      ? { saw: "bookmark", version, endsList: object.metadata.annotations?.[endOfList] === "true" }
+      : { saw: "change", version, object, gone: event.type === "DELETED" };
+  }
+}
+
+const endOfList = "k8s.io/initial-events-end";
+
+/** The server ends a watch after 5 to 10 minutes, each at another time, so that watches move on to other servers. */
+function streamParameters(): Readonly<Record<string, string>> {
+  return { allowWatchBookmarks: "true", timeoutSeconds: String(300 + Math.floor(Math.random() * 300)) };
+}
+
+/** Operators search for the second text: it means that the CRD or a right is missing. */
+function troubleIn(state: State, kind: string): string {
+  return state.at === "watch" ? "watch interrupted" : `Failed to list ${kind}s`;
+}
+
+function isFailure(input: Input<never>): boolean {
+  return input.saw === "lost" || (input.saw === "stale" && input.because === "silent");
+}
+
+function inputFrom({ signal }: Call, error: unknown, state: State): Input<never> {
+  if (signal.aborted) return { saw: "stale", because: "outdated" };
+  if (error instanceof ApiError) return error.isGone ? { saw: "expired" } : (refusal(error, state) ?? { saw: "lost" });
+  return error instanceof Error && error.cause instanceof SilenceError
+    ? { saw: "stale", because: "silent" }
+    : { saw: "lost" };
+}
+
+/** Told from other failures by what was demanded, so that each demand is given up at most once. */
+function refusal({ code, message }: ApiError, state: State): Input<never> | undefined {
+  if (code === 400 && state.fieldsBy === "server" && message.includes("field label not supported")) {
+    return { saw: "refused", what: "fields" };
+  }
+  // A server without the WatchList feature (1.33 as delivered, any with the gate turned off) finds the request invalid.
+  const demandedStream = state.at !== "watch" && state.listBy === "stream";
+  return demandedStream && (code === 422 || code === 400) ? { saw: "refused", what: "stream" } : undefined;
+}
+
+function applier<Shape extends KubeObject, Kept>(
+  call: Call,
+  what: Watched<Shape, Kept>,
+  store: Feed<Kept>,
+): (emit: Emit<Shape>) => void {
+  const intern = interner();
+  const troubles = new TroubleLog();
+  const keptOf = (key: string, object: Shape): Kept | undefined => {
+    try {
+      return what.keep === undefined || what.keep(object) ? what.trim(object, intern) : undefined;
+    } catch (error) {
+      // One odd object must not end the watch over all others.
+      const { kind } = what.kind;
+      troubles.met(call.log, kind, "object cannot be understood and is left out", { kind, key, error });
+      return undefined;
+    }
+  };
+  const put = (object: Shape) => {
+    const key = keyOf(object.metadata);
+    const kept = keptOf(key, object);
+    // What is not wanted now may have been wanted until now.
+    if (kept === undefined) store.remove(key);
+    else store.put(key, object.metadata.resourceVersion, kept);
+  };
+  return (emit) => {
+    switch (emit.emit) {
+      case "begin":
+        what.freshness?.begun();
+        return store.begin();
+      case "put":
+        return put(emit.object);
+      case "remove":
+        return store.remove(keyOf(emit.object.metadata));
+      case "complete":
+        store.complete();
+        return what.freshness?.completed();
+      default:
+        return emit satisfies never;
+    }
+  };
+}

@@ -1,0 +1,69 @@
+/** Where things are on a node, as pure functions of kubelet's root directory. */
+import { normalize } from "node:path/posix";
+import { DriverError } from "../../core/errors.ts";
+import { comm, driverName, type PodName, type PodUid, type PvName } from "../../core/names.ts";
+
+/** The place at which kubelet wants a volume to appear for one workload. */
+export interface Target {
+  readonly workload: PodUid;
+  readonly persistentVolume: PvName;
+}
+
+/** kubelet names neither Pod nor volume when it unpublishes: the path is all there is. */
+export function parseTargetPath(kubeletDir: string, target: string): Target {
+  const root = withoutEndSlash(normalize(kubeletDir));
+  const path = withoutEndSlash(normalize(target));
+  const inside = path.startsWith(`${root}/`) ? path.slice(root.length) : "";
+  const [, workload, persistentVolume] =
+    /^\/pods\/([^/]+)\/volumes\/kubernetes\.io~csi\/([^/]+)\/mount$/.exec(inside) ?? [];
+  if (workload === undefined || persistentVolume === undefined) {
+    throw new DriverError("invalid", `target path ${target} is not a volume of a Pod under ${root}`, {
+      hint: `Set the chart value node.kubeletPath to the root directory of kubelet (its --root-dir); it is ${root} now.`,
+    });
+  }
+  return { workload: workload as PodUid, persistentVolume: persistentVolume as PvName };
+}
+
+export function targetPath(kubeletDir: string, { workload, persistentVolume }: Target): string {
+  return normalize(`${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/${persistentVolume}/mount`);
+}
+
+/** The target of which kubelet gave a sub-path to a container; undefined for any other path. */
+export function targetOfPart(kubeletDir: string, path: string): string | undefined {
+  const root = `${withoutEndSlash(normalize(kubeletDir))}/pods/`;
+  const [, workload, persistentVolume] = /^([^/]+)\/volume-subpaths\/([^/]+)\/./.exec(path.slice(root.length)) ?? [];
+  if (!path.startsWith(root) || workload === undefined || persistentVolume === undefined) return undefined;
+  return targetPath(kubeletDir, {
+    workload: workload as PodUid,
+    persistentVolume: persistentVolume as PvName,
+  });
+}
+
+/** Home of the CSI socket and of everything else the driver keeps on the host. */
+export function pluginDir(kubeletDir: string): string {
+  return normalize(`${kubeletDir}/plugins/${driverName}`);
+}
+
+/** All sources of this node. */
+export function sourcesDir(kubeletDir: string): string {
+  return `${pluginDir(kubeletDir)}/mnt`;
+}
+
+/** A directory in memory that outlives the node plugin: what mounts need to be made again, keys included. */
+export function memoryDir(kubeletDir: string): string {
+  return `${pluginDir(kubeletDir)}/memory`;
+}
+
+/** The FUSE mount that one Mountpoint Pod serves. */
+export function sourcePath(kubeletDir: string, mountpointPod: PodName): string {
+  return `${sourcesDir(kubeletDir)}/${mountpointPod}`;
+}
+
+/** The memory volume that node plugin and Mountpoint Pod share, seen from the host. */
+export function commDir(kubeletDir: string, mountpointPod: PodUid): string {
+  return normalize(`${kubeletDir}/pods/${mountpointPod}/volumes/kubernetes.io~empty-dir/${comm.volume}`);
+}
+
+function withoutEndSlash(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}

@@ -1,0 +1,263 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, it } from "vitest";
+import type { AttachmentSpec } from "../../core/attachment.ts";
+import { annotations, labels, type NodeName, type PvName, type VolumeId } from "../../core/names.ts";
+import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import { silentLogger } from "../../runtime/log.ts";
+import { decide } from "../decision/decide.ts";
+import type { ObservedAttachment, Step } from "../decision/decision.ts";
+import { attachment, mp, node, pod, seen, volume, w1, w2, workload } from "../decision/situation.fixture.ts";
+import { installation } from "../domain/installation.fixture.ts";
+import { mountpointPod } from "../domain/mountpoint-pod.ts";
+import { act, type Cluster } from "./act.ts";
+import { fakeCluster, merged, type Stored } from "./fake-cluster.fixture.ts";
+
+const call = { signal: new AbortController().signal, log: silentLogger };
+
+function storedPod(): Stored {
+  const object = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
+  const birth = { uid: "uid-mp", resourceVersion: "1", creationTimestamp: "2026-01-15T10:00:00Z" };
+  return { ...object, metadata: { ...birth, ...object.metadata } };
+}
+
+/** The steps for what the view shows now. */
+function stepsFor({ view }: ReturnType<typeof fakeCluster>, workloads = [workload(w1)]): readonly Step[] {
+  const attachments = [...view.attachments.values()];
+  return decide(seen({ workloads, attachments, mountpointPods: [...view.mountpointPods.values()] })).steps;
+}
+
+const uidsIn = (object: unknown) =>
+  Object.values((object as ObservedAttachment).spec.mountpointS3PodAttachments).map((list) =>
+    list.map((entry) => entry.workloadPodUID),
+  );
+
+it("attaches, shares, releases and ends, until nothing is left", async () => {
+  const api = fakeCluster();
+  await act(call, stepsFor(api), api.cluster);
+  await act(call, stepsFor(api, [workload(w1), workload(w2)]), api.cluster);
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w1, w2]]]);
+  expect([...api.view.mountpointPods.values()].map(({ name }) => name)).toEqual([mp(w1)]);
+
+  await act(call, stepsFor(api, [workload(w2)]), api.cluster);
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w2]]]);
+
+  await act(call, stepsFor(api, []), api.cluster);
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(true);
+  await act(call, stepsFor(api, []), api.cluster);
+  expect([...api.objects.keys()]).toEqual([]);
+});
+
+it("goes on only when the view shows what was done, so that nobody decides on an older picture", async () => {
+  const api = fakeCluster();
+  api.delayView();
+  const acting = act(call, stepsFor(api), api.cluster);
+  await expect.poll(() => api.objects.size).toBe(1);
+  const attachmentWritten = () => [...api.objects.values()].some(({ metadata }) => metadata.name.startsWith("s3pa-"));
+  expect(attachmentWritten()).toBe(false);
+
+  api.tellView();
+  await expect.poll(attachmentWritten).toBe(true);
+  const order: string[] = [];
+  const ended = acting.then(() => order.push("done"));
+  // Whatever was ready to go on has done so by then.
+  await setImmediate();
+  order.push("shown");
+  api.tellView();
+  await ended;
+  expect(order).toEqual(["shown", "done"]);
+  expect(await acting).toEqual({ kind: "done" });
+});
+
+it.for(["markForUnmount", "deleteMountpointPod", "rewriteAttachment", "deleteAttachment"] as const)(
+  "ends %s only when the view shows it",
+  async (what) => {
+    const api = fakeCluster();
+    api.put(storedPod());
+    api.put({ ...attachment({ [mp(w1)]: [w1] }) } as unknown as Stored);
+    const [listed] = [...api.view.mountpointPods.values()];
+    const [listing] = [...api.view.attachments.values()];
+    if (listed === undefined || listing === undefined) throw new Error("the view is empty");
+    const spec = { ...listing.spec, mountpointS3PodAttachments: { [mp(w1)]: [] } };
+    const step = { do: what, mountpointPod: listed, attachment: listing, spec, because: "test" } as Step;
+    api.delayView();
+    const order: string[] = [];
+    const ended = act(call, [step], api.cluster).then(() => order.push("done"));
+    await setImmediate();
+    order.push("shown");
+    api.tellView();
+    await ended;
+    expect(order).toEqual(["shown", "done"]);
+  },
+);
+
+it("does nothing more once the term is over", async () => {
+  const api = fakeCluster();
+  const over = { ...call, signal: AbortSignal.abort(new Error("another may lead now")) };
+  await expect(act(over, stepsFor(api), api.cluster)).rejects.toThrow("another may lead now");
+  expect([...api.objects.keys()]).toEqual([]);
+});
+
+it("says on the workload that its volume is mounted with the keys of the driver", async () => {
+  const api = fakeCluster();
+  const { steps } = decide(
+    seen({ workloads: [workload(w1)], volume: { ...volume, fallback: "its class names none" } }),
+  );
+  expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
+  expect(api.told).toEqual([expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none/)]);
+});
+
+it("looks again when someone else wrote the attachment first, and has changed nothing by then", async () => {
+  const api = fakeCluster();
+  await act(call, stepsFor(api), api.cluster);
+  const [before] = [...api.view.attachments.values()];
+  const outdated = stepsFor(api, []).filter((step) => step.do === "deleteAttachment");
+  api.put(before as unknown as Stored);
+
+  expect(await act(call, outdated, api.cluster)).toMatchObject({ kind: "again" });
+  expect([...api.view.attachments.values()].map(uidsIn)).toEqual([[[w1]]]);
+});
+
+it("does not delete a Mountpoint Pod that has started meanwhile", async () => {
+  const api = fakeCluster();
+  const { metadata, ...rest } = storedPod();
+  api.put({
+    ...rest,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [annotations.needsUnmount]: "true" } },
+  });
+  const steps = stepsFor(api, []);
+  expect(steps).toMatchObject([{ do: "deleteMountpointPod" }]);
+  api.put(api.objects.get(`mount-s3/${mp(w1)}`) as Stored);
+
+  expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(true);
+});
+
+it.for([
+  { node: "is there", answer: () => Promise.resolve({ metadata: { name: node } }), isDeleted: false },
+  { node: "is gone", answer: () => Promise.resolve(undefined), isDeleted: true },
+  {
+    node: "may not be looked at",
+    answer: () => Promise.reject(new ApiError(403, "Forbidden", "no")),
+    isDeleted: false,
+  },
+])("DS-14 one that may be deleted only if its node is gone, and its node $node", async ({ answer, isDeleted }) => {
+  const api = fakeCluster();
+  api.put(storedPod());
+  const [found] = [...api.view.mountpointPods.values()];
+  if (found === undefined) throw new Error("the view has no Mountpoint Pod");
+  const step: Step = { do: "deleteMountpointPod", mountpointPod: found, ifNodeIsGone: true, because: "test" };
+  const reader = { get: answer } as unknown as Cluster["reader"];
+  expect(await act(call, [step], { ...api.cluster, reader })).toEqual({ kind: "done" });
+  expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(!isDeleted);
+});
+
+it("does not mark another Mountpoint Pod of the same name", async () => {
+  const api = fakeCluster();
+  api.put(storedPod());
+  const former = pod(mp(w1), { uid: w2 });
+  const step: Step = { do: "markForUnmount", mountpointPod: former, because: "test" };
+  expect(await act(call, [step], api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
+});
+
+it("looks again when the Mountpoint Pod exists already: it may not be what was wanted", async () => {
+  const api = fakeCluster();
+  const steps = stepsFor(api);
+  api.put(storedPod());
+  expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.view.attachments.get("anything")).toBeUndefined();
+  expect([...api.view.attachments.values()]).toEqual([]);
+});
+
+it("says on the workload why its Mountpoint Pod cannot be created, and fails", async () => {
+  const api = fakeCluster();
+  const refusing = {
+    ...api.cluster.client,
+    create: () => Promise.reject(new ApiError(403, "Forbidden", "over quota")),
+  };
+  const acting = act(call, stepsFor(api), { ...api.cluster, client: refusing });
+  await expect(acting).rejects.toThrow("over quota");
+  expect(api.told).toEqual([
+    expect.stringMatching(/^w1: MountpointPodRefused: .*PersistentVolume data .*namespace mount-s3: over quota/),
+  ]);
+});
+
+it.for<Partial<AttachmentSpec>>([
+  { nodeName: "other" as NodeName },
+  { persistentVolumeName: "other" as PvName },
+  { volumeID: "other" as VolumeId },
+  { mountOptions: "edited by hand" },
+  { workloadFSGroup: "2000" },
+])("fails, and says so on the workloads, when an attachment of another key has the name: %j", async (but) => {
+  const api = fakeCluster();
+  api.view.workloads.put("shop/w1", "1", workload(w1));
+  const steps = stepsFor(api);
+  const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
+  api.put({ metadata, spec: { ...spec, ...but } });
+  await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
+  expect(api.told).toEqual([
+    expect.stringMatching(/^w1: AttachmentRefused: .*PersistentVolume data .*kubectl delete s3pa s3pa-/),
+  ]);
+});
+
+it.for<{ it: string; but: Partial<AttachmentSpec> }>([
+  { it: "is what was wanted", but: {} },
+  { it: "has other workloads", but: attachment({ [mp(w2)]: [w2] }).spec },
+  { it: "was made by 2.x", but: { authenticationSource: "secret" } },
+])("looks again, and reports nothing, when an attachment of the same key has the name, which $it", async ({ but }) => {
+  const api = fakeCluster();
+  api.view.workloads.put("shop/w1", "1", workload(w1));
+  const steps = stepsFor(api);
+  // Shown by the view before the answer: a request whose answer was lost made it, or another replica.
+  const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
+  api.put({ metadata, spec: { ...spec, ...but } });
+  expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.told).toEqual([]);
+  expect([...api.view.attachments.values()].map((each) => each.spec)).toEqual([{ ...spec, ...but }]);
+});
+
+it("looks again, and reports nothing, before the view shows which attachment has the name", async () => {
+  const api = fakeCluster();
+  api.view.workloads.put("shop/w1", "1", workload(w1));
+  const [, creation] = stepsFor(api);
+  if (creation?.do !== "createAttachment") throw new Error("the second step creates no attachment");
+  api.delayView();
+  api.put({ ...attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" }) } as unknown as Stored);
+  const acting = act(call, [creation], api.cluster);
+  await setImmediate();
+  api.tellView();
+  expect(await acting).toMatchObject({ kind: "again" });
+  expect(api.told).toEqual([]);
+});
+
+it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {
+  const api = fakeCluster();
+  const steps = stepsFor(api);
+  const edited = {
+    metadata: { annotations: { [annotations.volumeName]: "other" }, labels: { [labels.volumeName]: "other" } },
+  };
+  api.put(merged(storedPod(), edited) as Stored);
+  await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
+  expect(api.told).toEqual([expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/)]);
+});
+
+it("reports a refused volume on the workload and on its claim", async () => {
+  const api = fakeCluster();
+  const claim = { namespace: "shop", name: "data", uid: "uid of claim", volume: volume.name };
+  api.view.claims.put("shop/data", "1", claim);
+  const { steps } = decide(
+    seen({ volume: { name: volume.name, refused: "name the bucket" }, workloads: [workload(w1)] }),
+  );
+  expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
+  expect(api.told).toEqual(["w1: VolumeRefused: name the bucket", "data: VolumeRefused: name the bucket"]);
+});
+
+it("reports a memory limit that is too small, and makes the Pod all the same", async () => {
+  const api = fakeCluster();
+  const attributes = parseVolumeAttributes({ bucketName: "b", mountpointContainerResourcesLimitsMemory: "64Mi" });
+  const { steps } = decide(seen({ workloads: [workload(w1)], volume: { ...volume, attributes } }));
+  expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
+  expect(api.told).toEqual([expect.stringMatching(/^w1: VolumeQuestionable: .*leaves 64 MiB to mount-s3/)]);
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)).toBeDefined();
+});

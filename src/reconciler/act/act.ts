@@ -1,0 +1,261 @@
+/** Performs the steps of a decision against the API server. */
+import { specPatch, twinsOf } from "../../core/attachment.ts";
+import { DriverError } from "../../core/errors.ts";
+import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import { annotations, type NodeName } from "../../core/names.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Outcome } from "../../kube/controller/work-queue.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { kinds } from "../../kube/kinds.ts";
+import { keyOf } from "../../kube/watch/store.ts";
+import { type Call, deadline } from "../../runtime/call.ts";
+import type { NewAttachment, ObservedAttachment, Step } from "../decision/decision.ts";
+import {
+  type MountpointPodConfig,
+  type MountpointPodPurpose,
+  mountpointPod,
+  mountpointPodWarnings,
+} from "../domain/mountpoint-pod.ts";
+import type { View } from "../observe/view.ts";
+import { warn, warnOfVolume } from "./warn.ts";
+
+export interface Cluster {
+  readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
+  readonly reader: Pick<KubeClient, "get">;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly view: View;
+  readonly mountpointPods: MountpointPodConfig;
+}
+
+/**
+ * Each step is performed, and then seen in the view, before the next one: whoever decides about this place after us knows
+ * what we did. Without that, and with a later step that failed, a workload could be given a Mountpoint Pod that was marked
+ * for unmount a moment ago.
+ */
+export async function act(call: Call, steps: readonly Step[], cluster: Cluster): Promise<Outcome> {
+  for (const step of steps) {
+    call.signal.throwIfAborted();
+    call.log.info("reconcile step", fieldsOf(step));
+    const result = await perform(call, step, cluster);
+    if (result === "outdated") return { kind: "again", afterMs: 0, because: "someone else wrote first" };
+  }
+  return { kind: "done" };
+}
+
+/** outdated: the server knew better, and the view has caught up since. */
+type Result = "accepted" | "outdated";
+
+function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
+  switch (step.do) {
+    case "report":
+      return report(call, cluster, step);
+    case "markForUnmount":
+      return markForUnmount(call, cluster, step.mountpointPod);
+    case "deleteMountpointPod":
+      return deleteMountpointPod(call, cluster, step);
+    case "createMountpointPod":
+      return createMountpointPod(call, cluster, step);
+    case "createAttachment":
+      return createAttachment(call, cluster, step.attachment);
+    case "rewriteAttachment":
+      return rewriteAttachment(call, cluster, step);
+    case "deleteAttachment":
+      return deleteAttachment(call, cluster, step.attachment);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Promise<Result> {
+  const warning = { reason: step.reason, message: step.because };
+  if (step.volume === undefined) await warn(call, cluster, step.workload, warning);
+  else await warnOfVolume(call, cluster, { workload: step.workload, volume: step.volume }, warning);
+  return "accepted";
+}
+
+async function markForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const marks = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
+  const patch = { metadata: { uid, annotations: marks } };
+  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
+  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
+  return result;
+}
+
+async function deleteMountpointPod(
+  call: Call,
+  cluster: Cluster,
+  { mountpointPod: pod, ifNodeIsGone }: Step & { do: "deleteMountpointPod" },
+): Promise<Result> {
+  // While there is a Node, the sweep asks again; the Pod garbage collector usually is first.
+  if (ifNodeIsGone === true && (await hasNode(call, cluster, pod.node))) return "accepted";
+  const { name, uid, resourceVersion } = pod;
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  // Of this very version: one that never started must not have started meanwhile.
+  const deletion = cluster.client.delete(call, kinds.pods, ref, { uid, resourceVersion });
+  const result = await attempt(deletion, "isConflict");
+  await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
+  return result;
+}
+
+async function hasNode(call: Call, { reader }: Cluster, name: NodeName): Promise<boolean> {
+  try {
+    return (await reader.get(call, kinds.nodes, { name })) !== undefined;
+  } catch (error) {
+    // Without the right to look, nothing proves that it is gone.
+    if (error instanceof ApiError && error.isForbidden) return true;
+    throw error;
+  }
+}
+
+async function createMountpointPod(
+  call: Call,
+  cluster: Cluster,
+  { workload, purpose }: Step & { do: "createMountpointPod" },
+): Promise<Result> {
+  const { namespace } = cluster.mountpointPods;
+  const { name: volume, fallback } = purpose.volume;
+  let result: Result;
+  try {
+    result = await makePod(call, cluster, purpose);
+  } catch (error) {
+    const refusal = refusalIn(error);
+    if (refusal !== undefined) {
+      const message = `The Mountpoint Pod of PersistentVolume ${volume} cannot be created in namespace ${namespace}: ${refusal}`;
+      await warn(call, cluster, workload, { reason: "MountpointPodRefused", message });
+    }
+    throw error;
+  }
+  for (const message of mountpointPodWarnings(cluster.mountpointPods, purpose)) {
+    await warnOfVolume(call, cluster, { workload, volume }, { reason: "VolumeQuestionable", message });
+  }
+  if (fallback !== undefined) {
+    const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
+    await warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message });
+  }
+  return result;
+}
+
+/** undefined: it was never heard, or its answer was not. */
+function refusalIn(error: unknown): string | undefined {
+  if (error instanceof ApiError) return error.message;
+  return error instanceof DriverError && error.kind === "exists" ? `${error.message}. ${error.hint}` : undefined;
+}
+
+async function makePod(call: Call, cluster: Cluster, purpose: MountpointPodPurpose): Promise<Result> {
+  const pod = mountpointPod(cluster.mountpointPods, purpose);
+  const { name, namespace } = pod.metadata;
+  const result = await attempt(cluster.client.create(call, kinds.pods, pod), "isAlreadyExists");
+  await untilPod(call, cluster, name, (seen) => seen !== undefined);
+  const seen = cluster.view.mountpointPods.get(keyOf({ namespace, name }));
+  if (seen === undefined || isFor(seen, purpose)) return result;
+  throw inTheWay(`Pod ${name}`, `kubectl delete pod -n ${namespace} ${name}`);
+}
+
+/** Otherwise nobody who decides about this place ever sees it. */
+function isFor({ node, persistentVolume }: MountpointPod, purpose: MountpointPodPurpose): boolean {
+  return node === purpose.node && persistentVolume === purpose.volume.name;
+}
+
+async function createAttachment(call: Call, cluster: Cluster, attachment: NewAttachment): Promise<Result> {
+  const { name } = attachment.metadata;
+  const creation = cluster.client.create(call, kinds.attachments, attachment);
+  const result = await attempt(creation, "isAlreadyExists");
+  const existing = cluster.view.attachments.get(name);
+  // With the same key it is the one that was wanted: another replica made it, or a request of ours whose answer was lost.
+  if (result === "outdated" && existing !== undefined && twinsOf([existing], attachment).length === 0) {
+    const error = inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
+    const { persistentVolumeName: volume } = attachment.spec;
+    const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
+    const listed = Object.values(attachment.spec.mountpointS3PodAttachments).flat();
+    const workloads = listed.flatMap(({ workloadPodUID }) => cluster.view.workloads.by("uid", workloadPodUID));
+    for (const workload of workloads) await warn(call, cluster, workload, { reason: "AttachmentRefused", message });
+    throw error;
+  }
+  await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
+  return result;
+}
+
+async function rewriteAttachment(
+  call: Call,
+  cluster: Cluster,
+  { attachment, spec }: Step & { do: "rewriteAttachment" },
+): Promise<Result> {
+  const { name, resourceVersion } = attachment.metadata;
+  const patch = { metadata: { resourceVersion }, spec: specPatch(attachment.spec, spec) };
+  const change = cluster.client.patch(call, kinds.attachments, { name }, patch);
+  const result = await attempt(change, "isConflict", "isNotFound");
+  await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
+  return result;
+}
+
+async function deleteAttachment(call: Call, cluster: Cluster, attachment: ObservedAttachment): Promise<Result> {
+  const { name, uid, resourceVersion } = attachment.metadata;
+  const deletion = cluster.client.delete(call, kinds.attachments, { name }, { uid, resourceVersion });
+  const result = await attempt(deletion, "isConflict");
+  await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
+  return result;
+}
+
+/** Someone made or edited it by hand. Trying again without a pause would not help. */
+function inTheWay(what: string, remedy: string): DriverError {
+  return new DriverError("exists", `${what} already exists, but for another node or volume`, {
+    hint: remedy,
+  });
+}
+
+/** Only the answers named here are due to a late view. Creating in a namespace that is missing is "not found" as well. */
+async function attempt(write: Promise<unknown>, ...late: readonly LateAnswer[]): Promise<Result> {
+  try {
+    await write;
+    return "accepted";
+  } catch (error) {
+    if (error instanceof ApiError && late.some((answer) => error[answer])) return "outdated";
+    throw error;
+  }
+}
+
+type LateAnswer = "isConflict" | "isAlreadyExists" | "isNotFound";
+
+/** A watch tells within milliseconds, unless it is being restored. */
+const viewLimitMs = 10_000;
+
+async function untilPod(
+  call: Call,
+  { view, mountpointPods: { namespace } }: Cluster,
+  name: string,
+  isSeen: (pod: MountpointPod | undefined) => boolean,
+): Promise<void> {
+  using limited = deadline(call, viewLimitMs, `the watch to show what became of Mountpoint Pod ${name}`);
+  await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
+}
+
+export async function untilAttachment(
+  call: Call,
+  { view }: Pick<Cluster, "view">,
+  name: string,
+  isSeen: (attachment: ObservedAttachment | undefined) => boolean,
+): Promise<void> {
+  using limited = deadline(call, viewLimitMs, `the watch to show what became of attachment ${name}`);
+  await view.attachments.waitFor(limited, { key: name }, ([attachment]) => isSeen(attachment) || undefined);
+}
+
+function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
+  const fields = { step: step.do, because: step.because };
+  switch (step.do) {
+    case "report":
+      return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
+    case "createMountpointPod":
+      return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };
+    case "markForUnmount":
+    case "deleteMountpointPod":
+      return { ...fields, mountpointPod: step.mountpointPod.name };
+    case "createAttachment":
+    case "rewriteAttachment":
+    case "deleteAttachment":
+      return { ...fields, attachment: step.attachment.metadata.name };
+    default:
+      return step satisfies never;
+  }
+}

@@ -1,0 +1,108 @@
+/** An API server for the steps of a decision. */
+
+import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Kind } from "../../kube/kinds.ts";
+import { keyOf } from "../../kube/watch/store.ts";
+import { installation } from "../domain/installation.fixture.ts";
+import { emptyView, type View } from "../observe/view.ts";
+import type { Cluster } from "./act.ts";
+
+export interface Stored {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** Knows the rules of the API server about names, versions and merge patches; tells the view when asked to. */
+export function fakeCluster() {
+  const objects = new Map<string, Stored>();
+  const view = emptyView();
+  const news: (() => void)[] = [];
+  const told: string[] = [];
+  let version = 1;
+  let prompt = true;
+
+  const announce = (object: Stored, gone: boolean) => {
+    news.push(() => show(view, object, gone));
+    if (prompt) tellView();
+  };
+  const tellView = () => {
+    for (const each of news.splice(0)) each();
+  };
+  const put = (object: Stored) => {
+    version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+    objects.set(keyOf(stored.metadata), stored);
+    announce(stored, false);
+    return stored;
+  };
+  const current = (ref: { name: string; namespace?: string | undefined }, expected: Partial<Stored["metadata"]>) => {
+    const found = objects.get(keyOf({ name: ref.name, ...(ref.namespace && { namespace: ref.namespace }) }));
+    if (found === undefined) throw new ApiError(404, "NotFound", "not found");
+    for (const field of ["uid", "resourceVersion"] as const) {
+      const wanted = expected[field];
+      if (wanted !== undefined && wanted !== found.metadata[field]) throw new ApiError(409, "Conflict", field);
+    }
+    return found;
+  };
+  const client = {
+    create: async (_: unknown, _kind: Kind<unknown>, object: Stored) => {
+      if (objects.has(keyOf(object.metadata))) throw new ApiError(409, "AlreadyExists", "already exists");
+      const birth = { uid: `uid of ${object.metadata.name}`, creationTimestamp: "2026-01-15T12:00:00Z" };
+      return put({ ...object, metadata: { ...birth, ...object.metadata } });
+    },
+    patch: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, patch: Stored) =>
+      put(merged(current(ref, patch.metadata), patch) as Stored),
+    delete: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, expected: Stored["metadata"]) => {
+      const found = current(ref, expected);
+      objects.delete(keyOf(found.metadata));
+      announce(found, true);
+    },
+  };
+  for (const store of Object.values(view)) store.complete();
+  return {
+    cluster: { client, events: eventsInto(told), view, mountpointPods: installation } as unknown as Cluster,
+    view,
+    objects,
+    told,
+    put,
+    tellView,
+    /** From now on the view learns only when told. */
+    delayView: () => {
+      prompt = false;
+    },
+  };
+}
+
+function show(view: View, object: Stored, gone: boolean): void {
+  const key = keyOf(object.metadata);
+  const kept = mountpointPodFrom(object);
+  const store = kept === undefined ? view.attachments : view.mountpointPods;
+  if (gone) store.remove(key);
+  else store.put(key, object.metadata.resourceVersion, (kept ?? object) as never);
+}
+
+function eventsInto(told: string[]) {
+  return {
+    record: async (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
+      told.push(`${about.metadata.name}: ${reason}: ${message}`);
+    },
+  };
+}
+
+export function merged(before: unknown, patch: unknown): unknown {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
+  const base = typeof before === "object" && before !== null ? before : {};
+  const changes = Object.entries(patch).filter(([, value]) => value !== null);
+  const kept = Object.entries(base).filter(([name]) => (patch as Record<string, unknown>)[name] !== null);
+  const values = new Map<string, unknown>(kept);
+  for (const [name, value] of changes) values.set(name, merged(values.get(name), value));
+  return Object.fromEntries(values);
+}

@@ -1,0 +1,41 @@
+import type { PodUid, PvName } from "../../core/names.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { View } from "../observe/view.ts";
+
+export interface WarnedPod {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: PodUid;
+}
+
+interface Warning {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Tells the owner of a workload, where `kubectl describe` shows it. */
+export function warn(
+  call: Call,
+  { events }: { readonly events: Pick<EventRecorder, "record"> },
+  { name, namespace, uid }: WarnedPod,
+  warning: Warning,
+): Promise<void> {
+  const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
+  return events.record(call, about, { type: "Warning", ...warning });
+}
+
+/** What is wrong with a volume is wrong for every Pod that will use it: whoever looks at the claim finds it, too. */
+export async function warnOfVolume(
+  call: Call,
+  cluster: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
+  { workload, volume }: { readonly workload: WarnedPod; readonly volume: PvName },
+  warning: Warning,
+): Promise<void> {
+  await warn(call, cluster, workload, warning);
+  for (const { name, namespace, uid } of cluster.view.claims.by("volume", volume)) {
+    const about = { kind: kinds.persistentVolumeClaims, metadata: { name, namespace, uid } };
+    await cluster.events.record(call, about, { type: "Warning", ...warning });
+  }
+}

@@ -1,0 +1,312 @@
+/** The other half of the tests of the decision: how things end. */
+import { describe, expect, it } from "vitest";
+import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import { decide } from "./decide.ts";
+import type { Observed } from "./decision.ts";
+import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+
+type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
+
+describe("several attachments with one key become the oldest of them (LC-7)", () => {
+  const running = [workload(w1, { phase: "running" }), workload(w2, { phase: "running" })];
+  const mountpointPods = [pod(mp(w1)), pod(mp(w2))];
+  const [older, younger] = [{ name: "s3pa-a" }, { name: "s3pa-b" }];
+  it.for([
+    [
+      "it takes over what the others list, and they are deleted after that",
+      { attachments: [attachment({ [mp(w2)]: [w2] }, younger), attachment({ [mp(w1)]: [w1] }, older)] },
+      ["rewrite w1#0: w1, w2#0: w2", "detach"],
+    ],
+    [
+      "those that list nothing else are deleted",
+      {
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] }, older), attachment({ [mp(w2)]: [w2] }, younger)],
+      },
+      ["detach"],
+    ],
+    [
+      "a workload that two of them list stays with the Mountpoint Pod in the oldest",
+      { attachments: [attachment({ [mp(w1)]: [w1, w2] }, older), attachment({ [mp(w2)]: [w2] }, younger)] },
+      ["mark w2#0", "detach"],
+    ],
+    [
+      "a newcomer waits for that: what it needs is added to one attachment",
+      {
+        workloads: [...running, workload(w3)],
+        mountpointPods: mountpointPods.map((each) => ({ ...each, noNewWorkload: true })),
+        attachments: [attachment({ [mp(w1)]: [w1] }, older), attachment({ [mp(w2)]: [w2] }, younger)],
+      },
+      ["rewrite w1#0: w1, w2#0: w2", "detach"],
+    ],
+    [
+      "those for other options stay",
+      {
+        attachments: [
+          attachment({ [mp(w1)]: [w1] }, older),
+          attachment({ [mp(w2)]: [w2] }, { ...younger, mountOptions: "former" }),
+        ],
+      },
+      [],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen({ workloads: running, mountpointPods, ...observed })))).toEqual(steps);
+  });
+});
+
+describe("a workload that ends", () => {
+  it.for([
+    [
+      "leaves its sharers alone",
+      {
+        workloads: [workload(w2, { phase: "running" })],
+        attachments: [attachment({ [mp(w1)]: [w1, w2] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w2"],
+    ],
+    [
+      "was the last: first the mark, then the attachment (DS-7)",
+      { attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1))] },
+      ["mark w1#0", "detach"],
+    ],
+    [
+      "was the last of one of two Mountpoint Pods",
+      {
+        workloads: [workload(w2, { phase: "running" })],
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
+        mountpointPods: [pod(mp(w1)), pod(mp(w2))],
+      },
+      ["mark w1#0", "rewrite w2#0: w2"],
+    ],
+    [
+      "has finished, though its object is still there",
+      {
+        workloads: [workload(w1, { phase: "finished" })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["mark w1#0", "detach"],
+    ],
+    [
+      "is still terminating, and may still write (DS-8)",
+      {
+        workloads: [workload(w1, { phase: "running", terminating: true })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      [],
+    ],
+    [
+      "is being deleted before kubelet has reported a container: one may run (DS-14)",
+      {
+        workloads: [workload(w1, { phase: "pending", terminating: true })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      [],
+    ],
+    [
+      "is being deleted before kubelet has reported a container, and gets no successor for one that has ended",
+      {
+        workloads: [workload(w1, { phase: "pending", terminating: true })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+      },
+      [],
+    ],
+    [
+      "is released although the volume was edited or is gone (LC-10)",
+      {
+        volume: undefined,
+        attachments: [attachment({ [mp(w1)]: [w1] }, { mountOptions: "former", name: "s3pa-of-2-x" })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["mark w1#0", "detach"],
+    ],
+    ["leaves a Mountpoint Pod that is gone", { attachments: [attachment({ [mp(w1)]: [w1] })] }, ["detach"]],
+    [
+      "was marked by a reconciler that ended right after",
+      {
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })],
+      },
+      ["detach"],
+    ],
+    [
+      "is listed in a duplicate attachment, too, where another uses the same Mountpoint Pod (LC-7)",
+      {
+        workloads: [workload(w2, { phase: "running" })],
+        attachments: [attachment({ [mp(w1)]: [w1] }), attachment({ [mp(w1)]: [w1, w2] }, { name: "s3pa-duplicate" })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w2", "detach"],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen(observed)))).toEqual(steps);
+  });
+
+  it("makes room before another one is given a new Mountpoint Pod, which a quota may refuse", () => {
+    const decision = decide(
+      seen({
+        workloads: [workload(w2, { fsGroup: "2000" })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1)), pod(mp(w3), { needsUnmount: true, phase: "succeeded" })],
+      }),
+    );
+    expect(told(decision)).toEqual(["mark w1#0", "detach", "delete w3#0", "create w2#0", "attach w2#0: w2"]);
+  });
+
+  it("is released first where another one needs a new Mountpoint Pod in the same attachment", () => {
+    const decision = decide(
+      seen({
+        workloads: [workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1), { noNewWorkload: true })],
+      }),
+    );
+    expect(told(decision)).toEqual(["mark w1#0", "detach"]);
+  });
+});
+
+describe("a Mountpoint Pod with workloads", () => {
+  const running = workload(w1, { phase: "running" });
+  const attachments = [attachment({ [mp(w1)]: [w1] })];
+
+  it.for([
+    [
+      "ended with code 0, but nobody asked for it (LC-13)",
+      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { phase: "succeeded" })] },
+      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+    ],
+    [
+      "was evicted",
+      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { phase: "failed" })] },
+      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+    ],
+    ["was deleted by force", { workloads: [running], attachments }, ["create w1#1", "rewrite w1#1: w1"]],
+    [
+      "died under several, who get one successor",
+      { workloads: [running, workload(w2)], attachments: [attachment({ [mp(w1)]: [w1, w2] })] },
+      ["create w1#1", "rewrite w1#1: w1 w2"],
+    ],
+    [
+      "died, while another in the same attachment is open",
+      {
+        workloads: [running, workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
+        mountpointPods: [pod(mp(w2))],
+      },
+      ["rewrite w2#0: w2 w1"],
+    ],
+    [
+      "died before the options of its volume were edited",
+      {
+        volume: { ...volume, mountOptions: ["allow-delete"] },
+        workloads: [running],
+        attachments,
+        mountpointPods: [pod(mp(w1), { phase: "failed" })],
+      },
+      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+    ],
+    [
+      "is the second to die",
+      {
+        workloads: [running],
+        attachments: [attachment({ [mp(w1, 1)]: [w1] })],
+        mountpointPods: [pod(mp(w1, 1), { phase: "failed" })],
+      },
+      ["mark w1#1", "create w1#2", "rewrite w1#2: w1"],
+    ],
+    [
+      "died and cannot be replaced, because its volume is gone",
+      { volume: undefined, workloads: [running], attachments, mountpointPods: [pod(mp(w1), { phase: "failed" })] },
+      [],
+    ],
+    [
+      "is being deleted and still serves those that run",
+      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { terminating: true })] },
+      [],
+    ],
+    [
+      "is being deleted before those it is for were mounted",
+      { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { terminating: true })] },
+      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+    ],
+    [
+      "is being deleted, was marked by a late picture, and still serves those that are deleted, too",
+      {
+        workloads: [{ ...running, terminating: true }],
+        attachments,
+        mountpointPods: [pod(mp(w1), { terminating: true, needsUnmount: true, needsUnmountSince: now })],
+      },
+      [],
+    ],
+    [
+      "was marked by someone else and still serves those that run",
+      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { needsUnmount: true })] },
+      [],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen(observed)))).toEqual(steps);
+  });
+
+  it.for([
+    { generation: 1, waitMs: 1000 },
+    { generation: 2, waitMs: 2000 },
+    { generation: 3, waitMs: 4000 },
+  ])("that dies at once gets successor $generation after $waitMs ms, and no sooner", ({ generation, waitMs }) => {
+    const holder = mp(w1, generation - 1);
+    const since = (ageMs: number) =>
+      seen({
+        now: new Date(Date.parse(longAgo) + ageMs),
+        workloads: [running],
+        attachments: [attachment({ [holder]: [w1] }, { since: longAgo })],
+      });
+    expect(decide(since(waitMs - 100))).toMatchObject({ steps: [], again: { afterMs: 100 } });
+    expect(told(decide(since(waitMs)))).toContain(`create w1#${generation}`);
+    expect(told(decide(since(-1000))), "attached in the future").toContain(`create w1#${generation}`);
+  });
+});
+
+describe("a Mountpoint Pod that no attachment lists", () => {
+  const fresh = new Date(now.getTime() - 119_000);
+  const old = new Date(now.getTime() - 120_000);
+
+  it.for([
+    ["is young: its attachment may be on the way", { createdAt: fresh }, []],
+    ["is old: a leftover", { createdAt: old }, ["mark w1#0"]],
+    ["is old and has ended", { createdAt: old, phase: "failed" }, ["mark w1#0"]],
+    ["is marked and runs: the node's turn", { needsUnmount: true, needsUnmountSince: now }, []],
+    ["is marked by 2.x and runs: the time is noted", { needsUnmount: true }, ["mark w1#0"]],
+    ["is marked and has ended well", { needsUnmount: true, phase: "succeeded" }, ["delete w1#0"]],
+    ["is marked and has failed", { needsUnmount: true, phase: "failed" }, ["delete w1#0"]],
+    ["is marked and never started", { needsUnmount: true, phase: "pending" }, ["delete w1#0"]],
+    ["is marked and being deleted", { needsUnmount: true, phase: "pending", terminating: true }, []],
+  ] as [string, Partial<MountpointPod>, readonly string[]][])("%s", ([, but, steps]) => {
+    expect(told(decide(seen({ mountpointPods: [pod(mp(w1), but)] })))).toEqual(steps);
+  });
+
+  it("is named as cleanup", () => {
+    const { steps } = decide(seen({ mountpointPods: [pod(mp(w1), { createdAt: old })] }));
+    expect(steps[0]?.because).toContain("cleanup");
+  });
+
+  it("stays while a workload it cannot serve any more is listed on it", () => {
+    const decision = decide(
+      seen({
+        volume: undefined,
+        workloads: [workload(w1, { phase: "running" })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1), { needsUnmount: true, phase: "succeeded" })],
+      }),
+    );
+    expect(told(decision)).toEqual([]);
+  });
+});
+
+it("forgets an attachment that lists nothing", () => {
+  expect(told(decide(seen({ attachments: [attachment({})] })))).toEqual(["detach"]);
+  expect(told(decide(seen({ attachments: [attachment({ [mp(w1)]: [] })], mountpointPods: [pod(mp(w1))] })))).toEqual([
+    "mark w1#0",
+    "detach",
+  ]);
+});

@@ -1,0 +1,263 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { isUnreported, needsVolumes, type Workload } from "../domain/workload.ts";
+import { kinds } from "./follower.fixture.ts";
+import type { PlaceModel } from "./volume-on-node-model.fixture.ts";
+import { World } from "./world.fixture.ts";
+
+/** Something that happens to one volume on one node. */
+type Happening = (world: World) => void;
+
+/** A story that fails is printed in these words. */
+function named(what: string, happens: Happening): Happening {
+  return Object.assign(happens, { [fc.toStringMethod]: () => what });
+}
+
+/** Any of those that there are when it happens. */
+function any<Value>(values: ReadonlyMap<string, Value>, which: number): readonly Value[] {
+  return [...values.values()].slice(which % values.size).slice(0, 1);
+}
+
+const toWorkload = (what: "ends" | "terminates" | "runs" | "startsContainer" | "reports" | "vanishesFromApi") =>
+  fc.nat(7).map((which) =>
+    named(`${what} workload ${which}`, (world) => {
+      for (const each of any(world.model.truth.workloads, which)) world[what](each);
+    }),
+  );
+
+type ToMountpointPod =
+  | "starts"
+  | "findsNoRoom"
+  | "crashes"
+  | "isMarkedByHand"
+  | "crashesMarked"
+  | "endsWell"
+  | "backsOff"
+  | "isStartedAgain"
+  | "isDeleted"
+  | "unmounts"
+  | "dies"
+  | "vanishes";
+
+const toMountpointPod = (what: ToMountpointPod) =>
+  fc.nat(7).map((which) =>
+    named(`${what} Mountpoint Pod ${which}`, (world) => {
+      for (const each of any(world.model.truth.mountpointPods, which)) world[what](each);
+    }),
+  );
+
+const twins = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(([which, keep]) =>
+  named(`split attachment ${which}, keep ${keep}`, (world) => {
+    for (const each of any(world.model.truth.attachments, which)) world.model.split(each, keep);
+  }),
+);
+
+const kind = fc.constantFrom(...kinds);
+
+const happenings = [
+  {
+    weight: 4,
+    arbitrary: fc
+      .constantFrom("", "2000")
+      .map((fsGroup) => named(`a workload comes with fsGroup "${fsGroup}"`, (world) => world.comes(fsGroup))),
+  },
+  { weight: 5, arbitrary: toWorkload("ends") },
+  { weight: 2, arbitrary: fc.oneof(toWorkload("runs"), toWorkload("terminates")) },
+  { weight: 2, arbitrary: fc.oneof(toWorkload("startsContainer"), toWorkload("reports")) },
+  { weight: 1, arbitrary: toWorkload("vanishesFromApi") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      named("ghosts end", (world) => world.ghostsEnd()),
+      named("the node reports", ({ model }) => model.reportSources()),
+    ),
+  },
+  { weight: 2, arbitrary: fc.oneof(toMountpointPod("starts"), toMountpointPod("unmounts")) },
+  { weight: 2, arbitrary: fc.oneof(toMountpointPod("dies"), toMountpointPod("vanishes")) },
+  { weight: 1, arbitrary: toMountpointPod("endsWell") },
+  { weight: 2, arbitrary: fc.oneof(toMountpointPod("findsNoRoom"), toMountpointPod("isDeleted")) },
+  {
+    weight: 2,
+    arbitrary: fc.oneof(toMountpointPod("crashes"), toMountpointPod("backsOff"), toMountpointPod("isStartedAgain")),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(kind, fc.constantFrom(1, 2, Infinity))
+      .map(([of, count]) => named(`tell ${count} of ${of}`, ({ model }) => model.tell(of, count))),
+  },
+  { weight: 8, arbitrary: fc.constant(named("reconcile", ({ model }) => void model.reconcile())) },
+  // Without this, most stories would be of a reconciler that knows nothing.
+  {
+    weight: 6,
+    arbitrary: fc.constant(
+      named("tell all, reconcile", ({ model }) => {
+        model.tellAll();
+        model.reconcile();
+      }),
+    ),
+  },
+  // The API server fails in the middle.
+  {
+    weight: 4,
+    arbitrary: fc.nat(2).map((step) => named(`reconcile ${step} steps`, ({ model }) => void model.reconcile(step))),
+  },
+  // The reconciler itself dies in the middle; the one that follows lists everything.
+  {
+    weight: 3,
+    arbitrary: fc.nat(2).map((step) =>
+      named(`reconcile ${step} steps, tell all`, ({ model }) => {
+        model.reconcile(step);
+        model.tellAll();
+      }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.nat(900_000).map((ms) => named(`wait ${ms} ms`, ({ model }) => model.wait(ms))),
+  },
+];
+
+/** Everything is told and done, until there is nothing more to do. */
+function settle(world: World): void {
+  for (let round = 0; round < 100; round++) {
+    world.model.tellAll();
+    if (world.model.reconcile()) return;
+  }
+  throw new Error("it never comes to rest");
+}
+
+/** A late picture may have marked one that is being deleted, or somebody else one that serves: its binds keep a running workload. */
+function isKept(model: PlaceModel, workload: Workload, pod: MountpointPod): boolean {
+  return workload.phase === "running" && (model.hasForeignMarks || pod.terminating);
+}
+
+/** Nobody brings it back soon: kubelet lets it wait, or does not start it again, or the node does not talk to it any more. */
+function isGivenUp({ trouble, needsUnmount }: ReportedMountpointPod): boolean {
+  if (trouble?.kind === "crashing") return needsUnmount;
+  return trouble?.kind === "backingOff" || trouble?.kind === "ended";
+}
+
+function expectEveryoneServed({ model }: World): void {
+  const needing = [...model.truth.workloads.values()].filter(needsVolumes);
+  // One that is being deleted before kubelet has reported a container keeps what it has, and gets nothing new.
+  for (const workload of needing.filter((each) => !isUnreported(each))) {
+    const holders = model.holdersOf(workload.uid);
+    expect(holders).toHaveLength(1);
+    const pod = model.truth.mountpointPods.get(holders[0] ?? "");
+    expect(pod && isAlive(pod) && (!pod.needsUnmount || isKept(model, workload, pod))).toBe(true);
+    // LC-2: one that is being deleted serves those alone that are, too.
+    expect(pod?.terminating && !workload.terminating).not.toBe(true);
+    expect(pod && workload.phase === "running" && isGivenUp(pod)).not.toBe(true);
+  }
+}
+
+function tell(story: readonly Happening[]): void {
+  const world = new World();
+  // The model itself throws when a write breaks a rule.
+  for (const happens of story) happens(world);
+  world.isBound();
+  world.volumeBecomes({});
+  settle(world);
+  expectEveryoneServed(world);
+  world.model.checkAttachments();
+
+  for (const workload of [...world.model.truth.workloads.values()]) world.ends(workload);
+  world.ghostsEnd();
+  for (let round = 0; round < 4; round++) {
+    settle(world);
+    for (const pod of [...world.model.truth.mountpointPods.values()]) world.unmounts(pod);
+    for (const pod of [...world.model.truth.mountpointPods.values()]) world.removes(pod);
+    world.model.wait(120_000);
+  }
+  const { workloads, attachments, mountpointPods } = world.model.truth;
+  expect([...workloads.keys(), ...attachments.keys(), ...mountpointPods.keys()]).toEqual([]);
+}
+
+const stories = (...possible: typeof happenings) =>
+  fc.array(fc.oneof(...possible), { minLength: 60, maxLength: 120, size: "max" });
+
+it("serves every workload once and leaves nothing behind, whatever happens in whatever order", {
+  timeout: 240_000,
+}, () => {
+  fc.assert(fc.property(stories(...happenings), tell), { numRuns: 1000 });
+});
+
+it("does so, too, where someone else makes twins of its attachments", { timeout: 240_000 }, () => {
+  fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: twins }), tell), { numRuns: 1000 });
+});
+
+it("does so, too, where one takes over that has been told other things than the one before", {
+  timeout: 240_000,
+}, () => {
+  const handOver = fc.constant(named("take over", ({ model }) => model.takeOver()));
+  const hearing = fc
+    .tuple(kind, fc.constantFrom(1, 2, Infinity))
+    .map(([of, count]) => named(`tell the standby ${count} of ${of}`, ({ model }) => model.tellStandby(of, count)));
+  const replicas = [
+    { weight: 3, arbitrary: handOver },
+    { weight: 10, arbitrary: hearing },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...replicas), tell), { numRuns: 1000 });
+});
+
+it("does so, too, where the claim is bound late and unbound, and the volume made late, edited, spoilt and deleted", {
+  timeout: 240_000,
+}, () => {
+  const edits = fc.constantFrom(
+    {},
+    { mountOptions: ["allow-delete"] },
+    { identity: "secret:shop/keys" },
+    "refused" as const,
+  );
+  const changes = [
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom(
+        named("the claim is unbound", (world) => world.isUnbound()),
+        named("the volume goes", (world) => world.volumeGoes()),
+      ),
+    },
+    { weight: 3, arbitrary: fc.constant(named("the claim is bound", (world) => world.isBound())) },
+    {
+      weight: 4,
+      arbitrary: edits.map((but) =>
+        named(`the volume becomes ${JSON.stringify(but)}`, (world) => world.volumeBecomes(but)),
+      ),
+    },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...changes), tell), { numRuns: 1000 });
+});
+
+it("does so, too, where somebody marks Mountpoint Pods by hand, and some of those crash", { timeout: 240_000 }, () => {
+  const marks = [
+    { weight: 4, arbitrary: fc.oneof(toMountpointPod("isMarkedByHand"), toMountpointPod("crashesMarked")) },
+    // Without these, few workloads would run by then.
+    { weight: 6, arbitrary: fc.oneof(toMountpointPod("starts"), toWorkload("runs")) },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...marks), tell), { numRuns: 500 });
+});
+
+it("DS-14 does so, too, where kubelet reports late and Pods are deleted by force: no bind mount loses its server to a time limit", {
+  timeout: 240_000,
+}, () => {
+  const late = [
+    { weight: 6, arbitrary: toMountpointPod("starts") },
+    { weight: 8, arbitrary: fc.oneof(toWorkload("startsContainer"), toWorkload("terminates"), toWorkload("reports")) },
+    { weight: 4, arbitrary: toWorkload("vanishesFromApi") },
+    {
+      weight: 10,
+      arbitrary: fc.constantFrom(0, 600_000).map((ms) =>
+        named(`the node reports, wait ${ms} ms, tell all, reconcile`, ({ model }) => {
+          model.reportSources();
+          model.wait(ms);
+          model.tellAll();
+          model.reconcile();
+        }),
+      ),
+    },
+  ];
+  fc.assert(fc.property(stories(...happenings, ...late), tell), { numRuns: 1000 });
+});

@@ -1,0 +1,223 @@
+import { describe, expect, it } from "vitest";
+import type { PodUid } from "../../core/names.ts";
+import type { Workload } from "../domain/workload.ts";
+import { decide } from "./decide.ts";
+import type { Observed } from "./decision.ts";
+import { attachment, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+
+type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
+
+describe("a workload that is to be mounted", () => {
+  it.for([
+    ["is the first", { workloads: [workload(w1)] }, ["create w1#0", "attach w1#0: w1"]],
+    ["comes together with another", { workloads: [workload(w1), workload(w2)] }, ["create w1#0", "attach w1#0: w1 w2"]],
+    [
+      "finds one that is open",
+      { workloads: [workload(w2)], attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1))] },
+      ["rewrite w1#0: w2"],
+    ],
+    [
+      "shares with a running one",
+      {
+        workloads: [workload(w1, { phase: "running" }), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w1 w2"],
+    ],
+    [
+      "shares with one that is terminating and keeps its volume (DS-8)",
+      {
+        workloads: [workload(w1, { phase: "running", terminating: true }), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w1 w2"],
+    ],
+    [
+      "has another fsGroup",
+      {
+        workloads: [workload(w1), workload(w2, { fsGroup: "2000" })],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["create w2#0", "attach w2#0: w2"],
+    ],
+    [
+      "finds the options of the volume edited",
+      {
+        volume: { ...volume, mountOptions: ["allow-delete"] },
+        workloads: [workload(w1), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["create w2#0", "attach w2#0: w2"],
+    ],
+    [
+      "is attached already",
+      { workloads: [workload(w1)], attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1))] },
+      [],
+    ],
+    [
+      "has a Mountpoint Pod whose attachment was not written (LC-5)",
+      { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { phase: "pending", createdAt: now })] },
+      ["attach w1#0: w1"],
+    ],
+    [
+      "joins another with such a Mountpoint Pod, whoever is looked at first",
+      { workloads: [workload(w1), workload(w2)], mountpointPods: [pod(mp(w2), { phase: "pending", createdAt: now })] },
+      ["attach w2#0: w2 w1"],
+    ],
+    [
+      "has such a Mountpoint Pod of a volume that was since made anew",
+      { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { identity: "secret:shop/keys", createdAt: now })] },
+      ["create w1#1", "attach w1#1: w1"],
+    ],
+    ["waits for a PersistentVolume that does not exist", { volume: undefined, workloads: [workload(w1)] }, []],
+    [
+      "names a volume that is refused",
+      { volume: { name: volume.name, refused: "why" }, workloads: [workload(w1)] },
+      ["report VolumeRefused to w1"],
+    ],
+    ["ends before its first mount", { workloads: [workload(w1, { terminating: true })] }, []],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen(observed)))).toEqual(steps);
+  });
+
+  it.for([
+    ["a headroom Pod keeps room for its Mountpoint Pod", new Set([w1]), true],
+    ["a headroom Pod keeps room for that of another", new Set([w2]), false],
+    ["there is none, whatever labels it has", new Set<PodUid>(), false],
+  ] as const)(
+    "SE-10 its Mountpoint Pod may preempt others only if a headroom Pod exists: %s",
+    ([, reserved, preempts]) => {
+      const { steps } = decide(seen({ workloads: [workload(w1)], reserved }));
+      expect(steps[0]).toMatchObject({ do: "createMountpointPod", purpose: { workload: w1, preempts } });
+    },
+  );
+
+  it.for([
+    ["another version made it", { driverVersion: "2.1.1" }],
+    ["it uses other keys (SE-6)", { identity: "secret:shop/keys" }],
+    ["2.x made it", { identity: undefined, volumeId: undefined }],
+    ["an operator closed it", { noNewWorkload: true }],
+    ["it was made for a read-only volume of the same name", { readOnly: true }],
+    ["it is to be unmounted", { needsUnmount: true }],
+    ["it is being deleted", { terminating: true }],
+  ] as const)("gets its own Mountpoint Pod in the same attachment where %s", ([, but]) => {
+    const decision = decide(
+      seen({
+        workloads: [workload(w1, { phase: "running" }), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1] })],
+        mountpointPods: [pod(mp(w1), but)],
+      }),
+    );
+    expect(told(decision)).toEqual(["create w2#0", "rewrite w1#0: w1, w2#0: w2"]);
+  });
+
+  it("tells what the refusal was", () => {
+    const { steps } = decide(seen({ volume: { name: volume.name, refused: "no bucket" }, workloads: [workload(w1)] }));
+    expect(steps).toMatchObject([{ do: "report", because: "no bucket" }]);
+  });
+});
+
+const running = (uid: PodUid, but: Partial<Workload> = {}) => workload(uid, { phase: "running", ...but });
+
+describe("a running workload without an attachment", () => {
+  it.for([
+    [
+      "gets it back with the Mountpoint Pod that was made for it (LC-9)",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w1))] },
+      ["attach w1#0: w1"],
+    ],
+    [
+      "gets it back from whichever version made its Mountpoint Pod",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { driverVersion: "2.1.1", identity: undefined })] },
+      ["attach w1#0: w1"],
+    ],
+    [
+      "gets it back together with its sharers",
+      { workloads: [running(w2), running(w1)], mountpointPods: [pod(mp(w1))] },
+      ["attach w1#0: w1 w2"],
+    ],
+    [
+      "gets it back when the one it shared with is gone",
+      { workloads: [running(w2)], mountpointPods: [pod(mp(w1))] },
+      ["attach w1#0: w2"],
+    ],
+    [
+      "gets its own back, each",
+      {
+        workloads: [running(w1), running(w2, { fsGroup: "2000" })],
+        mountpointPods: [pod(mp(w1)), pod(mp(w2))],
+      },
+      ["attach w1#0: w1", "attach w2#0: w2"],
+    ],
+    [
+      "gets its line back in the attachment that lists its Mountpoint Pod for others",
+      {
+        workloads: [running(w1), running(w2)],
+        attachments: [attachment({ [mp(w1)]: [w2] }, { mountOptions: "before-the-edit" })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w2 w1"],
+    ],
+    [
+      "gets its line back in place of one that is of nobody",
+      {
+        workloads: [running(w1)],
+        attachments: [attachment({ [mp(w1)]: [w3] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w1"],
+    ],
+    ["is left alone where there is no Mountpoint Pod (v1)", { workloads: [running(w1)] }, []],
+    [
+      "is left alone beside a Mountpoint Pod of others (v1)",
+      {
+        workloads: [running(w1), running(w2)],
+        attachments: [attachment({ [mp(w2)]: [w2] })],
+        mountpointPods: [pod(mp(w2))],
+      },
+      [],
+    ],
+    [
+      "is left alone beside one that is just being made for others (v1)",
+      { workloads: [running(w1), workload(w2)] },
+      ["create w2#0", "attach w2#0: w2"],
+    ],
+    [
+      "is left alone if its volume is refused (v1)",
+      { volume: { name: volume.name, refused: "why" }, workloads: [running(w1)] },
+      [],
+    ],
+    [
+      "DS-14 gets back its own, although that is to be unmounted: its bind mount keeps it",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })] },
+      ["attach w1#0: w1"],
+    ],
+    [
+      "does not get one of others that is to be unmounted",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { needsUnmount: true, needsUnmountSince: now })] },
+      [],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(told(decide(seen(observed)))).toEqual(steps);
+  });
+});
+
+it.for([
+  { identity: "driver", source: "driver" },
+  { identity: "secret:shop/keys", source: "secret" },
+])("writes whose keys are used into the attachment: $source", ({ identity, source }) => {
+  const { steps } = decide(seen({ volume: { ...volume, identity }, workloads: [workload(w1)] }));
+  const attached = steps.find((step) => step.do === "createAttachment");
+  expect(attached?.attachment.spec.authenticationSource).toBe(source);
+});
+
+it("says why an attachment changes", () => {
+  const empty = decide(seen({ attachments: [attachment({})] })).steps;
+  expect(empty.map(({ because }) => because)).toEqual(["it lists nothing"]);
+  const released = decide(seen({ attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;
+  expect(released.map(({ because }) => because)).toEqual(["a workload ended; a Mountpoint Pod serves nobody"]);
+});

@@ -1,0 +1,139 @@
+/** What the decision may meet, for its tests: each builder gives the usual, and the test says what is unusual. */
+import { type AttachmentSpec, attachmentName, sharingKey } from "../../core/attachment.ts";
+import {
+  mountpointPodName,
+  type NodeName,
+  type PodName,
+  type PodUid,
+  type PvName,
+  type VolumeId,
+} from "../../core/names.ts";
+import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { Workload } from "../domain/workload.ts";
+import type { Observed, ObservedAttachment, Step } from "./decision.ts";
+
+export const node = "worker-1" as NodeName;
+export const now = new Date("2026-01-15T12:00:00Z");
+export const longAgo = "2026-01-15T10:00:00Z";
+export const volume: S3Volume = {
+  name: "data" as PvName,
+  volumeId: "handle" as VolumeId,
+  mountOptions: [],
+  attributes: parseVolumeAttributes({ bucketName: "b" }),
+  identity: "driver",
+  fallback: undefined,
+  readOnly: false,
+  cache: undefined,
+};
+
+const uids = ["w1", "w2", "w3"] as PodUid[];
+export const [w1, w2, w3] = uids as [PodUid, PodUid, PodUid];
+export const mp = (uid: PodUid, generation = 0) => mountpointPodName(uid, volume.name, generation);
+
+export function workload(uid: PodUid, but: Partial<Workload> = {}): Workload {
+  const usual = { name: uid, namespace: "shop", node, fsGroup: "", claims: ["data"] };
+  return { uid, ...usual, phase: "pending", terminating: false, startedAt: undefined, ...but };
+}
+
+export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): ReportedMountpointPod {
+  const createdFor = uids.find((uid) => [0, 1, 2].some((generation) => mp(uid, generation) === name)) ?? w1;
+  return {
+    name,
+    uid: `uid of ${name}` as PodUid,
+    resourceVersion: "1",
+    node,
+    persistentVolume: volume.name,
+    volumeId: volume.volumeId,
+    identity: volume.identity,
+    createdFor,
+    createdAt: new Date(longAgo),
+    driverVersion: "3.0.0",
+    phase: "running",
+    terminating: false,
+    needsUnmount: false,
+    needsUnmountSince: undefined,
+    noNewWorkload: false,
+    readOnly: false,
+    scheduled: true,
+    restarts: 0,
+    deletionAskedAt: undefined,
+    trouble: undefined,
+    ...but,
+  };
+}
+
+export function attachment(
+  lists: Readonly<Record<string, readonly PodUid[]>>,
+  but: {
+    readonly fsGroup?: string;
+    readonly mountOptions?: string;
+    readonly name?: string;
+    readonly since?: string;
+    readonly sources?: ObservedAttachment["sources"];
+  } = {},
+): ObservedAttachment {
+  const { fsGroup = "", mountOptions = "", since = longAgo } = but;
+  const served = Object.entries(lists).map(([name, list]) => [
+    name,
+    list.map((workloadPodUID) => ({ workloadPodUID, attachmentTime: since })),
+  ]);
+  const spec: AttachmentSpec = {
+    nodeName: node,
+    persistentVolumeName: volume.name,
+    volumeID: volume.volumeId,
+    mountOptions,
+    workloadFSGroup: fsGroup,
+    mountpointS3PodAttachments: Object.fromEntries(served),
+  };
+  const name = but.name ?? attachmentName(sharingKey({ node, fsGroup }, volume));
+  const metadata = { name, uid: `uid of ${name}`, resourceVersion: "1", creationTimestamp: longAgo };
+  return { metadata, spec, ...(but.sources !== undefined && { sources: but.sources }) };
+}
+
+/** Nothing there; the test adds what matters. */
+export function seen(but: Partial<Observed>): Observed {
+  const nothing = {
+    workloads: [],
+    attachments: [],
+    mountpointPods: [],
+    reserved: new Set<PodUid>(),
+    unheard: new Map(),
+  };
+  return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
+}
+
+/** Steps as one would tell them: `w1#1` is the second Mountpoint Pod made for w1. */
+export function told({ steps }: { readonly steps: readonly Step[] }): readonly string[] {
+  return steps.map((step) => {
+    switch (step.do) {
+      case "report":
+        return `report ${step.reason} to ${step.workload.uid}`;
+      case "markForUnmount":
+        return `mark ${alias(step.mountpointPod.name)}`;
+      case "deleteMountpointPod":
+        return `delete ${alias(step.mountpointPod.name)}${step.ifNodeIsGone === true ? " if its node is gone" : ""}`;
+      case "createMountpointPod":
+        return `create ${step.purpose.workload}#${step.purpose.generation}`;
+      case "createAttachment":
+        return `attach ${listsIn(step.attachment.spec)}`;
+      case "rewriteAttachment":
+        return `rewrite ${listsIn(step.spec)}`;
+      case "deleteAttachment":
+        return "detach";
+      default:
+        return step satisfies never;
+    }
+  });
+}
+
+function listsIn(spec: AttachmentSpec): string {
+  const all = Object.entries(spec.mountpointS3PodAttachments);
+  return all.map(([name, list]) => `${alias(name)}: ${list.map((entry) => entry.workloadPodUID).join(" ")}`).join(", ");
+}
+
+function alias(name: string): string {
+  const known = uids.flatMap((uid) => [0, 1, 2, 3].map((generation) => [mp(uid, generation), `${uid}#${generation}`]));
+  return new Map(known as [string, string][]).get(name) ?? name;
+}

@@ -1,0 +1,286 @@
+/**
+ * A small model of one place: an API server that tells the truth, a reconciler that sees it late, and the rules that must
+ * hold at every write. It proves the decision, not the adapters.
+ */
+import { type AttachmentSpec, attachmentName, holderOf, specPatch } from "../../core/attachment.ts";
+import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import { mountpointPodName, type PodName, type PodUid } from "../../core/names.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
+import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
+import { keyFieldsOf, mergedLists, newHolders } from "./attachment-lists.fixture.ts";
+import { decide } from "./decide.ts";
+import type { NewStatus, ObservedAttachment, Step } from "./decision.ts";
+import { Follower, type Kind, type Objects, type ValueOf } from "./follower.fixture.ts";
+import { attachment, node, pod, volume, workload } from "./situation.fixture.ts";
+
+export const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
+
+export class PlaceModel {
+  /** What the API server has. */
+  readonly truth: Objects = {
+    ...{ workloads: new Map(), attachments: new Map(), mountpointPods: new Map() },
+    claims: new Map([["shop/data", claim]]),
+    volumes: new Map([[volume.name, volume]]),
+  };
+  #twins = 0;
+  #version = 0;
+  #time = Date.parse("2026-01-15T10:00:00Z");
+  /** Workload → the Mountpoint Pod its bind mount belongs to. Only kubelet removes one, whatever the API server has. */
+  readonly binds = new Map<PodUid, string>();
+  /** Whether somebody else marks Mountpoint Pods without regard to who uses them: they may then be lost at any time. */
+  hasForeignMarks = false;
+  #leader = new Follower(this.truth, this.now);
+  #standby = new Follower(this.truth, this.now);
+  /** What the leader had been told when it decided last. */
+  #seen = this.#leader.observed(this.now);
+
+  put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
+    const told = this.truth[kind] as Map<string, ValueOf<Of>>;
+    told.set(name, value);
+    for (const follower of [this.#leader, this.#standby]) follower.put(kind, name, value);
+  }
+
+  remove(kind: Kind, name: string): void {
+    this.truth[kind].delete(name);
+    for (const follower of [this.#leader, this.#standby]) follower.remove(kind, name);
+  }
+
+  come(uid: PodUid, fsGroup: string): void {
+    this.put("workloads", uid, workload(uid, { fsGroup }));
+  }
+
+  /**
+   * As 2.x leaves them behind and our first look finds them: a second attachment for one key, which has some lists of the
+   * first, or all of them, too.
+   */
+  split(of: ObservedAttachment, keep: "both" | "either"): void {
+    this.#twins += 1;
+    const lists = Object.entries(of.spec.mountpointS3PodAttachments);
+    const [first, second] = keep === "both" ? [lists, lists] : [lists.slice(1), lists.slice(0, 1)];
+    const put = (name: string, some: typeof lists) => {
+      const metadata = { ...of.metadata, name, uid: `uid of ${name}`, resourceVersion: this.#nextVersion() };
+      const spec = { ...of.spec, mountpointS3PodAttachments: Object.fromEntries(some) };
+      this.put("attachments", name, { metadata, spec });
+    };
+    put(`s3pa-${this.#twins % 2 === 0 ? "0" : "z"}${this.#twins}`, second); // the older one, or the younger
+    put(of.metadata.name, first);
+    this.tellAll();
+    this.#standby.tellAll();
+  }
+
+  change(name: PodName, but: Partial<ReportedMountpointPod>): void {
+    const now = this.truth.mountpointPods.get(name);
+    if (now !== undefined) this.put("mountpointPods", name, { ...now, ...but, resourceVersion: this.#nextVersion() });
+  }
+
+  tell(kind: Kind, count = Infinity): void {
+    this.#leader.tell(kind, count);
+  }
+
+  tellAll(): void {
+    this.#leader.tellAll();
+  }
+
+  tellStandby(kind: Kind, count: number): void {
+    this.#standby.tell(kind, count);
+  }
+
+  /** The one that waited leads from now on, and lists everything first (SC-7); another one comes and lists everything. */
+  takeOver(): void {
+    this.#leader = this.#standby;
+    this.#leader.renew(this.now);
+    this.#standby = new Follower(this.truth, this.now);
+  }
+
+  get now(): Date {
+    return new Date(this.#time);
+  }
+
+  wait(ms: number): void {
+    this.#time += ms;
+  }
+
+  /** One reconcile that gets as far as the step of this number. True if there was nothing to do. */
+  reconcile(stopsBefore = Infinity): boolean {
+    this.#seen = this.#leader.observed(this.now);
+    const decision = decide(this.#seen);
+    for (const [number, step] of decision.steps.entries()) {
+      if (number >= stopsBefore) return false;
+      const accepted = this.#perform(step);
+      if (this.#twins === 0) this.checkAttachments();
+      // Whoever writes waits until the view shows it.
+      this.tell(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
+      if (!accepted) return false;
+    }
+    for (const each of decision.statuses) this.#writeStatus(each);
+    if (decision.again) this.wait(decision.again.afterMs);
+    // There is a Node all the time.
+    const changes = decision.steps.filter((step) => step.do !== "report" && !("ifNodeIsGone" in step));
+    return changes.length + decision.statuses.length === 0 && decision.again === undefined;
+  }
+
+  listedOn(name: string): readonly Workload[] {
+    const listed = [...this.truth.workloads.values()].filter((each) =>
+      [...this.truth.attachments.values()].some(({ spec }) => holderOf(spec, each.uid) === name),
+    );
+    return listed.filter(needsVolumes);
+  }
+
+  holdersOf(uid: PodUid): readonly PodName[] {
+    return [...this.truth.attachments.values()].flatMap(({ spec }) => holderOf(spec, uid) ?? []);
+  }
+
+  isBound(name: string): boolean {
+    return [...this.binds.values()].includes(name);
+  }
+
+  /** What the node plugin writes: of one with the needs-unmount annotation, whether it is in use. */
+  reportSources(): void {
+    for (const [name, now] of [...this.truth.attachments]) {
+      const pods = Object.keys(now.spec.mountpointS3PodAttachments).flatMap(
+        (each) => this.truth.mountpointPods.get(each) ?? [],
+      );
+      const sources = Object.fromEntries(
+        pods.map((each) => [each.name, each.needsUnmount ? { inUse: this.isBound(each.name) } : {}]),
+      );
+      if (JSON.stringify(sources) === JSON.stringify(now.sources)) continue;
+      const metadata = { ...now.metadata, resourceVersion: this.#nextVersion() };
+      this.put("attachments", name, { ...now, metadata, sources });
+    }
+  }
+
+  /** As the API server does: false for AlreadyExists and Conflict. */
+  #perform(step: Step): boolean {
+    switch (step.do) {
+      case "report":
+        return true;
+      case "createMountpointPod": {
+        const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
+        return this.#create("mountpointPods", name, this.#newPod(name, step.purpose));
+      }
+      case "markForUnmount":
+        return this.#mark(step.mountpointPod);
+      case "deleteMountpointPod":
+        return step.ifNodeIsGone === true || this.#deletePod(step.mountpointPod);
+      case "createAttachment":
+        return this.#write(step.attachment.metadata.name, undefined, step.attachment.spec);
+      case "rewriteAttachment":
+        return this.#write(step.attachment.metadata.name, step.attachment, step.spec);
+      case "deleteAttachment":
+        return this.#deleteAttachment(step.attachment);
+      default:
+        return step satisfies never;
+    }
+  }
+
+  /** Of the version that was looked at. */
+  #writeStatus({ attachment: { metadata }, status }: NewStatus): void {
+    const now = this.truth.attachments.get(metadata.name);
+    if (now?.metadata.resourceVersion !== metadata.resourceVersion) return;
+    const written = { ...now.metadata, resourceVersion: this.#nextVersion() };
+    this.put("attachments", metadata.name, { ...now, metadata: written, status });
+    this.tell("attachments");
+  }
+
+  #newPod(name: PodName, { workload: createdFor, volume: { identity } }: MountpointPodPurpose): ReportedMountpointPod {
+    const version = this.#nextVersion();
+    const birth = { uid: `uid ${version}` as PodUid, resourceVersion: version, createdAt: new Date(this.#time) };
+    return pod(name, { ...birth, createdFor, identity, phase: "pending", scheduled: false });
+  }
+
+  #mark({ name, uid }: MountpointPod): boolean {
+    const now = this.truth.mountpointPods.get(name);
+    if (now?.uid !== uid) return false;
+    if (!now.terminating && !this.hasForeignMarks) this.#checkUnneeded(now);
+    this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
+    return true;
+  }
+
+  #checkUnneeded(now: ReportedMountpointPod): void {
+    // Listed on another one by a twin or in place of this one, it has that.
+    const hasNoOther = (uid: PodUid) => this.holdersOf(uid).every((holder) => holder === now.name);
+    const user = this.listedOn(now.name).find(({ uid }) => hasNoOther(uid));
+    if (isAlive(now) && user !== undefined) throw new Error(`${now.name} is needed by ${user.uid}`);
+    // DS-14: whatever kubelet has reported of them, as long as the API server has them.
+    const bound = [...this.binds].filter(([, holder]) => holder === now.name).map(([uid]) => uid);
+    const bereft = bound.find((uid) => this.truth.workloads.has(uid) && hasNoOther(uid));
+    if (isServing(now) && bereft !== undefined) throw new Error(`${now.name} is bound by ${bereft}`);
+  }
+
+  #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
+    const now = this.truth.attachments.get(name);
+    if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
+    const chosen = newHolders([...this.truth.attachments.values()], spec);
+    const isMarked = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
+    if (isMarked && !this.hasForeignMarks) throw new Error("a marked one");
+    for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
+    const { metadata } = now ?? attachment({}, { name });
+    const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
+    this.put("attachments", name, {
+      ...now,
+      metadata: { ...metadata, resourceVersion: this.#nextVersion() },
+      spec: patched,
+    });
+    return true;
+  }
+
+  /** LC-2, as far as the reconciler could know. A running workload gets back what it had, whatever became of that (LC-9). */
+  #checkChoice(holder: string, uid: PodUid): void {
+    const chosen = this.#seen.mountpointPods.find(({ name }) => name === holder);
+    const user = this.#seen.workloads.find((each) => each.uid === uid);
+    if (chosen === undefined || user === undefined || mayHaveStarted(user)) return;
+    const isItsOwn = chosen.createdFor === uid;
+    if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
+    if (chosen.trouble !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.trouble.cause}`);
+  }
+
+  #create<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): boolean {
+    if (this.truth[kind].has(name)) return false;
+    this.put(kind, name, value);
+    return true;
+  }
+
+  #deletePod({ name, resourceVersion }: MountpointPod): boolean {
+    const now = this.truth.mountpointPods.get(name);
+    if (now === undefined) return true;
+    if (now.resourceVersion !== resourceVersion) return false;
+    if (this.listedOn(name).length > 0 && !this.hasForeignMarks) throw new Error(`${name} deleted under a workload`);
+    // DS-14, whoever annotated it, and whatever the API server has of the workload.
+    if (this.isBound(name) && isServing(now)) throw new Error(`${name} deleted under a bind mount`);
+    this.remove("mountpointPods", name);
+    return true;
+  }
+
+  #deleteAttachment({ metadata: { name, resourceVersion } }: ObservedAttachment): boolean {
+    const now = this.truth.attachments.get(name);
+    if (now === undefined) return true;
+    if (now.metadata.resourceVersion !== resourceVersion) return false;
+    const users = [...this.truth.workloads.values()].filter(needsVolumes);
+    const listed = users.filter(({ uid }) => holderOf(now.spec, uid) !== undefined);
+    // Listed by a twin as well, it loses nothing.
+    if (listed.some(({ uid }) => this.holdersOf(uid).length < 2)) throw new Error("deleted under a workload");
+    this.remove("attachments", name);
+    return true;
+  }
+
+  /** At any moment, unless someone else makes twins; and at rest in any case. */
+  checkAttachments(): void {
+    const all = [...this.truth.attachments.values()];
+    const keys = all.map(({ spec }) => attachmentName({ node, ...keyFieldsOf(spec) }));
+    if (new Set(keys).size < keys.length) throw new Error("two attachments for one key");
+    const listed = all.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments).flat());
+    const uids = listed.map(({ workloadPodUID }) => workloadPodUID);
+    if (new Set(uids).size < uids.length) throw new Error("a workload is listed twice");
+  }
+
+  #nextVersion(): string {
+    this.#version += 1;
+    return String(this.#version);
+  }
+}
+
+/** Its mount-s3 answers, as far as anybody can know. */
+function isServing({ phase, trouble }: ReportedMountpointPod): boolean {
+  return phase === "running" && (trouble === undefined || !["crashing", "backingOff", "ended"].includes(trouble.kind));
+}

@@ -1,0 +1,140 @@
+/** What happens around the reconciler of the model: workloads, kubelet, the node, the scheduler, and people. */
+
+import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import type { PodUid } from "../../core/names.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { Workload } from "../domain/workload.ts";
+import { volume } from "./situation.fixture.ts";
+import { claim, PlaceModel } from "./volume-on-node-model.fixture.ts";
+
+export class World {
+  readonly model = new PlaceModel();
+  #count = 0;
+
+  comes(fsGroup: string): void {
+    this.#count += 1;
+    this.model.come(`w${this.#count}` as PodUid, fsGroup);
+  }
+
+  ends({ uid }: Workload): void {
+    this.model.binds.delete(uid);
+    this.model.remove("workloads", uid);
+  }
+
+  /** By force: its containers run on, and kubelet unmounts nothing before they have ended. */
+  vanishesFromApi({ uid }: Workload): void {
+    this.model.remove("workloads", uid);
+  }
+
+  /** kubelet has stopped the containers of Pods that the API server does not have any more. */
+  ghostsEnd(): void {
+    for (const uid of [...this.model.binds.keys()])
+      if (!this.model.truth.workloads.has(uid)) this.model.binds.delete(uid);
+  }
+
+  terminates(workload: Workload): void {
+    this.model.put("workloads", workload.uid, { ...workload, terminating: true });
+  }
+
+  isUnbound(): void {
+    this.model.remove("claims", "shop/data");
+  }
+
+  isBound(): void {
+    this.model.put("claims", "shop/data", claim);
+  }
+
+  volumeGoes(): void {
+    this.model.remove("volumes", volume.name);
+  }
+
+  /** Somebody makes it, edits it, or spoils it. */
+  volumeBecomes(but: Partial<S3Volume> | "refused"): void {
+    const { name } = volume;
+    this.model.put("volumes", name, but === "refused" ? { name, refused: "it has no bucket" } : { ...volume, ...but });
+  }
+
+  runs(workload: Workload): void {
+    this.startsContainer(workload);
+    this.reports(workload);
+  }
+
+  /** kubelet does so once the node has mounted what the attachment says, and not for one that is being deleted. */
+  startsContainer({ uid, terminating, phase }: Workload): void {
+    const [holder = ""] = this.model.holdersOf(uid);
+    const pod = this.model.truth.mountpointPods.get(holder);
+    const isMountable = pod?.phase === "running" && !pod.needsUnmount;
+    if (phase === "pending" && !terminating && isMountable) this.model.binds.set(uid, holder);
+  }
+
+  /** kubelet tells that a container has started, perhaps long after it has, and after the deletion of the Pod. */
+  reports(workload: Workload): void {
+    const isNews = workload.phase === "pending" && this.model.binds.has(workload.uid);
+    if (isNews) this.model.put("workloads", workload.uid, { ...workload, phase: "running" });
+  }
+
+  starts({ name, phase }: ReportedMountpointPod): void {
+    if (phase === "pending") this.model.change(name, { phase: "running", scheduled: true, trouble: undefined });
+  }
+
+  findsNoRoom({ name, scheduled }: ReportedMountpointPod): void {
+    if (!scheduled) this.model.change(name, { trouble: { kind: "unschedulable", cause: "is too large", fix: "" } });
+  }
+
+  crashes({ name, phase, restarts, trouble: before }: ReportedMountpointPod): void {
+    const trouble = { kind: "crashing", cause: "is down", fix: "" } as const;
+    const isUp = phase === "running" && before?.kind !== "ended";
+    if (isUp) this.model.change(name, { trouble, restarts: restarts + 1 });
+  }
+
+  isMarkedByHand({ name }: ReportedMountpointPod): void {
+    this.model.hasForeignMarks = true;
+    this.model.change(name, { needsUnmount: true });
+  }
+
+  crashesMarked(pod: ReportedMountpointPod): void {
+    this.isMarkedByHand(pod);
+    this.crashes(pod);
+  }
+
+  /** Beside a container of somebody else, which keeps the Pod running. */
+  endsWell({ name, phase }: ReportedMountpointPod): void {
+    const trouble = { kind: "ended", cause: "has ended", fix: "" } as const;
+    if (phase === "running") this.model.change(name, { trouble });
+  }
+
+  backsOff({ name, trouble }: ReportedMountpointPod): void {
+    const lasting = { kind: "backingOff", cause: "is down for a while", fix: "" } as const;
+    if (trouble?.kind === "crashing") this.model.change(name, { trouble: lasting });
+  }
+
+  isStartedAgain({ name, trouble }: ReportedMountpointPod): void {
+    const isDown = trouble?.kind === "crashing" || trouble?.kind === "backingOff";
+    if (isDown) this.model.change(name, { trouble: undefined });
+  }
+
+  /** It serves until its grace period is over, which may be never. */
+  isDeleted({ name, terminating }: ReportedMountpointPod): void {
+    if (!terminating) this.model.change(name, { terminating: true, deletionAskedAt: this.model.now });
+  }
+
+  unmounts({ name, phase, needsUnmount, trouble }: ReportedMountpointPod): void {
+    const bound = this.model.isBound(name);
+    const isUp = phase === "running" && trouble?.kind !== "ended";
+    if (isUp && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
+  }
+
+  /** By kubelet, once it has stopped its containers. */
+  removes({ name, terminating }: MountpointPod): void {
+    if (terminating) this.model.remove("mountpointPods", name);
+  }
+
+  dies({ name }: MountpointPod): void {
+    this.model.change(name, { phase: "failed" });
+  }
+
+  vanishes({ name }: MountpointPod): void {
+    this.model.remove("mountpointPods", name);
+  }
+}

@@ -1,0 +1,194 @@
+/** What scheduler and kubelet report of a Mountpoint Pod: why it does not serve, or will not for long, and what to do. */
+import type { MountpointPodObject } from "../../core/mountpoint-pod-state.ts";
+import { mountpointContainer } from "../../core/names.ts";
+import { schedulingProblem } from "./scheduling-problem.ts";
+
+export interface MountpointPodReport {
+  /** It has its place on the node. */
+  readonly scheduled: boolean;
+  /** How often its container was started again. */
+  readonly restarts: number;
+  /** When someone asked for its deletion. */
+  readonly deletionAskedAt: Date | undefined;
+  readonly trouble: Trouble | undefined;
+}
+
+export interface Trouble {
+  /**
+   * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
+   * ended and is about to be started again. backingOff: the same, and kubelet waits before it does so. stuck: it runs, and the
+   * node says that it has lost its mount. leaving: it is being deleted. ended: it will never run again.
+   */
+  readonly kind: "unschedulable" | "notStarting" | "crashing" | "backingOff" | "stuck" | "leaving" | "ended";
+  /** Goes on "Mountpoint Pod X …". */
+  readonly cause: string;
+  /** A whole sentence. */
+  readonly fix: string;
+}
+
+/** The fields of a Pod object that `reportFrom` looks at. */
+export interface ReportedPod extends MountpointPodObject {
+  readonly metadata: MountpointPodObject["metadata"] & {
+    readonly namespace?: string;
+    readonly deletionGracePeriodSeconds?: number;
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly restartCount: number;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
+}
+
+interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly terminated?: {
+    readonly exitCode: number;
+    readonly reason?: string;
+    readonly startedAt?: string | null;
+    readonly finishedAt?: string | null;
+  };
+}
+
+export function reportFrom(pod: ReportedPod): MountpointPodReport {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
+  const container = containerOf(pod);
+  return {
+    scheduled: Boolean(pod.spec.nodeName),
+    restarts: container?.restartCount ?? 0,
+    // The API server notes when the grace period is over.
+    deletionAskedAt:
+      deletionTimestamp === undefined
+        ? undefined
+        : new Date(Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000),
+    trouble: troubleOf(pod, container),
+  };
+}
+
+/** kubelet takes it for a container that runs. */
+export const stuckTrouble: Trouble = {
+  kind: "stuck",
+  cause: "has lost its mount and does not end",
+  fix: "Its workloads get another one.",
+};
+
+function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+  const { status = {}, metadata } = pod;
+  const describe = `See: kubectl describe pod -n ${metadata.namespace} ${metadata.name}.`;
+  if (status.phase === "Failed" || status.phase === "Succeeded" || endedWell(container)) {
+    return { kind: "ended", cause: `has ended (${endOf(status, container)})`, fix: "Its workloads get another one." };
+  }
+  if (metadata.deletionTimestamp !== undefined) {
+    return { kind: "leaving", cause: "is being deleted", fix: "Workloads that stay get another one." };
+  }
+  return unschedulable(pod, describe) ?? notStarting(pod, describe) ?? down(pod, container);
+}
+
+function unschedulable({ spec, status = {} }: ReportedPod, describe: string): Trouble | undefined {
+  if (spec.nodeName) return undefined;
+  const verdict = status.conditions?.find(({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable");
+  if (verdict?.status !== "False") return undefined;
+  const { cause, fix } = schedulingProblem(verdict.message ?? "");
+  return { kind: "unschedulable", cause: `has no place on the node: ${cause}`, fix: `${fix} ${describe}` };
+}
+
+/** Only time and other people help against these. */
+const lasting: Readonly<Record<string, string>> = {
+  ErrImagePull: imageFix(),
+  ImagePullBackOff: imageFix(),
+  InvalidImageName: imageFix(),
+  ErrImageNeverPull: imageFix(),
+  CreateContainerConfigError: "",
+  CreateContainerError: "",
+  RunContainerError: "",
+};
+
+function imageFix(): string {
+  return "Check the chart's image.repository and image.tag, that the node can pull from there, and that imagePullSecrets exist in the namespace of Mountpoint Pods.";
+}
+
+function notStarting({ status = {} }: ReportedPod, describe: string): Trouble | undefined {
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  const waiting = all.map(({ state }) => state?.waiting).find((each) => Object.hasOwn(lasting, each?.reason ?? ""));
+  if (waiting?.reason === undefined) return undefined;
+  const fix = [lasting[waiting.reason], describe].filter(Boolean).join(" ");
+  const isPull = ["ErrImagePull", "ImagePullBackOff"].includes(waiting.reason);
+  // kubelet alternates between the two, with one text in two dresses: a status must not change with each of them.
+  const said = (waiting.message ?? "").replace(/^Back-off pulling image "[^"]*"(: ErrImagePull: )?/, "");
+  // "read udp 10.0.0.1:34143->10.0.0.53:53": with every attempt from another port.
+  const detail = said.replaceAll(/ \S+:\d+->/g, " ");
+  const cause = [isPull ? "its image cannot be pulled" : waiting.reason, detail.slice(0, 300)]
+    .filter(Boolean)
+    .join(": ");
+  return { kind: "notStarting", cause: `does not start: ${cause}`, fix };
+}
+
+/**
+ * Never started again, because a Mountpoint Pod starts its container again only when it fails. kubelet reports that a second
+ * before it calls the Pod Succeeded.
+ */
+function endedWell(container: ContainerStatus | undefined): boolean {
+  return container?.state?.terminated?.exitCode === 0;
+}
+
+function down({ metadata }: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+  const end = container && endBefore(container);
+  if (container === undefined || end === undefined) return undefined;
+  const fix = end.reason === "OOMKilled" ? memoryFix : logsOf(metadata);
+  const kind = isBackingOff(container) ? "backingOff" : "crashing";
+  return { kind, cause: `is down until it is started again (${exitOf(end)})`, fix };
+}
+
+/**
+ * kubelet says CrashLoopBackOff only when it looks again, and that is when a back-off of 10 s is over. Until then it shows an end as
+ * any other; but only the first one, and one after ten good minutes, are followed by a start at once.
+ */
+function isBackingOff({ state = {}, restartCount }: ContainerStatus): boolean {
+  const { waiting, terminated } = state;
+  if (terminated === undefined) return waiting?.reason === "CrashLoopBackOff";
+  const servedMs = Date.parse(terminated.finishedAt ?? "") - Date.parse(terminated.startedAt ?? "");
+  return restartCount > 0 && !(servedMs >= forgivenAfterMs);
+}
+
+/** Twice its longest back-off. */
+const forgivenAfterMs = 600_000;
+
+/** How the container ended that is not running now; undefined for one that runs, or never did. */
+function endBefore({ state = {}, lastState = {} }: ContainerStatus): ContainerState["terminated"] {
+  return state.terminated ?? (state.waiting === undefined ? undefined : lastState.terminated);
+}
+
+const memoryFix = "In the PersistentVolume: raise volumeAttributes.mountpointContainerResourcesLimitsMemory.";
+
+function logsOf({ namespace, name }: ReportedPod["metadata"]): string {
+  return `See: kubectl logs -n ${namespace} ${name} --previous.`;
+}
+
+function containerOf({ status }: ReportedPod): ContainerStatus | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === mountpointContainer);
+}
+
+function endOf(status: NonNullable<ReportedPod["status"]>, container: ContainerStatus | undefined): string {
+  const { reason, message } = status;
+  const said = [reason, message?.slice(0, 300)].filter(Boolean).join(": ");
+  const { terminated } = container?.state ?? {};
+  return said || (terminated === undefined ? (status.phase ?? "") : exitOf(terminated));
+}
+
+function exitOf({ exitCode, reason }: { readonly exitCode: number; readonly reason?: string }): string {
+  return [reason, `exit code ${exitCode}`].filter(Boolean).join(", ");
+}

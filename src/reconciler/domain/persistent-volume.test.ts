@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { DriverError } from "../../core/errors.ts";
+import { s3VolumeFrom } from "./persistent-volume.ts";
+
+const csi = { driver: "s3.csi.scality.com", volumeHandle: "handle", volumeAttributes: { bucketName: "data" } };
+const metadata = { name: "pv-1" };
+
+it("reads a volume of ours", () => {
+  expect(s3VolumeFrom({ metadata, spec: { csi, mountOptions: ["allow-delete"] } })).toMatchObject({
+    name: "pv-1",
+    volumeId: "handle",
+    mountOptions: ["allow-delete"],
+    attributes: { bucket: "data" },
+    identity: "driver",
+  });
+});
+
+it.for([
+  ["another driver", { csi: { ...csi, driver: "other.example.com", volumeAttributes: {} } }],
+  ["no CSI driver at all", {}],
+] as const)("passes over a volume of %s", ([, spec]) => {
+  expect(s3VolumeFrom({ metadata, spec })).toBeUndefined();
+});
+
+it.for([
+  [true, true],
+  [false, false],
+  [undefined, false],
+] as const)("with readOnly %s is read-only: %s", ([readOnly, expected]) => {
+  const given = readOnly === undefined ? csi : { ...csi, readOnly };
+  expect(s3VolumeFrom({ metadata, spec: { csi: given } })?.readOnly).toBe(expected);
+});
+
+it("refuses a volume of ours without a bucket", () => {
+  expect(() => s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes: {} } } })).toThrow(DriverError);
+});
+
+it("refuses a mount option that is none, before anything is made for the volume", () => {
+  expect(() => s3VolumeFrom({ metadata, spec: { csi, mountOptions: ["-df"] } })).toThrow("mount option");
+});
+
+const plain = { kind: "emptyDir", medium: "", sizeLimit: undefined } as const;
+it.for([
+  [{}, [], undefined],
+  [{}, ["cache /x"], plain],
+  [{ cache: "emptyDir" }, [], plain],
+  [{ cache: "emptyDir", cacheEmptyDirSizeLimit: "1Gi" }, ["cache /x"], { ...plain, sizeLimit: "1Gi" }],
+] as const)("with attributes %j and options %j has the cache %j", ([attributes, mountOptions, cache]) => {
+  const volumeAttributes = { bucketName: "data", ...attributes };
+  expect(s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes }, mountOptions } })?.cache).toEqual(cache);
+});
+
+describe("the identity", () => {
+  const nodePublishSecretRef = { namespace: "team-a", name: "keys" };
+  const identity = (authenticationSource: string, ref?: typeof nodePublishSecretRef) =>
+    s3VolumeFrom({
+      metadata,
+      spec: {
+        csi: {
+          ...csi,
+          volumeAttributes: { bucketName: "data", authenticationSource },
+          ...(ref && { nodePublishSecretRef: ref }),
+        },
+      },
+    })?.identity;
+
+  it.for([
+    ["secret", nodePublishSecretRef, "secret:team-a/keys"],
+    ["secret", undefined, "driver"], // classes of 2.x with a provisioner secret only
+    ["driver", nodePublishSecretRef, "driver"],
+    ["", undefined, "driver"],
+  ] as const)("of source %j with secret %j is %s", ([source, ref, expected]) => {
+    expect(identity(source, ref)).toBe(expected);
+  });
+});

@@ -1,0 +1,36 @@
+/** What the owner of a workload should know although, or because, its volume is not served. */
+
+import type { PvName } from "../../core/names.ts";
+import type { ReportedMountpointPod } from "./controller-status.ts";
+
+export interface WorkloadWarning {
+  /** One word in CamelCase, for machines. */
+  readonly reason: string;
+  /** Cause and remedy, for people. */
+  readonly message: string;
+}
+
+/** LC-20. Of a Mountpoint Pod that crashes or is gone, kubelet and the node plugin speak. */
+export function holderWarning(volume: PvName, { name, trouble }: ReportedMountpointPod): WorkloadWarning | undefined {
+  const reason = trouble && holderReasons[trouble.kind];
+  if (reason === undefined) return undefined;
+  const message = `Mountpoint Pod ${name} of PersistentVolume ${volume} ${trouble?.cause}. ${trouble?.fix}`;
+  return { reason, message };
+}
+
+const holderReasons: Readonly<Record<string, string>> = {
+  unschedulable: "MountpointPodUnschedulable",
+  notStarting: "MountpointPodNotStarting",
+};
+
+/** kubelet knows a volume by its handle alone: of two with one handle it mounts one. */
+export function handleWarning(volume: PvName, sameHandle: readonly PvName[]): WorkloadWarning | undefined {
+  if (sameHandle.length === 0) return undefined;
+  const others = sameHandle.toSorted().slice(0, 3).join(", ");
+  return {
+    reason: "VolumeHandleShared",
+    message:
+      `PersistentVolume ${volume} has the same csi.volumeHandle as ${others}: kubelet takes them for one volume, ` +
+      "and a Pod that uses both never starts. In the PersistentVolume: give each a volumeHandle of its own.",
+  };
+}

@@ -1,0 +1,116 @@
+/** What attachments name and nobody has told us of: it may have gone, or its news may be on the way. */
+import { describe, expect, it } from "vitest";
+import type { PodUid } from "../../core/names.ts";
+import { decide } from "../decision/decide.ts";
+import type { Observed } from "../decision/decision.ts";
+import { attachment, mp, now, pod, seen, told, w1, w2, workload } from "../decision/situation.fixture.ts";
+import { type PlaceKey, placeFrom } from "../domain/volume-on-node.ts";
+import { observe } from "./observe.ts";
+import { PodNews } from "./pod-changes.ts";
+import { emptyView } from "./view.ts";
+
+const since = "2026-01-15T11:59:00Z";
+const until = new Date("2026-01-15T12:01:00Z");
+
+describe("is named, and nobody has told us of it", () => {
+  const attachments = [attachment({ [mp(w1)]: [w1] }, { since })];
+  it.for([
+    [
+      "a workload: it keeps what it has",
+      { attachments, mountpointPods: [pod(mp(w1))], unheard: new Map([[w1, until]]) },
+      [],
+    ],
+    [
+      "a Mountpoint Pod: its workloads stay with it",
+      { attachments, workloads: [workload(w1)], unheard: new Map([[mp(w1), until]]) },
+      [],
+    ],
+    [
+      "a Mountpoint Pod whose workload has ended: it cannot be marked yet, and is not forgotten",
+      { attachments, unheard: new Map([[mp(w1), until]]) },
+      [],
+    ],
+    [
+      "a workload beside one that has ended",
+      {
+        attachments: [attachment({ [mp(w1)]: [w1, w2] }, { since })],
+        mountpointPods: [pod(mp(w1))],
+        unheard: new Map([[w2, until]]),
+      },
+      ["rewrite w1#0: w2"],
+    ],
+  ] as [string, Partial<Observed>, readonly string[]][])("%s", ([, observed, steps]) => {
+    const decision = decide(seen(observed));
+    expect(told(decision)).toEqual(steps);
+    expect(decision.again?.afterMs).toBe(60_000);
+  });
+
+  it("a Mountpoint Pod: there is nothing to say about it", () => {
+    expect(decide(seen({ attachments, unheard: new Map([[mp(w1), until]]) })).statuses).toEqual([]);
+    expect(decide(seen({ attachments })).statuses).toHaveLength(1);
+  });
+});
+
+type View = ReturnType<typeof emptyView>;
+
+function taken(view: View, time: string): void {
+  view.news.begin(Date.parse(time));
+  view.news.complete();
+}
+
+/** What may yet be heard of, in a place with an attachment of that age. */
+function unheardAfter(happens: (view: View) => void, at = now): readonly unknown[] {
+  const view = emptyView();
+  view.mountpointPods.put("mount-s3/mp", "1", pod(mp(w1)));
+  view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1] }, { since }));
+  happens(view);
+  const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
+  return [...observe(view, placeFrom("worker-1/data" as PlaceKey), policy, at).unheard];
+}
+
+describe("a workload that is not in the picture", () => {
+  it("was attached after that was taken: its news may come, for as long as an attachment may be stale", () => {
+    expect(unheardAfter((view) => taken(view, "2026-01-15T11:58:00Z"))).toEqual([[w1, until]]);
+    expect(unheardAfter((view) => taken(view, "2026-01-15T11:58:00Z"), until)).toEqual([]);
+  });
+
+  it("was attached before that: it has gone", () => {
+    expect(unheardAfter((view) => taken(view, "2026-01-15T11:59:01Z"))).toEqual([]);
+  });
+
+  it("was attached in the future, by a clock that is far ahead: that is not waited for", () => {
+    expect(unheardAfter((view) => taken(view, "2026-01-15T11:00:00Z"), new Date("2026-01-15T11:57:01Z"))).toEqual([
+      [w1, until],
+    ]);
+    expect(unheardAfter((view) => taken(view, "2026-01-15T11:00:00Z"), new Date("2026-01-15T11:57:00Z"))).toEqual([]);
+  });
+
+  it("was seen to go", () => {
+    const unheard = unheardAfter((view) => {
+      taken(view, "2026-01-15T11:58:00Z");
+      view.workloads.put("shop/w1", "1", workload(w1));
+      view.workloads.put("shop/w1", "2", workload("another" as PodUid));
+    });
+    expect(unheard).toEqual([]);
+  });
+
+  it("has a Mountpoint Pod that was seen to go", () => {
+    const unheard = unheardAfter((view) => {
+      taken(view, "2026-01-15T11:58:00Z");
+      view.mountpointPods.remove("mount-s3/mp");
+    });
+    expect(unheard).toEqual([[w1, until]]);
+  });
+});
+
+it("does not remember for ever what has gone", () => {
+  const news = new PodNews();
+  news.begin(0);
+  news.complete();
+  news.left("first", 0);
+  news.left("second", 599_999);
+  expect(news.mayCome("first", 0)).toBe(false);
+  news.left("third", 600_000);
+  expect(news.mayCome("first", 0)).toBe(true);
+  expect(news.mayCome("second", 0)).toBe(false);
+});

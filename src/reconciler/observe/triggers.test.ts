@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import type { NodeName, PvName } from "../../core/names.ts";
+import { silentLogger } from "../../runtime/log.ts";
+import { attachment, mp, node, now, pod, volume, w1, w2, w3, workload } from "../decision/situation.fixture.ts";
+import { type PlaceKey, placeFrom } from "../domain/volume-on-node.ts";
+import { sweep } from "../sweep.ts";
+import { observe } from "./observe.ts";
+import { notePlaces } from "./triggers.ts";
+import { emptyView, type View } from "./view.ts";
+
+const here = "worker-1/data" as PlaceKey;
+const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
+
+/** How each kind of object gets into the view. */
+const arrives: Readonly<Record<string, (view: View, version?: string) => void>> = {
+  workload: (view, version = "1") => view.workloads.put("shop/w1", version, workload(w1)),
+  claim: (view, version = "1") => view.claims.put("shop/data", version, claim),
+  volume: (view, version = "1") => view.volumes.put("data", version, volume),
+  attachment: (view, version = "1") => view.attachments.put("s3pa", version, attachment({ [mp(w1)]: [w1] })),
+  mountpointPod: (view, version = "1") => view.mountpointPods.put("mount-s3/mp", version, pod(mp(w1))),
+};
+
+const leaves: Readonly<Record<string, (view: View) => void>> = {
+  workload: (view) => view.workloads.remove("shop/w1"),
+  attachment: (view) => view.attachments.remove("s3pa"),
+  mountpointPod: (view) => view.mountpointPods.remove("mount-s3/mp"),
+};
+
+/** The places that are to be looked at because of what happens last. */
+function notedAfter(before: readonly string[], happens: (view: View) => void): readonly PlaceKey[] {
+  const view = emptyView();
+  for (const kind of before) arrives[kind]?.(view);
+  const noted = new Set<PlaceKey>();
+  using _ = notePlaces(view, { add: (place) => noted.add(place) });
+  happens(view);
+  return [...noted];
+}
+
+describe("a workload is looked at when the last of these arrives", () => {
+  it.for(["workload", "claim", "volume"])("%s", (last) => {
+    const others = ["workload", "claim", "volume"].filter((kind) => kind !== last);
+    expect(notedAfter(others, (view) => arrives[last]?.(view))).toEqual([here]);
+    expect(notedAfter(others.slice(0, 1), (view) => arrives[last]?.(view))).toEqual([]);
+  });
+});
+
+it.for(["attachment", "mountpointPod"])("a change of a %s brings its place back", (kind) => {
+  expect(notedAfter([], (view) => arrives[kind]?.(view))).toEqual([here]);
+  expect(notedAfter([kind], (view) => arrives[kind]?.(view, "2"))).toEqual([here]);
+  expect(notedAfter([kind], (view) => leaves[kind]?.(view))).toEqual([here]);
+});
+
+it("a workload that ends brings back every place that lists it, though its claims are gone (LC-10)", () => {
+  expect(notedAfter(["workload", "attachment"], (view) => leaves["workload"]?.(view))).toEqual([here]);
+});
+
+it("a volume that changes brings back the places that list workloads on it", () => {
+  expect(notedAfter(["volume", "attachment"], (view) => arrives["volume"]?.(view, "2"))).toEqual([here]);
+});
+
+it("a workload that is not scheduled concerns no place yet", () => {
+  const unscheduled = { ...workload(w1), node: undefined };
+  expect(notedAfter(["claim", "volume"], (view) => view.workloads.put("shop/w1", "1", unscheduled))).toEqual([]);
+});
+
+it("sees in a place those whose claim is bound to the volume on this node, and those that are listed", () => {
+  const view = emptyView();
+  for (const kind of ["claim", "volume", "mountpointPod"]) arrives[kind]?.(view);
+  view.workloads.put("shop/w1", "1", workload(w1));
+  view.workloads.put("shop/w2", "1", workload(w2, { claims: ["other"] }));
+  view.workloads.put("shop/w3", "1", workload(w3, { node: "worker-2" as NodeName }));
+  view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1, w2] }));
+
+  const policy = { driverVersion: "3.0.0", staleAfterMs: 1 };
+  const observed = observe(view, placeFrom(here), policy, now);
+  expect(observed).toMatchObject({ now, node, volume, ...policy });
+  expect(observed.workloads.map(({ uid, claims }) => [uid, ...claims])).toEqual([
+    [w1, "data"],
+    [w2, "other"],
+  ]);
+  expect(observed.attachments).toHaveLength(1);
+  expect(observed.mountpointPods).toHaveLength(1);
+});
+
+it("looks at every place now and then, and says cleanup", async () => {
+  const view = emptyView();
+  for (const kind of ["workload", "claim", "volume"]) arrives[kind]?.(view);
+  view.mountpointPods.put("mount-s3/mp", "1", pod(mp(w1), { persistentVolume: "orphan" as PvName }));
+  const stop = new AbortController();
+  const swept = new Set<PlaceKey>();
+  const lines: string[] = [];
+  const log = {
+    ...silentLogger,
+    info: (message: string) => {
+      lines.push(message);
+      stop.abort();
+    },
+  };
+  await sweep({ signal: stop.signal, log }, view, { add: (place) => swept.add(place) }, 1);
+  expect([...swept]).toEqual([here, "worker-1/orphan"]);
+  expect(lines).toEqual([expect.stringContaining("cleanup")]);
+});
+
+it("a volume with the handle of another one brings back the places of that one", () => {
+  const twin = { ...volume, name: "twin" as PvName };
+  const noted = notedAfter(["workload", "claim", "volume"], (view) => view.volumes.put("twin", "1", twin));
+  expect(noted).toEqual([here]);
+});

@@ -1,0 +1,114 @@
+/** What the reconciler knows of the cluster: only objects that concern it, and of those only the fields it uses. */
+
+import type { PvName, VolumeId } from "../../core/names.ts";
+import { keyOf, Store } from "../../kube/watch/store.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { ObservedAttachment, Refusal } from "../decision/decision.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import type { HeadroomPod } from "../domain/headroom-pod.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { Reservation } from "../domain/reservation.ts";
+import { type PlaceKey, placeKey } from "../domain/volume-on-node.ts";
+import type { Workload } from "../domain/workload.ts";
+import { PodNews } from "./pod-changes.ts";
+
+export interface View extends Stores {
+  readonly news: PodNews;
+}
+
+interface Stores {
+  /** Those that need their volumes. One that is not here needs none any more. */
+  readonly workloads: Store<Workload, "uid" | "claim">;
+  readonly mountpointPods: Store<ReportedMountpointPod, "place">;
+  /** Workloads that wait for room for their Mountpoint Pods, or have it and do not run yet. */
+  readonly reservations: Store<Reservation, "uid" | "claim">;
+  readonly headroomPods: Store<HeadroomPod, "workload">;
+  /** Bound ones. */
+  readonly claims: Store<Claim, "volume">;
+  /** Those of our driver. */
+  readonly volumes: Store<S3Volume | Refusal, "handle">;
+  readonly attachments: Store<ObservedAttachment, "place" | "volume" | "workload">;
+}
+
+export interface Claim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly volume: PvName;
+}
+
+export function emptyView(): View {
+  const news = new PodNews();
+  const workloads = new Store<Workload, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf });
+  const mountpointPods = new Store<ReportedMountpointPod, "place">({ place: (pod) => [placeKey(pod)] });
+  noteLeaving(workloads, news, ({ uid }) => uid);
+  noteLeaving(mountpointPods, news, ({ name }) => name);
+  return {
+    news,
+    workloads,
+    mountpointPods,
+    reservations: new Store<Reservation, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
+    headroomPods: new Store({ workload: ({ workload }) => [workload] }),
+    claims: new Store({ volume: ({ volume }) => [volume] }),
+    volumes: new Store({ handle: (volume) => ("refused" in volume ? [] : [volume.volumeId]) }),
+    attachments: new Store({
+      place: (attachment) => [placeOf(attachment)],
+      volume: ({ spec }) => [spec.persistentVolumeName],
+      workload: workloadsOf,
+    }),
+  };
+}
+
+/** One of a name may follow another without a gap, so it is the id that leaves. */
+function noteLeaving<Kept>(store: Store<Kept>, news: PodNews, idOf: (kept: Kept) => string): void {
+  store.subscribe(({ before, after }) => {
+    if (before === undefined || (after !== undefined && idOf(after) === idOf(before))) return;
+    news.left(idOf(before), Date.now());
+  });
+}
+
+/** Until the first picture of every kind is complete: before that, "not there" means nothing. */
+export async function synced(call: Call, view: View): Promise<void> {
+  await Promise.all(storesOf(view).map(([, store]) => store.synced(call)));
+}
+
+/** How much is kept: it follows the Pods that use claims, not the size of the cluster (SC-2). */
+export function sizesOf(view: View): Readonly<Record<string, number>> {
+  return Object.fromEntries(storesOf(view).map(([name, store]) => [name, store.size]));
+}
+
+function storesOf(view: View): readonly (readonly [string, Pick<Store<unknown>, "synced" | "size">])[] {
+  return Object.entries(view).filter((entry): entry is [string, Store<never>] => entry[1] instanceof Store);
+}
+
+export function placeOf({ spec }: ObservedAttachment): PlaceKey {
+  return placeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
+}
+
+/** The volumes of ours that a workload uses, on its node; none while it is not scheduled or its claims are not bound. */
+export function placesOf(view: View, workload: Workload): readonly PlaceKey[] {
+  const { node } = workload;
+  if (node === undefined) return [];
+  const volumes = claimsOf(workload).flatMap((claim) => view.claims.get(claim)?.volume ?? []);
+  const ours = volumes.filter((volume) => view.volumes.get(volume) !== undefined);
+  return ours.map((persistentVolume) => placeKey({ node, persistentVolume }));
+}
+
+/** Workloads with a claim bound to this volume, on any node. */
+export function workloadsWith(view: View, volume: PvName): readonly Workload[] {
+  return view.claims.by("volume", volume).flatMap((claim) => view.workloads.by("claim", keyOf(claim)));
+}
+
+/** The PersistentVolumes with this handle: more than one is a mistake of whoever made them. */
+export function volumesWith(view: View, handle: VolumeId): readonly PvName[] {
+  return view.volumes.by("handle", handle).flatMap((volume) => ("refused" in volume ? [] : [volume.name]));
+}
+
+export function workloadsOf({ spec }: ObservedAttachment): readonly string[] {
+  const served = Object.values(spec.mountpointS3PodAttachments).flat();
+  return [...new Set(served.map(({ workloadPodUID }) => workloadPodUID))];
+}
+
+function claimsOf({ namespace, claims }: Pick<Workload, "namespace" | "claims">): readonly string[] {
+  return claims.map((name) => keyOf({ namespace, name }));
+}

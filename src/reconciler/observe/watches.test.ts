@@ -1,0 +1,143 @@
+import { expect, it } from "vitest";
+import { driverName, headroom } from "../../core/names.ts";
+import type { WatchEvent } from "../../kube/client/client.ts";
+import type { Kind } from "../../kube/kinds.ts";
+import { Freshness } from "../../kube/watch/freshness.ts";
+import type { Watcher } from "../../kube/watch/watch.ts";
+import { WatchHealth } from "../../kube/watch/watch-health.ts";
+import { silentLogger } from "../../runtime/log.ts";
+import { Progress } from "../../runtime/progress.ts";
+import { attachment, mp, node, volume, w1 } from "../decision/situation.fixture.ts";
+import { installation } from "../domain/installation.fixture.ts";
+import { mountpointPod } from "../domain/mountpoint-pod.ts";
+import { emptyView, synced, type View } from "./view.ts";
+import { watchCluster } from "./watches.ts";
+
+/** Streams the given objects as the first picture, then falls silent. */
+function fakeClient(objects: Readonly<Record<string, readonly object[]>>): Watcher {
+  async function* stream(signal: AbortSignal, kind: string) {
+    for (const object of objects[kind] ?? []) yield { type: "ADDED", object };
+    const annotations = { "k8s.io/initial-events-end": "true" };
+    yield { type: "BOOKMARK", object: { metadata: { resourceVersion: "9", annotations } } };
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal.addEventListener("abort", () => reject(new Error("ended")));
+    yield await promise;
+  }
+  return {
+    pages: () => {
+      throw new Error("streams are served");
+    },
+    watch: async <Shape>(call: { signal: AbortSignal }, { kind }: Kind<Shape>) =>
+      stream(call.signal, kind) as AsyncGenerator<WatchEvent<Shape>>,
+  };
+}
+
+async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Promise<View> {
+  const stop = new AbortController();
+  const call = { signal: stop.signal, log: silentLogger };
+  const view = emptyView();
+  const watching = watchCluster(call, fakeClient(objects), view, {
+    mountpointNamespace: "mount-s3",
+    progress: new Progress(),
+    health: new WatchHealth(),
+    freshness: new Freshness(),
+  });
+  await synced(call, view);
+  stop.abort();
+  await watching;
+  return view;
+}
+
+const metadata = (name: string, namespace?: string) => ({
+  ...(namespace && { namespace }),
+  name,
+  uid: `uid of ${name}`,
+  resourceVersion: "1",
+  creationTimestamp: "2026-01-15T10:00:00Z",
+});
+
+const claims = [{ name: "v", persistentVolumeClaim: { claimName: "data" } }];
+
+function podObject(name: string, but: { namespace?: string; volumes?: object[]; status?: object } = {}) {
+  const { namespace = "shop", volumes = claims, status = { phase: "Pending" } } = but;
+  return { metadata: metadata(name, namespace), spec: { nodeName: node, volumes }, status };
+}
+
+const names = (values: Iterable<{ name: string }>) => [...values].map(({ name }) => name);
+
+it("keeps the Pods that name claims and need them, and no others", async () => {
+  const { workloads, mountpointPods } = await viewOf({
+    Pod: [
+      podObject("web"),
+      podObject("scratch", { volumes: [{ name: "v", ephemeral: {} }] }),
+      podObject("plain", { volumes: [{ name: "v", emptyDir: {} }] }),
+      podObject("done", { status: { phase: "Succeeded" } }),
+    ],
+  });
+  expect(names(workloads.values())).toEqual(["web", "scratch"]);
+  expect([...mountpointPods.values()]).toEqual([]);
+});
+
+it("tells Mountpoint Pods from workloads in the same namespace, and from look-alikes elsewhere (SE-1)", async () => {
+  const made = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
+  const { workloads, mountpointPods } = await viewOf({
+    Pod: [
+      { ...made, metadata: { ...metadata(made.metadata.name), ...made.metadata } },
+      { ...made, metadata: { ...metadata(made.metadata.name), ...made.metadata, namespace: "shop" } },
+      podObject("job", { namespace: "mount-s3" }),
+    ],
+  });
+  expect(names(mountpointPods.values())).toEqual([mp(w1)]);
+  expect(names(workloads.values())).toEqual(["job"]);
+});
+
+it("keeps a workload that waits for headroom among those that wait, too", async () => {
+  const { spec, ...rest } = podObject("waiting");
+  const { workloads, reservations } = await viewOf({
+    Pod: [{ ...rest, spec: { ...spec, schedulingGates: [{ name: headroom.gate }] } }],
+  });
+  expect(names(workloads.values())).toEqual(["waiting"]);
+  expect(names(reservations.values())).toEqual(["waiting"]);
+});
+
+it("DS-7 knows from when on it has seen every Pod: what was named later may yet appear", async () => {
+  const before = Date.now();
+  const { news } = await viewOf({});
+  expect(news.mayCome("named long ago", before - 10_000)).toBe(false);
+  expect(news.mayCome("named since", Date.now())).toBe(true);
+});
+
+it("keeps bound claims", async () => {
+  const { claims: kept } = await viewOf({
+    PersistentVolumeClaim: [
+      { metadata: metadata("bound", "shop"), spec: { volumeName: "data" }, status: { phase: "Bound" } },
+      { metadata: metadata("asking", "shop"), spec: { volumeName: "data" }, status: { phase: "Pending" } },
+      { metadata: metadata("lost", "shop"), spec: { volumeName: "data" }, status: { phase: "Lost" } },
+    ],
+  });
+  expect([...kept.values()]).toEqual([{ namespace: "shop", name: "bound", uid: "uid of bound", volume: "data" }]);
+});
+
+const csi = (driver: string, volumeAttributes: object) => ({ csi: { driver, volumeHandle: "h", volumeAttributes } });
+
+it("keeps the volumes of our driver, those it must refuse with cause and remedy", async () => {
+  const { volumes } = await viewOf({
+    PersistentVolume: [
+      { metadata: metadata("good"), spec: csi(driverName, { bucketName: "b" }) },
+      { metadata: metadata("bad"), spec: csi(driverName, {}) },
+      { metadata: metadata("foreign"), spec: csi("other.example.com", {}) },
+    ],
+  });
+  expect(volumes.get("good")).toMatchObject({ name: "good", volumeId: "h" });
+  expect(volumes.get("bad")).toEqual({
+    name: "bad",
+    refused: expect.stringMatching(/^PersistentVolume bad: volumeAttributes\.bucketName .*In the PersistentVolume: /),
+  });
+  expect(volumes.get("foreign")).toBeUndefined();
+});
+
+it("keeps every attachment, whoever named it", async () => {
+  const stored = attachment({ [mp(w1)]: [w1] }, { name: "s3pa-of-2-x" });
+  const { attachments } = await viewOf({ MountpointS3PodAttachment: [stored] });
+  expect(attachments.get("s3pa-of-2-x")).toEqual(stored);
+});
