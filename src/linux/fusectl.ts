@@ -2,7 +2,8 @@
  * The kernel's control of FUSE connections: the only way to free whoever waits for a server that will never answer.
  * It shows every connection of the machine, so who calls names one of his own.
  */
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { isErrno } from "../runtime/errno.ts";
 import { unmount } from "./fuse.ts";
 import { syscall } from "./native.ts";
 
@@ -16,9 +17,27 @@ const MS_NOSUID_NODEV_NOEXEC = 0x2 | 0x4 | 0x8;
  * unfinished uploads are lost.
  */
 export function abortConnection(minor: number): void {
-  using undo = new DisposableStack();
-  // For a moment, and on top of what may be there already: it is the same file system however often it is mounted.
-  syscall("mount", "fusectl", place, "fusectl", MS_NOSUID_NODEV_NOEXEC);
-  undo.defer(() => unmount(place));
+  using _connections = mountConnections();
   writeFileSync(`${place}/${minor}/abort`, "1");
+}
+
+/** Minor numbers of the mounts whose server owes an answer to somebody, whether it has read the request or not. */
+export function connectionsWithRequests(): ReadonlySet<number> {
+  using _connections = mountConnections();
+  return new Set(readdirSync(place).filter(owesAnswers).map(Number));
+}
+
+function owesAnswers(minor: string): boolean {
+  try {
+    return Number(readFileSync(`${place}/${minor}/waiting`, "utf8")) > 0;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return false; // unmounted a moment ago
+    throw error;
+  }
+}
+
+/** For a moment, and on top of what may be there already: it is the same file system however often it is mounted. */
+function mountConnections(): Disposable {
+  syscall("mount", "fusectl", place, "fusectl", MS_NOSUID_NODEV_NOEXEC);
+  return { [Symbol.dispose]: () => void unmount(place) };
 }

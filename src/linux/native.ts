@@ -14,10 +14,11 @@ export function syscall(name: SyscallName, ...args: readonly Argument[]): number
 
 /**
  * The same for a call that may wait, or never return: it gets a thread of its own, outside libuv's pool. Nothing can
- * interrupt it, and it does not keep the program alive.
+ * interrupt it, and it does not keep the event loop alive.
  */
 export async function detachedSyscall(name: SyscallName, ...args: readonly Argument[]): Promise<number> {
-  return checked(await addon().syscallDetached(numberOf(name), ...args), name, args);
+  const returned = addon().syscallDetached(numberOf(name), ...args);
+  return checked(await (endsWithProcess.has(name) ? returned : counted(returned)), name, args);
 }
 
 /** The same by a short-lived child in a pid namespace of its own; answers no more than that it worked. */
@@ -30,13 +31,32 @@ export function syscallFromNewPids(name: SyscallName, ...args: readonly Argument
  * namespace it is in, holds for those that follow, and ends with it. Answers with the result of the last.
  */
 export async function detachedSyscalls(...steps: readonly (readonly [SyscallName, ...Argument[]])[]): Promise<number> {
-  const result = await addon().syscallsDetached(steps.map(([name, ...args]) => [numberOf(name), ...args]));
+  const result = await counted(addon().syscallsDetached(steps.map(([name, ...args]) => [numberOf(name), ...args])));
   if (result >= 0) return result;
   const [name, ...args] = steps[Math.floor((-result - 1) / errnoRange)] ?? ["fcntl"];
   return checked(-((-result - 1) % errnoRange) - 1, name, args);
 }
 
 const errnoRange = 4096;
+
+/** The kernel interrupts this wait when the process ends. */
+const endsWithProcess: ReadonlySet<SyscallName> = new Set(["ppoll"]);
+
+let unreturned = 0;
+
+async function counted<Result>(call: Promise<Result>): Promise<Result> {
+  unreturned += 1;
+  return await call.finally(() => (unreturned -= 1));
+}
+
+/**
+ * Whether a detached call waits that may keep the process from ending. The kernel takes back a FUSE request that the server
+ * has not read when the process ends; one that the server has read is waited for, SIGKILL or not, until the server answers
+ * or the connection ends.
+ */
+export function mayBeKeptFromEnding(): boolean {
+  return unreturned > 0;
+}
 
 /** Sends bytes and one descriptor without blocking; answers how many bytes the socket took. */
 export function sendDescriptor(socket: number, bytes: Uint8Array, descriptor: number): number {
@@ -54,6 +74,7 @@ const syscallNumbers = {
   x64: {
     madvise: 28,
     fchdir: 81,
+    pipe2: 293,
     mkdirat: 258,
     unshare: 272,
     setns: 308,
@@ -79,6 +100,7 @@ const syscallNumbers = {
   arm64: {
     madvise: 233,
     fchdir: 50,
+    pipe2: 59,
     mkdirat: 34,
     unshare: 97,
     setns: 268,
