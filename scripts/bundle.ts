@@ -63,7 +63,7 @@ const home = "/opt/s3-csi";
 /** As in TARGETARCH of a Dockerfile. */
 const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
 
-const programs = ["node", "controller", "reconciler", "mounter", "setup"] as const;
+const programs = ["node", "end-watchdog", "controller", "reconciler", "mounter", "setup"] as const;
 type Program = (typeof programs)[number];
 
 /** The commands that manifests and Mountpoint Pods call. */

@@ -1,5 +1,6 @@
 /** The node plugin: serves kubelet, and unmounts what nobody needs. */
-import { basename, join } from "node:path/posix";
+import { basename, extname, join } from "node:path/posix";
+import { fileURLToPath } from "node:url";
 import { InFlight } from "../core/in-flight.ts";
 import type { PodName } from "../core/names.ts";
 import { parseEndpoint } from "../csi/endpoint.ts";
@@ -32,6 +33,7 @@ import { reportStatus } from "../node/report-status.ts";
 import { nodeService } from "../node/service.ts";
 import { SourceHealth } from "../node/source-health.ts";
 import { Sources } from "../node/sources.ts";
+import { endWatchdog } from "../node/start-end-watchdog.ts";
 import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
 import { v1FilesIn } from "../node/v1-files.ts";
@@ -48,9 +50,12 @@ import { version } from "./version.ts";
 async function run(call: Call, config: NodeConfig): Promise<void> {
   const { api, driverKeys, ...shown } = config;
   call.log.info("node plugin starts", { version, ...shown, driverKeys: driverKeys.from });
+  const cluster = new Cluster(config);
+  // The first here is the last at the end.
+  const mountpointPods = () => cluster.mountpointPods.store.values();
+  using _end = endWatchdog(call.log, watchdogProgram, { config, mountpointPods });
   using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
-  const cluster = new Cluster(config);
   using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
   const node = nodeParts(config, { cluster, client }, unmounts, keeper);
   using _driverKeys = keepDriverKeys(call.log, node);
@@ -96,6 +101,9 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
 }
+
+/** Beside this program, in the image as in a checkout. */
+const watchdogProgram = fileURLToPath(new URL(`end-watchdog${extname(import.meta.url)}`, import.meta.url));
 
 function nodeParts(
   config: NodeConfig,

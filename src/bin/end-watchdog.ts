@@ -1,0 +1,15 @@
+/** Started by a node plugin that ends: `end-watchdog ENDING`, with a standard input that ends with the plugin. */
+import { abortConnection as abortFuse, connectionsWithRequests } from "../linux/fusectl.ts";
+import { readMounts as mounts } from "../linux/mountinfo.ts";
+import { cpuTimeNs } from "../linux/processes.ts";
+import { type Ending, watchEnd } from "../node/end-watchdog.ts";
+import { stderrLogger } from "../runtime/program.ts";
+
+const ending = JSON.parse(process.argv[2] ?? "") as Ending;
+const pluginEnded = new AbortController();
+process.stdin.on("end", () => pluginEnded.abort()).resume();
+await watchEnd(
+  { signal: pluginEnded.signal, log: stderrLogger(2) },
+  { mounts, connectionsWithRequests, cpuTimeNs: (of) => cpuTimeNs(ending.hostProc, of), abortFuse },
+  ending,
+);
