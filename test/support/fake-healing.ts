@@ -98,7 +98,7 @@ function fakeSwapper({ kernel }: FakeNode): Swapper {
       kernel.table = kernel.table.map((mount) => (places.includes(mount) ? { ...mount, minor: now } : mount));
       return { places: places.length, failures: [] };
     },
-    holdDead: async () => undefined,
+    holdDead: async () => ({ pin: undefined, unseen: [] }),
   };
 }
 
@@ -113,6 +113,21 @@ export function failingInside(node: FakeNode, times: number, whose: PodUid | und
       const failure = { workload: whose, mountPoint: "/data", because: "it hangs", isUnsafe: false };
       return { places, failures: left < 0 ? [] : [failure] };
     },
-    holdDead: async () => (left > 0 ? { [Symbol.dispose]: () => undefined } : undefined),
+    holdDead: async () => ({ pin: left > 0 ? { [Symbol.dispose]: () => undefined } : undefined, unseen: [] }),
+  };
+}
+
+/** As above; but for so many times a container of this workload cannot be looked through. */
+export function unseenInside(node: FakeNode, times: number, whose: PodUid = workload): Swapper {
+  const failing = failingInside(node, 1);
+  let left = times;
+  const pin = { [Symbol.dispose]: () => undefined };
+  return {
+    swap: failing.swap,
+    holdDead: async () => {
+      left -= 1;
+      if (left >= 0) return { pin: undefined, unseen: [{ workload: whose, because: "its table is too large" }] };
+      return { pin: whose === workload ? pin : undefined, unseen: [] };
+    },
   };
 }

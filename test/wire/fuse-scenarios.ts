@@ -15,7 +15,7 @@ const run = promisify(execFile);
 export type Observe = (scenario: string, env?: NodeJS.ProcessEnv) => Promise<unknown>;
 
 /** For the file of tests that calls it. */
-export function scenariosOf(family: "mount" | "swap" | "publish" | "end"): Observe {
+export function scenariosOf(family: "mount" | "swap" | "publish" | "end" | "container"): Observe {
   const program = fileURLToPath(new URL(`../fixtures/${family}-scenarios.ts`, import.meta.url));
   let root: string;
   beforeAll(() => {

@@ -35,6 +35,7 @@ it("SE-9 a Pod with more mounts than anybody needs is not healed there and told 
   expect(seen).toMatchObject({
     failures: [{ workload: "hostile", mountPoint: "/", because, isUnsafe: false }],
     errors: ["none", "none"],
+    unseen: [{ workload: "hostile", because }],
   });
 });
 

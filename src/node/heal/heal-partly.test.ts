@@ -1,6 +1,6 @@
 /** What is left to do when healing worked for some, or where it cannot reach containers at all. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { FakeHealing, failingInside } from "../../../test/support/fake-healing.ts";
+import { FakeHealing, failingInside, unseenInside } from "../../../test/support/fake-healing.ts";
 import {
   call,
   intentOf,
@@ -74,6 +74,48 @@ it("LC-22 a restarted node plugin goes on with a container that failed, and tell
   expect(healing.healed).toMatchObject([{ dead: { minor, mountpointPod }, targets: [target] }]);
   await healing.restart();
   expect(healing.parts.owed.all).toEqual([]);
+});
+
+/** Owed once, because a container failed; then the node plugin is started again. */
+async function owedAtRestart(): Promise<void> {
+  healing.start();
+  await publish(call, healing.parts, intentOf());
+  diesAndListens();
+  await expect.poll(() => healing.delayed.length, soon).toBe(1);
+  await healing.restart();
+}
+
+it("LC-22 a heal stays owed while a container of its workload cannot be looked through, is told, and done later", async () => {
+  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, 2) };
+  await owedAtRestart();
+  await expect.poll(() => healing.reasons()[1], soon).toContain("its table is too large");
+  expect(healing.parts.owed.all).toMatchObject([{ targets: [target] }]);
+  await untilHealed(1);
+  expect(healing.delayed.map(({ targets }) => targets)).toEqual([[target], [target], [target]]);
+  await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
+});
+
+it("LC-22 a heal that cannot be looked at is owed by the next node plugin, too", async () => {
+  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity) };
+  await owedAtRestart();
+  await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
+  await healing.restart();
+  expect(healing.parts.owed.all).toMatchObject([{ targets: [target] }]);
+});
+
+it("LC-22 a heal that cannot be looked at is settled when its Pod is gone", async () => {
+  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity) };
+  await owedAtRestart();
+  await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
+  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
+  const owed = nudged(() => healing.parts.owed.all);
+  await expect.poll(owed, soon).toEqual([]);
+});
+
+it("LC-22 a container of another Pod that cannot be looked through keeps no heal owed", async () => {
+  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity, otherWorkload) };
+  await owedAtRestart();
+  await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
 });
 
 it("LC-22 a restarted node plugin does not take another mount for the dead one that had its number", async () => {

@@ -2,7 +2,6 @@
 
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
@@ -15,7 +14,8 @@ import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-bac
 import type { SwapFailure } from "./carry-out.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import { noticeDeadMounts } from "./notice.ts";
-import { resumeOwedHeals } from "./resume.ts";
+import { pause } from "./pause.ts";
+import { lookAgain, resumeOwedHeals } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
 
 /** What those who write to users hear of. */
@@ -57,16 +57,12 @@ export async function healDeadMounts(
   using _attachments = attachments.store.subscribe(() => deadMounts.wake());
   using _pods = mountpointPods.store.subscribe(() => deadMounts.wake());
   // What is owed comes first: a device that is noticed anew would forget who waits for it.
-  {
-    using limited = deadline(call, resumeLimitMs, "owed heals");
-    await resumeOwedHeals(limited, node);
-  }
+  const undecided = await resumeOwedHeals(call, node, node.owed.all);
+  const later = lookAgain(call, node, undecided, (delayed) => tellDelayed(call, node, delayed, reports));
+  inBackground(call.log, "looking at owed heals", later);
   await noticeDeadMounts(call, node, progress);
-  await Promise.all(healing);
+  await Promise.all([...healing, later]);
 }
-
-/** Paths in containers may hang; other deaths are noticed after that. */
-const resumeLimitMs = 20_000;
 
 /** One attempt; a container in back-off is waited for in several, and users are told after each. */
 const attemptLimitMs = 20_000;
@@ -225,21 +221,4 @@ async function whileSuccessor(
     if (now !== name) over.abort(new DriverError("notReady", `Mountpoint Pod ${name} was replaced by another one`));
   });
   await work({ log: call.log, signal: AbortSignal.any([call.signal, over.signal]) });
-}
-
-/** News end it early, but attempts that fail must not chase each other. */
-async function pause(call: Call, news: Promise<void>, failures: number): Promise<void> {
-  const shortestMs = Math.min(50 * 2 ** failures, 5000);
-  const longestMs = Math.min(1000 * 2 ** failures, 60_000);
-  await orAborted(call, Promise.all([elapsed(call, shortestMs), Promise.race([news, elapsed(call, longestMs)])])).catch(
-    () => undefined, // the end of the program: the loop looks
-  );
-}
-
-function elapsed(call: Call, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  timer.unref();
-  call.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-  return promise;
 }

@@ -1,4 +1,5 @@
 /** Keeps a dead device from ending, so that its number cannot be given to another one. */
+import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { type MountNamespace, mountNamespaces, openInside, ownMountNamespace } from "../../linux/mount-namespaces.ts";
 import { holdMount } from "../../linux/mount-tree.ts";
@@ -6,7 +7,9 @@ import { parseMountsOfFuse } from "../../linux/mountinfo.ts";
 import { askServer } from "../../linux/probe.ts";
 import { readTable } from "../../linux/read-table.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
-import { tableLimits } from "./heal-limits.ts";
+import { describeError } from "../../runtime/log.ts";
+import { tableLimits, tableTooLarge } from "./heal-limits.ts";
+import { strayed } from "./inside-threads.ts";
 import { isOfDead } from "./plan-swaps.ts";
 
 /** For one container: a path may lead through another mount that hangs. */
@@ -18,23 +21,38 @@ interface Machine {
   readonly podOf: (proc: string, pid: number) => string | undefined;
 }
 
-/** Through a container that still has it; undefined if none has, or it lives. */
-export async function holdDead(call: Call, { proc, podOf }: Machine, minor: number): Promise<Disposable | undefined> {
+export interface Holding {
+  /** Through a container that still has the device; undefined if none is known to have it, or it lives. */
+  readonly pin: Disposable | undefined;
+  /** Without a pin: containers that may have it, because they could not be looked through. */
+  readonly unseen: readonly Unseen[];
+}
+
+interface Unseen {
+  readonly workload: PodUid;
+  readonly because: string;
+}
+
+export async function holdDead(call: Call, { proc, podOf }: Machine, minor: number): Promise<Holding> {
   const own = ownMountNamespace();
-  const hanging = new Set<string>();
+  const unseen: Unseen[] = [];
+  const hanging = new Set<string | undefined>();
   for (const namespace of await mountNamespaces(call, proc)) {
-    const owner = podOf(proc, namespace.pids[0]) ?? "";
+    const owner = podOf(proc, namespace.pids[0]) as PodUid | undefined;
     if (namespace.id === own || hanging.has(owner)) continue;
-    using limited = deadline(call, holdLimitMs, "a dead mount in a container");
-    const held = await orAborted(limited, heldIn(limited, proc, namespace, minor)).catch(() => undefined);
+    using limited = deadline(call, holdLimitMs, "the path of the dead mount in the container");
+    const held = await orAborted(limited, heldIn(limited, proc, namespace, minor)).catch(describeError);
     call.signal.throwIfAborted();
     // A Pod may have many namespaces with paths that hang, and the others wait.
     if (limited.signal.aborted) hanging.add(owner);
-    if (held !== undefined) return held;
+    // A namespace of the host has no users who wait for it.
+    if (typeof held === "string" && owner !== undefined) unseen.push({ workload: owner, because: held });
+    if (typeof held === "object") return { pin: held, unseen: [] };
   }
-  return undefined;
+  return { pin: undefined, unseen };
 }
 
+/** undefined: the namespace does not have the device, or it lives. Rejects where that cannot be told. */
 async function heldIn(
   call: Call,
   proc: string,
@@ -42,13 +60,15 @@ async function heldIn(
   minor: number,
 ): Promise<Disposable | undefined> {
   using inside = await openInside(proc, namespace);
-  const text = inside && (await readTable(call, inside.table, tableLimits));
-  if (inside === undefined || text === undefined) return undefined;
+  if (inside === undefined) return undefined;
+  const text = await readTable(call, inside.table, tableLimits);
+  if (text === undefined) throw new Error(tableTooLarge);
   const mount = parseMountsOfFuse(text, minor).find((one) => isOfDead(one, minor));
   if (mount === undefined) return undefined;
   using undo = new DisposableStack();
   const held = undo.use(await holdMount(inside.root, mount.mountPoint));
-  if (held.id !== mount.id || (await askServer(held.root)) !== "dead") return undefined;
+  if (held.id !== mount.id) throw strayed();
+  if ((await askServer(held.root)) !== "dead") return undefined;
   call.signal.throwIfAborted();
   const kept = undo.move();
   return { [Symbol.dispose]: () => kept[Symbol.dispose]() };

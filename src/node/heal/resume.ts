@@ -1,53 +1,125 @@
 /** Goes on with the heals that an earlier node plugin owed. */
 
+import { DriverError } from "../../core/errors.ts";
 import { openPlace } from "../../linux/descriptor.ts";
 import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
-import type { Call } from "../../runtime/call.ts";
-import { isOurs, mountpointPodBehind } from "../mount-table.ts";
+import { type Call, deadline } from "../../runtime/call.ts";
+import { describeError } from "../../runtime/log.ts";
+import { isOurs, mountpointPodBehind, workloadAt } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
+import { stillPublished } from "./bring-back.ts";
+import type { DeadMount } from "./dead-mounts.ts";
 import type { OwedHeal } from "./owed-heals.ts";
+import { pause } from "./pause.ts";
 
 const probeLimitMs = 5000;
+/** For all of them: paths in containers may hang, and other deaths are noticed after that. */
+const lookLimitMs = 20_000;
 
-/** Each is looked at once: what is still dead is healed, and the rest is forgotten. */
-export async function resumeOwedHeals(call: Call, node: NodeParts): Promise<void> {
-  await Promise.all(
-    node.owed.all.map(async (owed) => {
-      try {
-        await resume(call, node, owed);
-      } catch (error) {
-        if (!call.signal.aborted) call.log.info("an owed heal could not be looked at", { minor: owed.minor, error });
-      }
-    }),
-  );
+/** A heal of which it cannot be told yet whether a container still has the dead mount. It stays owed. */
+interface Undecided {
+  readonly owed: OwedHeal;
+  readonly because: string;
+}
+
+/** Looks at each once: what is still dead is healed, what is gone is settled. Answers with the rest. */
+export async function resumeOwedHeals(
+  call: Call,
+  node: NodeParts,
+  heals: readonly OwedHeal[],
+): Promise<readonly Undecided[]> {
+  using limited = deadline(call, lookLimitMs, "owed heals");
+  const looks = heals.map(async (owed) => {
+    try {
+      return (await resume(limited, node, owed)) ?? [];
+    } catch (error) {
+      return { owed, because: describeError(error) };
+    }
+  });
+  return (await Promise.all(looks)).flat();
+}
+
+/** Goes on looking at them, and reports each time. Ends with the call, or when all are decided. */
+export async function lookAgain(
+  call: Call,
+  node: NodeParts,
+  undecided: readonly Undecided[],
+  report: (delayed: { readonly dead: DeadMount; readonly targets: readonly string[]; readonly because: Error }) => void,
+): Promise<void> {
+  let left = undecided;
+  for (let failures = 0; left.length > 0 && !call.signal.aborted; failures += 1) {
+    const { news } = node.deadMounts;
+    for (const { owed, because } of left) {
+      report({ dead: deadOf(owed), targets: stillPublished(node, owed.targets), because: unknown(because) });
+    }
+    await pause(call, news, failures);
+    if (call.signal.aborted) return;
+    left = await resumeOwedHeals(
+      call,
+      node,
+      left.map(({ owed }) => owed),
+    );
+  }
+}
+
+function unknown(because: string): DriverError {
+  return new DriverError("notReady", `cannot tell whether a container still has the dead mount: ${because}`, {
+    hint: "Restart the Pod: a new container gets the mount that works.",
+  });
+}
+
+function deadOf({ minor, mountpointPod, since, targets }: OwedHeal): DeadMount {
+  return { minor, mountpointPod, since, owed: targets };
 }
 
 /**
  * While the node plugin was away nobody held the dead file system, so its number may be another's by now. Only a mount of
  * ours that is dead counts, and none that another Mountpoint Pod serves.
  */
-async function resume(call: Call, node: NodeParts, owed: OwedHeal): Promise<void> {
-  const { minor, mountpointPod, since, targets } = owed;
-  const pin = (await pinHere(call, node, owed)) ?? (await node.swapper?.holdDead(call, minor));
-  if (pin === undefined || isOfAnother(node, owed)) {
-    pin?.[Symbol.dispose]();
-    if (!node.deadMounts.isKnown(minor)) node.owed.settle(minor);
-    return;
+async function resume(call: Call, node: NodeParts, owed: OwedHeal): Promise<Undecided | undefined> {
+  const { minor, mountpointPod, targets } = owed;
+  using undo = new DisposableStack();
+  const { pin, because } = await findDead(call, node, owed);
+  if (pin !== undefined) undo.use(pin);
+  // Somebody else has noticed it, and goes on with it.
+  if (node.deadMounts.isKnown(minor)) return undefined;
+  if (pin !== undefined && !isOfAnother(node, owed)) {
+    const fields = { minor, formerMountpointPod: mountpointPod, targets: targets.length };
+    call.log.info("goes on with a heal that was owed", fields);
+    undo.move();
+    node.deadMounts.resume(deadOf(owed), pin);
+    return undefined;
   }
-  call.log.info("goes on with a heal that was owed", {
-    minor,
-    formerMountpointPod: mountpointPod,
-    targets: targets.length,
-  });
-  node.deadMounts.resume({ minor, mountpointPod, since, owed: targets }, pin);
+  const isWaitedFor = !isOfAnother(node, owed) && stillPublished(node, targets).length > 0;
+  if (because !== undefined && isWaitedFor) return { owed, because };
+  node.owed.settle(minor);
+  return undefined;
 }
 
-async function pinHere(call: Call, { kernel }: NodeParts, { minor }: OwedHeal): Promise<Disposable | undefined> {
+interface Found {
+  readonly pin?: Disposable | undefined;
+  /** Without a pin: why the dead mount may be there all the same. */
+  readonly because?: string | undefined;
+}
+
+/** Here, or in a container. Containers of others than those who wait for the heal do not matter. */
+async function findDead(call: Call, node: NodeParts, owed: OwedHeal): Promise<Found> {
+  const here = await findHere(call, node, owed);
+  if (here.pin !== undefined) return here;
+  const inside = await node.swapper?.holdDead(call, owed.minor);
+  if (inside?.pin !== undefined) return { pin: inside.pin };
+  const users = new Set(owed.targets.map((mountPoint) => workloadAt(node.config.kubeletDir, { mountPoint })));
+  const unseen = inside?.unseen.find(({ workload }) => users.has(workload));
+  return { because: unseen?.because ?? here.because };
+}
+
+async function findHere(call: Call, { kernel }: NodeParts, { minor }: OwedHeal): Promise<Found> {
   const mount = mountsOfFuse(kernel.mounts(), minor).find(isOurs);
-  if (mount === undefined) return undefined;
-  if ((await kernel.probe(call, mount.mountPoint, probeLimitMs)) !== "dead") return undefined;
+  if (mount === undefined) return {};
+  const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
+  if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
   const now = mountAt(kernel.mounts(), mount.mountPoint);
-  return now?.minor === minor ? openPlace(mount.mountPoint) : undefined;
+  return health === "dead" && now?.minor === minor ? { pin: openPlace(mount.mountPoint) } : {};
 }
 
 function isOfAnother({ kernel, config }: NodeParts, { minor, mountpointPod }: OwedHeal): boolean {

@@ -29,7 +29,7 @@ import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
 import { carryOut, type SwapFailure, type Swapped } from "./carry-out.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
-import { holdDead } from "./hold-dead.ts";
+import { type Holding, holdDead } from "./hold-dead.ts";
 import { InsideThreads, strayed } from "./inside-threads.ts";
 import { type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
@@ -37,8 +37,8 @@ import { partOf } from "./sub-path.ts";
 export interface Swapper {
   /** Replaces every mount of a dead device by what is mounted at `source`. */
   swap(call: Call, minor: number, source: string): Promise<Swapped>;
-  /** Keeps a dead device of ours from ending, through a container that still has it; undefined if none has, or it lives. */
-  holdDead(call: Call, minor: number): Promise<Disposable | undefined>;
+  /** Keeps a dead device of ours from ending, through a container that still has it. */
+  holdDead(call: Call, minor: number): Promise<Holding>;
 }
 
 interface Work {
@@ -81,7 +81,7 @@ export class HostSwapper implements Swapper {
     }
   }
 
-  async holdDead(call: Call, minor: number): Promise<Disposable | undefined> {
+  async holdDead(call: Call, minor: number): Promise<Holding> {
     return await holdDead(call, { proc: this.#proc, podOf: this.#podOf }, minor);
   }
 
