@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { cpuTimeNs, podUidOf } from "./processes.ts";
+import { cpuTimeNs, podUidOf, startOf } from "./processes.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852";
 let proc: string;
@@ -45,4 +45,12 @@ it.for([
     if (line !== undefined) writeFileSync(join(task, "schedstat"), `${line}\n`);
   }
   expect(cpuTimeNs(proc, { podUid: uid, program: "mount-s3" })).toBe(is);
+});
+
+it("knows when a process began, whatever it calls itself, and nothing of one that has ended", () => {
+  mkdirSync(join(proc, "9"));
+  const numbers = Array.from({ length: 18 }, (_, index) => index).join(" ");
+  writeFileSync(join(proc, "9", "stat"), `9 (a) R (\n) 1) S ${numbers} 4711 20 21\n`);
+  expect([startOf(proc, 9), startOf(proc, 10)]).toEqual(["4711", undefined]);
+  expect(Number(startOf("/proc", process.pid))).toBeGreaterThan(0);
 });

@@ -49,6 +49,16 @@ export function podUidOf(proc: string, pid: number): string | undefined {
   return uid?.replaceAll("_", "-");
 }
 
+/**
+ * When a process began, in ticks since the machine did: together with its number this names one process for ever. undefined
+ * if it has ended.
+ */
+export function startOf(proc: string, pid: number): string | undefined {
+  // The name of the program comes second, in parentheses, and may hold anything; the start is the 22nd field.
+  const [, rest] = /^.*\) (.*)$/s.exec(readOrEmpty(join(proc, String(pid), "stat"))) ?? [];
+  return rest?.split(" ")[19];
+}
+
 /** None where it is not mounted: manifests of 2.x show us no processes. */
 function namesIn(directory: string): readonly string[] {
   return orElse([], () => readdirSync(directory).filter((name) => /^\d+$/.test(name)));

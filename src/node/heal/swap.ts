@@ -21,16 +21,17 @@ import {
   replaceHere,
 } from "../../linux/mount-tree.ts";
 import { parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
-import { podUidOf } from "../../linux/processes.ts";
+import { podUidOf, startOf } from "../../linux/processes.ts";
 import { readTable } from "../../linux/read-table.ts";
 import { sandboxOf } from "../../linux/sandbox.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mount-table.ts";
-import { carryOut, type SwapFailure, type Swapped } from "./carry-out.ts";
+import { carryOut, type Swapped } from "./carry-out.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { type Holding, holdDead } from "./hold-dead.ts";
 import { InsideThreads, strayed } from "./inside-threads.ts";
+import { LostPlaces } from "./lost-places.ts";
 import { type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
@@ -57,8 +58,7 @@ export class HostSwapper implements Swapper {
   readonly #kubeletDir: string;
   readonly #threads: InsideThreads;
   readonly #podOf: (proc: string, pid: number) => string | undefined;
-  /** Places without any mount, by namespace: only a new container gets the volume there. */
-  readonly #lost = new Map<string, readonly Lost[]>();
+  readonly #lost: LostPlaces;
 
   /** `proc`: where the host's /proc is mounted. */
   constructor(proc: string, kubeletDir: string, threads = new InsideThreads(), podOf = podUidOf) {
@@ -66,6 +66,7 @@ export class HostSwapper implements Swapper {
     this.#kubeletDir = kubeletDir;
     this.#threads = threads;
     this.#podOf = podOf;
+    this.#lost = new LostPlaces((pid) => startOf(proc, pid));
   }
 
   async swap(call: Call, minor: number, source: string): Promise<Swapped> {
@@ -90,8 +91,7 @@ export class HostSwapper implements Swapper {
     const results: Swapped[] = [];
     const allowances = new Map<PodUid, PodAllowance>();
     const namespaces = await mountNamespaces(call, this.#proc);
-    const ids = new Set(namespaces.map(({ id }) => id));
-    for (const id of this.#lost.keys()) if (!ids.has(id)) this.#lost.delete(id);
+    this.#lost.keepOnly(namespaces);
     const others = namespaces.filter(({ id }) => id !== own);
     for (let at = 0; at < others.length; at += namespacesAtOnce) {
       const visits = others.slice(at, at + namespacesAtOnce).map(async (namespace) => {
@@ -120,12 +120,11 @@ export class HostSwapper implements Swapper {
     const first = await planInside(call, inside, work);
     const obstacle = first === undefined ? tableTooLarge : this.#obstacle(first, namespace, allowance);
     if (first === undefined || obstacle !== undefined) return refused(call, { namespace, owner }, obstacle);
-    const lostBefore = (this.#lost.get(namespace.id) ?? []).filter((one) => one.minor === work.minor);
+    const lostBefore = this.#lost.in(namespace, work.minor);
     const { places, failures } = await carryOut(first, {
       ownerOf: () => owner,
       onLost: ({ mountPoint }, error) => {
-        const lost = { minor: work.minor, mountPoint, because: describeError(error), isUnsafe: false };
-        this.#lost.set(namespace.id, [...(this.#lost.get(namespace.id) ?? []), lost]);
+        this.#lost.add(namespace, { minor: work.minor, mountPoint, because: describeError(error), isUnsafe: false });
       },
       isStillPlanned: async (swap) => {
         const now = await planInside(call, inside, work);
@@ -176,11 +175,6 @@ export class HostSwapper implements Swapper {
       },
     });
   }
-}
-
-interface Lost extends Omit<SwapFailure, "workload"> {
-  /** Of the device that was mounted there. */
-  readonly minor: number;
 }
 
 interface Container {

@@ -1,0 +1,43 @@
+import { beforeEach, expect, it } from "vitest";
+import type { MountNamespace } from "../../linux/mount-namespaces.ts";
+import { LostPlaces } from "./lost-places.ts";
+
+const id = "mnt:[4026532001]";
+const lost = { minor: 45, mountPoint: "/data", because: "ENOENT", isUnsafe: false };
+let starts: Map<number, string>;
+let places: LostPlaces;
+
+beforeEach(() => {
+  starts = new Map([
+    [10, "1000"],
+    [11, "1001"],
+  ]);
+  places = new LostPlaces((pid) => starts.get(pid));
+  places.add(namespaceOf(10, 11), lost);
+});
+
+function namespaceOf(...pids: [number, ...number[]]): MountNamespace {
+  return { id, pids };
+}
+
+it("LC-1 knows the lost places of a namespace as long as a process of it goes on, and by their device", () => {
+  starts.set(12, "2000");
+  for (const pids of [[10, 11], [11, 12], [12]] as [number, ...number[]][]) places.keepOnly([namespaceOf(...pids)]);
+  expect(places.in(namespaceOf(12), 45)).toEqual([lost]);
+  expect(places.in(namespaceOf(12), 46)).toEqual([]);
+});
+
+it("LC-1 a new namespace with the number of one that has ended inherits nothing, also if its process has an old number", () => {
+  starts = new Map([[10, "5000"]]);
+  places.keepOnly([namespaceOf(10)]);
+  expect(places.in(namespaceOf(10), 45)).toEqual([]);
+});
+
+it("LC-1 forgets a namespace that is gone, or whose processes have ended while it was looked at", () => {
+  places.keepOnly([{ id: "mnt:[1]", pids: [10] }]);
+  expect(places.in(namespaceOf(10), 45)).toEqual([]);
+  places.add(namespaceOf(10), lost);
+  starts.clear();
+  places.keepOnly([namespaceOf(10)]);
+  expect(places.in(namespaceOf(10), 45)).toEqual([]);
+});
