@@ -9,3 +9,13 @@ it("LC-22 says that a container may have the dead device while the path in it ha
   const unseen = [{ workload: "the-pod", because }];
   await expect(observe("behindHung")).resolves.toEqual({ isHeldWhileHung: false, unseen, isHeldLater: true });
 });
+
+it("SE-9 a Pod with more mount namespaces than are entered is healed, and not told otherwise, if the others do not have the volume", async () => {
+  await expect(observe("firstOfMany")).resolves.toEqual({ failures: [], error: "none" });
+});
+
+it("SE-9 a Pod with more mount namespaces than are entered is told if one of the others has the volume", async () => {
+  const because = "the Pod has more than 64 mount namespaces";
+  const failures = [{ workload: "the-pod", mountPoint: "/", because, isUnsafe: false }];
+  await expect(observe("lastOfMany")).resolves.toEqual({ failures, error: "ENOTCONN" });
+});

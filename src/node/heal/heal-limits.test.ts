@@ -1,11 +1,23 @@
 import { expect, it } from "vitest";
 import { PodAllowance } from "./heal-limits.ts";
 
-it("SE-9 lets a Pod have 64 mount namespaces, and says once that it has more", () => {
+it("SE-9 enters 64 mount namespaces of a Pod, and says once that there are more", () => {
   const allowance = new PodAllowance();
-  for (let namespaces = 1; namespaces <= 64; namespaces += 1) expect(allowance.enter()).toEqual({ isAllowed: true });
+  for (let namespaces = 1; namespaces <= 64; namespaces += 1) expect(allowance.enter()).toBe(true);
+  expect(allowance.enter()).toBe(false);
   const complaint = "the Pod has more than 64 mount namespaces";
-  expect([allowance.enter(), allowance.enter()]).toEqual([{ isAllowed: false, complaint }, { isAllowed: false }]);
+  expect([allowance.tooMany(), allowance.tooMany()]).toEqual([complaint, undefined]);
+  expect(allowance.unentered).toBeUndefined();
+});
+
+it("SE-9 reads no more than 32 MiB of the tables of namespaces that are not entered, and 2 MiB of one", () => {
+  const allowance = new PodAllowance();
+  const mebibyte = 2 ** 20;
+  expect(allowance.unentered).toEqual({ mounts: 10_000, bytes: 2 * mebibyte });
+  allowance.hasRead(31 * mebibyte);
+  expect(allowance.unentered?.bytes).toBe(mebibyte);
+  allowance.hasRead(mebibyte);
+  expect(allowance.unentered).toBeUndefined();
 });
 
 it("SE-9 lets a Pod have 128 mounts of the volume, in all its mount namespaces together", () => {

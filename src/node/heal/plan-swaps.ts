@@ -16,6 +16,10 @@ export interface Refusal {
   readonly because: string;
 }
 
+export function placesIn({ swaps, refusals }: Swaps): number {
+  return swaps.length + refusals.length;
+}
+
 /** In our own namespace: what kubelet gives to containers, now and later. The source has been mounted anew already. */
 export function swapsHere(mounts: readonly WholeMount[], minor: number, kubeletDir: string): Swaps {
   return swapsAmong(mounts, (mount) => isOfDead(mount, minor) && mount.mountPoint.startsWith(`${kubeletDir}/pods/`));

@@ -1,4 +1,5 @@
 /** Puts a living mount in the place of a dead one: in every container that holds it, and for those that come. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
@@ -32,7 +33,8 @@ import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { type Holding, holdDead } from "./hold-dead.ts";
 import { InsideThreads, strayed } from "./inside-threads.ts";
 import { LostPlaces } from "./lost-places.ts";
-import { type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { mayHold } from "./may-hold.ts";
+import { placesIn, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
 export interface Swapper {
@@ -103,13 +105,17 @@ export class HostSwapper implements Swapper {
       // All of them end before the first failure counts: they use descriptors of ours.
       await Promise.allSettled(visits);
       results.push(...(await Promise.all(visits)));
+      // A Pod chooses how many there are, and those that are not entered need no thread: other work gets its turn.
+      await nextTurn();
     }
     return total(results);
   }
 
   async #inside(call: Call, work: Work, { namespace, owner, allowance }: Container): Promise<Swapped> {
-    const { isAllowed, complaint } = allowance.enter();
-    if (!isAllowed) return refused(call, { namespace, owner }, complaint);
+    if (!allowance.enter()) {
+      const isAffected = await mayHold(call, { proc: this.#proc, minor: work.minor }, namespace, allowance);
+      return refused(call, { namespace, owner }, isAffected ? allowance.tooMany() : undefined);
+    }
     using opened = new DisposableStack();
     const inside = await openTable(this.#proc, namespace).catch((error: unknown) => describeError(error));
     if (inside === undefined) return { places: 0, failures: [] };
@@ -192,10 +198,6 @@ async function planInside(call: Call, { table }: Pick<Inside, "table">, { minor 
 
 function keepsOpen(sandbox: string): string {
   return `containers in ${sandbox} keep the dead file system open: delete the Pod, a new one gets the volume`;
-}
-
-function placesIn({ swaps, refusals }: Swaps): number {
-  return swaps.length + refusals.length;
 }
 
 /** A namespace of the host has no users who could be told, and what it has of the volume are copies of kubelet's directory. */

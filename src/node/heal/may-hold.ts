@@ -1,0 +1,34 @@
+import { openSync, readlinkSync } from "node:fs";
+import { Descriptor } from "../../linux/descriptor.ts";
+import type { MountNamespace } from "../../linux/mount-namespaces.ts";
+import { parseMountsOfFuse } from "../../linux/mountinfo.ts";
+import { readTable } from "../../linux/read-table.ts";
+import { unlessGone } from "../../linux/unless-gone.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { PodAllowance } from "./heal-limits.ts";
+import { placesIn, swapsInside } from "./plan-swaps.ts";
+
+/**
+ * Whether a mount namespace that is not entered may have a dead device where it would have to be replaced. Only a mount
+ * table that a process sees from the namespace's own root directory shows that it does not: chroot hides the rest.
+ */
+export async function mayHold(
+  call: Call,
+  { proc, minor }: { readonly proc: string; readonly minor: number },
+  { pids }: MountNamespace,
+  allowance: PodAllowance,
+): Promise<boolean> {
+  for (const pid of pids) {
+    const root = unlessGone(() => readlinkSync(`${proc}/${pid}/root`));
+    if (root === undefined) continue;
+    const limits = allowance.unentered;
+    if (root !== "/" || limits === undefined) return true;
+    using undo = new DisposableStack();
+    const table = unlessGone(() => undo.use(new Descriptor(openSync(`${proc}/${pid}/mountinfo`, "r"))));
+    if (table === undefined) continue;
+    const text = await readTable(call, table, limits);
+    allowance.hasRead(text?.length ?? limits.bytes);
+    return text === undefined || placesIn(swapsInside(parseMountsOfFuse(text, minor), minor)) > 0;
+  }
+  return false; // its processes have ended
+}
