@@ -19,3 +19,8 @@ it("SE-9 a Pod with more mount namespaces than are entered is told if one of the
   const failures = [{ workload: "the-pod", mountPoint: "/", because, isUnsafe: false }];
   await expect(observe("lastOfMany")).resolves.toEqual({ failures, error: "ENOTCONN" });
 });
+
+it("LC-17 the end of the call is not kept by a look-up that hangs, and what that gives later is closed", async () => {
+  const seen = { whileHung: "Error: the program ends", descriptorsLeft: 0 };
+  await expect(observe("endedLookUp")).resolves.toEqual(seen);
+});

@@ -1,5 +1,5 @@
 import { openSync } from "node:fs";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
 import { Descriptor } from "../../linux/descriptor.ts";
 import { describeError } from "../../runtime/log.ts";
@@ -80,6 +80,24 @@ it("goes on without a thread that hangs, leaves it what it uses, and starts none
   await expect.poll(first.areOpen).toBe(false);
   await inside.replace(call, replacementAt("/data/inner")).catch(() => undefined);
   expect(started).toEqual(["/data/inner", "/data/inner"]);
+});
+
+it("LC-17 waits no longer for a look-up when the call ends, and leaves no timer that would keep the program", async () => {
+  vi.useFakeTimers();
+  try {
+    const { ends, threads: inside } = threads(60_000);
+    const one = replacementAt("/data/inner");
+    const end = new AbortController();
+    const done = inside.replace({ ...call, signal: end.signal }, one);
+    end.abort(new Error("the program ends"));
+    await expect(done).rejects.toThrow("the program ends");
+    expect([vi.getTimerCount(), one.areOpen()]).toEqual([0, true]);
+    ends.get("/data/inner")?.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(one.areOpen()).toBe(false);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 it("starts nothing for a call that is over", async () => {

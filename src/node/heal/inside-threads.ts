@@ -48,7 +48,10 @@ export class InsideThreads {
     const until = { log: call.log, signal: AbortSignal.any([call.signal, hangs.signal]) };
     const limited: Limited = async (work) => {
       const timer = setTimeout(() => hangs.abort(new PathHangs()), this.#limitMs);
-      return await work().finally(() => clearTimeout(timer));
+      // Nobody waits any more when the call has ended: the timer would keep the program alive.
+      const stop = () => clearTimeout(timer);
+      until.signal.addEventListener("abort", stop, { once: true });
+      return await work().finally(stop);
     };
     const kept = owned.move();
     this.#running.add(key);

@@ -4,9 +4,10 @@ import type { Descriptor } from "../../linux/descriptor.ts";
 import { makeBelow, openBelow } from "../../linux/mount-tree.ts";
 import type { Call } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
+import { openedUnlessOver } from "./opened.ts";
 
 /**
- * The place in the new mount that a path of the old one names. kubelet made the directory when the container started,
+ * Ends with the call. The place in the new mount that a path of the old one names. kubelet made the directory when the container started,
  * but mount-s3 keeps an empty one to itself until a file lands in it: then it died with it, and is made again. A file is
  * not: whoever has it mounted cannot use a directory in its place.
  */
@@ -17,7 +18,7 @@ export async function partOf(
 ): Promise<Descriptor> {
   const path = root.replace(/^\//, "").replace(/\/\/deleted$/, "");
   try {
-    return await unlessOver(call, openBelow(served, path));
+    return await openedUnlessOver(call, openBelow(served, path));
   } catch (error) {
     if (!isErrno(error, "ENOENT")) throw error;
     if (!wasDirectory) {
@@ -30,9 +31,9 @@ export async function partOf(
   using parents = new DisposableStack();
   let at = served;
   for (const name of path.split("/")) {
-    at = parents.use(await unlessOver(call, madeBelow(at, name)));
+    at = parents.use(await openedUnlessOver(call, madeBelow(at, name)));
   }
-  return await unlessOver(call, openBelow(served, path));
+  return await openedUnlessOver(call, openBelow(served, path));
 }
 
 async function madeBelow(directory: Descriptor, name: string): Promise<Descriptor> {
@@ -44,12 +45,4 @@ async function madeBelow(directory: Descriptor, name: string): Promise<Descripto
     }
   }
   return await openBelow(directory, name);
-}
-
-/** An answer that comes after the call has ended belongs to nobody, and is closed. */
-async function unlessOver(call: Call, opening: Promise<Descriptor>): Promise<Descriptor> {
-  const descriptor = await opening;
-  if (!call.signal.aborted) return descriptor;
-  descriptor[Symbol.dispose]();
-  throw call.signal.reason as Error;
 }

@@ -2,7 +2,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
 import {
   type MountNamespace,
@@ -34,6 +33,7 @@ import { type Holding, holdDead } from "./hold-dead.ts";
 import { InsideThreads, strayed } from "./inside-threads.ts";
 import { LostPlaces } from "./lost-places.ts";
 import { mayHold } from "./may-hold.ts";
+import { openedUnlessOver } from "./opened.ts";
 import { placesIn, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
@@ -117,7 +117,8 @@ export class HostSwapper implements Swapper {
       return refused(call, { namespace, owner }, isAffected ? allowance.tooMany() : undefined);
     }
     using opened = new DisposableStack();
-    const inside = await openTable(this.#proc, namespace).catch((error: unknown) => describeError(error));
+    const opening = openTable(this.#proc, namespace).catch((error: unknown) => describeError(error));
+    const inside = await openedUnlessOver(call, opening);
     if (inside === undefined) return { places: 0, failures: [] };
     if (typeof inside === "string") {
       return refused(call, { namespace, owner }, `the mount namespace cannot be entered: ${inside}`);
@@ -138,7 +139,7 @@ export class HostSwapper implements Swapper {
       },
       replace: async (swap) => {
         // Another one for each: a thread that hangs keeps it.
-        const own = await openInside(this.#proc, namespace);
+        const own = await openedUnlessOver(call, openInside(this.#proc, namespace));
         if (own === undefined) throw new Error("its process has ended");
         const isMeant = async (id: number) => {
           const now = id === swap.id ? await planInside(call, own, work) : undefined;
@@ -170,10 +171,13 @@ export class HostSwapper implements Swapper {
     const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
     return await carryOut(plan(), {
       ownerOf: (place) => workloadAt(this.#kubeletDir, place),
-      isStillPlanned: async (swap) => isPlanned(plan(), swap),
+      isStillPlanned: async (swap) => {
+        call.signal.throwIfAborted();
+        return isPlanned(plan(), swap);
+      },
       replace: async (swap) => {
         using root = openPlace("/");
-        using held = await holdMount(root, swap.mountPoint);
+        using held = await openedUnlessOver(call, holdMount(root, swap.mountPoint));
         using tree = await copyFor(call, work, swap, held);
         // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
         if (held.id !== swap.id || !isPlanned(plan(), swap)) throw strayed();
@@ -235,7 +239,7 @@ async function copyFor(call: Call, { served }: Work, swap: Swap, held: HeldMount
   call.signal.throwIfAborted();
   using undo = new DisposableStack();
   const wanted = { root: swap.root, wasDirectory: isDirectory(held.root) };
-  using part = swap.root === "/" ? undefined : await orAborted(call, partOf(call, served, wanted));
+  using part = swap.root === "/" ? undefined : await partOf(call, served, wanted);
   const tree = undo.use(cloneTree(part ?? served));
   makeAlike(tree, swap);
   undo.move();

@@ -1,0 +1,23 @@
+import { orAborted } from "../../kube/or-aborted.ts";
+import type { Call } from "../../runtime/call.ts";
+
+/**
+ * What is being opened, or the reason for which the call ended. A look-up may wait for any file system on its path and
+ * cannot be taken back: what it gives after the end of the call belongs to nobody, and is closed.
+ */
+export async function openedUnlessOver<Opened>(call: Call, opening: Promise<Opened>): Promise<Opened> {
+  try {
+    return await orAborted(call, opening);
+  } catch (error) {
+    if (call.signal.aborted) opening.then(close, () => undefined);
+    throw error;
+  }
+}
+
+function close(late: unknown): void {
+  using _late = isDisposable(late) ? late : undefined;
+}
+
+function isDisposable(value: unknown): value is Disposable {
+  return typeof value === "object" && value !== null && Symbol.dispose in value;
+}
