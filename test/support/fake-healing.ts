@@ -123,7 +123,7 @@ export function unseenInside(node: FakeNode, times: number, whose: PodUid = work
   let left = times;
   const pin = { [Symbol.dispose]: () => undefined };
   return {
-    swap: failing.swap,
+    swap: (...args) => failing.swap(...args),
     holdDead: async () => {
       left -= 1;
       if (left >= 0) return { pin: undefined, unseen: [{ workload: whose, because: "its table is too large" }] };
