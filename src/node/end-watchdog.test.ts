@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { call } from "../../test/support/fake-node.ts";
 import { mountDevice, type PodName } from "../core/names.ts";
-import { sourcePath } from "../core/target-path.ts";
 import type { Mount } from "../linux/mountinfo.ts";
+import { sourcePath } from "./domain/target-path.ts";
 import { watchEnd } from "./end-watchdog.ts";
 
 const kubeletDir = "/var/lib/kubelet";

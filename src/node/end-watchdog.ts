@@ -4,12 +4,12 @@
  * Runs in a process of its own beside the plugin that ends, and gives a mount up by the same rule as the plugin does.
  */
 import type { PodName } from "../core/names.ts";
-import { sourcePath } from "../core/target-path.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
 import { type Mount, mountAt } from "../linux/mountinfo.ts";
 import type { ContainerProgram } from "../linux/processes.ts";
 import type { Call } from "../runtime/call.ts";
+import { sourcePath } from "./domain/target-path.ts";
 import { type Hang, judgeHang } from "./hang.ts";
 import { isOurs } from "./mount-table.ts";
 
