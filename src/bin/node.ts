@@ -28,6 +28,7 @@ import { HostSwapper } from "../node/heal/swap.ts";
 import { thisKernel } from "../node/kernel.ts";
 import { NodeMetrics } from "../node/metrics.ts";
 import { mountS3Log } from "../node/mount-s3-log.ts";
+import { MountTable } from "../node/mounts/mount-table.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { reportStatus } from "../node/report-status.ts";
 import { nodeService } from "../node/service.ts";
@@ -117,6 +118,7 @@ function nodeParts(
     config,
     driverVersion: version,
     kernel,
+    mounts: () => new MountTable(kernel.mounts(), kubeletDir),
     comm: commVolumes(kubeletDir, kernel),
     v1Files: v1FilesIn(kubeletDir),
     sources: new Sources(),

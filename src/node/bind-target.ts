@@ -1,8 +1,11 @@
 import { DriverError } from "../core/errors.ts";
-import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import type { Mount } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Kernel } from "./kernel.ts";
-import { isOurs } from "./mount-table.ts";
+import { isOurs, type MountTable } from "./mounts/mount-table.ts";
+import type { NodeParts } from "./node-parts.ts";
+
+type Needed = Pick<NodeParts, "kernel" | "mounts">;
 
 export interface Bind {
   readonly kubeletDir: string;
@@ -15,19 +18,19 @@ export interface Bind {
  * Shows the source at the target and proves it, or leaves the target as it was (DS-6): what kubelet gives to a container
  * is this device and nothing else. Synchronous, so that nothing of ours happens in between.
  */
-export function bindTarget(kernel: Kernel, { kubeletDir, source, target, readOnly }: Bind): void {
+export function bindTarget({ kernel, mounts: read }: Needed, { kubeletDir, source, target, readOnly }: Bind): void {
   using undo = new DisposableStack();
-  const mounts = kernel.mounts();
-  const served = mountAt(mounts, source);
-  if (served === undefined || !isOurs(served)) throw vanished(source);
+  const mounts = read();
+  const served = mounts.oursAt(source);
+  if (served === undefined) throw vanished(source);
   prepare(kernel, mounts, target, served);
 
   if (readOnly) kernel.bindReadOnly(source, target);
   else kernel.bind(source, target);
   undo.defer(() => kernel.unmount(target));
 
-  const bound = mountAt(kernel.mounts(), target);
-  if (bound === undefined || !isOurs(bound) || bound.minor !== served.minor) throw vanished(source);
+  const bound = read().oursAt(target);
+  if (bound === undefined || bound.minor !== served.minor) throw vanished(source);
   if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
   // DS-13. The kernel propagates a bind to the node before mount(2) returns, or never.
   if (kernel.isOnNode(target, bound.minor) === false) throw notShared(kubeletDir, target);
@@ -60,21 +63,20 @@ export async function proveServing(
 }
 
 /** Whether the target shows the source already, as it is wanted. */
-export function isBound(kernel: Pick<Kernel, "mounts">, { source, target, readOnly }: Bind): boolean {
-  const mounts = kernel.mounts();
-  const [served, bound] = [mountAt(mounts, source), mountAt(mounts, target)];
-  return served !== undefined && bound?.minor === served.minor && isOurs(bound) && (bound.readOnly || !readOnly);
+export function isBound(mounts: MountTable, { source, target, readOnly }: Bind): boolean {
+  const [served, bound] = [mounts.at(source), mounts.oursAt(target)];
+  return served !== undefined && bound?.minor === served.minor && (bound.readOnly || !readOnly);
 }
 
 /** One that died stays beneath, for those who follow it; the next that dies there makes room, or they would pile up. */
-function prepare(kernel: Kernel, mounts: readonly Mount[], target: string, served: Mount): void {
-  const top = mountAt(mounts, target);
+function prepare(kernel: Kernel, mounts: MountTable, target: string, served: Mount): void {
+  const top = mounts.at(target);
   if (top === undefined) kernel.makeDirectory(target);
   else if (isOurs(top) && top.minor !== served.minor && coversOurs(mounts, top)) kernel.unmount(target);
 }
 
-function coversOurs(mounts: readonly Mount[], { parentId, mountPoint }: Mount): boolean {
-  return mounts.some((mount) => mount.id === parentId && mount.mountPoint === mountPoint && isOurs(mount));
+function coversOurs(mounts: MountTable, { parentId, mountPoint }: Mount): boolean {
+  return mounts.all.some((mount) => mount.id === parentId && mount.mountPoint === mountPoint && isOurs(mount));
 }
 
 function vanished(source: string): DriverError {

@@ -6,12 +6,11 @@
 import type { PodName } from "../core/names.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
-import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import type { Mount } from "../linux/mountinfo.ts";
 import type { ContainerProgram } from "../linux/processes.ts";
 import type { Call } from "../runtime/call.ts";
-import { sourcePath } from "./domain/target-path.ts";
 import { type Hang, judgeHang } from "./hang.ts";
-import { isOurs } from "./mount-table.ts";
+import { MountTable } from "./mounts/mount-table.ts";
 
 /** What the plugin leaves to its watchdog. */
 export interface Ending {
@@ -52,12 +51,12 @@ export async function watchEnd(call: Call, machine: Machine, ending: Ending): Pr
 type Hangs = ReadonlyMap<number, Hang>;
 
 function lookAtAll(call: Call, machine: Machine, ending: Ending, before: Hangs): Hangs {
-  const mounts = machine.mounts();
+  const mounts = new MountTable(machine.mounts(), ending.kubeletDir);
   const withRequests = machine.connectionsWithRequests();
   const hangs = new Map<number, Hang>();
   for (const [name, podUid] of Object.entries(ending.podUids)) {
-    const mount = mountAt(mounts, sourcePath(ending.kubeletDir, name as PodName));
-    if (mount === undefined || !isOurs(mount) || !withRequests.has(mount.minor)) continue;
+    const mount = mounts.source(name as PodName);
+    if (mount === undefined || !withRequests.has(mount.minor)) continue;
     const cpuNs = machine.cpuTimeNs({ podUid, program: "mount-s3" });
     // A mount-s3 that has used no processor time has answered nobody: the requests are those of the last look.
     const seen = { nowMs: performance.now(), cpuNs, limitMs: ending.hangLimitMs };

@@ -1,11 +1,10 @@
 import { DriverError } from "../core/errors.ts";
-import { mountAt } from "../linux/mountinfo.ts";
 import { describeError } from "../runtime/log.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 /** With a code that means "nothing is left", kubelet would forget a target that is mounted, dead or not. */
-export function failureAt({ kernel }: Pick<NodeParts, "kernel">, target: string, failure: Error): Error {
-  return mountAt(kernel.mounts(), target) === undefined ? failure : uncertain(failure);
+export function failureAt({ mounts }: Pick<NodeParts, "mounts">, target: string, failure: Error): Error {
+  return mounts().at(target) === undefined ? failure : uncertain(failure);
 }
 
 function uncertain(failure: Error): DriverError {

@@ -13,6 +13,7 @@ import type { Kernel } from "./kernel.ts";
 import type { NodeMetrics } from "./metrics.ts";
 import type { MountS3Log } from "./mount-s3-log.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
+import type { Mounts } from "./mounts/mount-table.ts";
 import type { SourceHealth } from "./source-health.ts";
 import type { Sources } from "./sources.ts";
 import type { V1Files } from "./v1-files.ts";
@@ -27,6 +28,7 @@ export interface NodeParts {
   /** undefined until the API server has told. */
   readonly kubernetesVersion: () => string | undefined;
   readonly kernel: Kernel;
+  readonly mounts: Mounts;
   readonly comm: CommVolumes;
   readonly attachments: Attachments;
   readonly mountpointPods: MountpointPods;

@@ -4,7 +4,7 @@ import { DriverError } from "../core/errors.ts";
 import { type MountArguments, mountArguments, userAgentPrefix } from "../core/mount-args.ts";
 import type { PodName } from "../core/names.ts";
 import { choosePidNamespace } from "../core/pid-namespace.ts";
-import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import type { Mount } from "../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../runtime/call.ts";
 import { askSource } from "./ask-source.ts";
 import { bindTarget, isBound, proveServing } from "./bind-target.ts";
@@ -15,8 +15,8 @@ import { failureAt } from "./failure-at.ts";
 import type { MountRecord } from "./heal/mount-memory.ts";
 import { mountEnvironment } from "./mount-environment.ts";
 import { mountSource, removeSource } from "./mount-source.ts";
-import { isOurs, mountpointPodBehind } from "./mount-table.ts";
 import { hopelessBecause } from "./mountpoint-pods.ts";
+import { isOurs } from "./mounts/mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { placed } from "./placed.ts";
 import { type Place, planSource, planTarget } from "./plan.ts";
@@ -49,7 +49,7 @@ export async function publish(call: Call, node: NodeParts, intent: PublishIntent
 
 async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
   const args = argumentsFor(node, intent);
-  const mount = mountAt(node.kernel.mounts(), intent.target);
+  const mount = node.mounts().at(intent.target);
   const plan = planTarget({ ...(await seeTarget(call, node, mount)), wantsReadOnly: args.readOnly });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
@@ -71,7 +71,7 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
 async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
   const target = await targetPlace(call, node, mount);
   if (mount === undefined) return { target, isReadOnly: false, isV1: false };
-  const isV1 = isV1Mount(node, mount, node.kernel.mounts());
+  const isV1 = isV1Mount(node, mount, node.mounts());
   if (target === "dead" && !isV1 && node.swapper !== undefined) node.deadMounts.notice(mount, behind(node, mount));
   return { target, isReadOnly: mount.readOnly, isV1 };
 }
@@ -93,7 +93,7 @@ function hintAbout(node: NodeParts, mount: Mount | undefined): { readonly hint?:
 
 /** undefined: one whose source was taken away. */
 function behind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
-  return mount && mountpointPodBehind(node.kernel.mounts(), node.config.kubeletDir, mount);
+  return mount && node.mounts().podBehind(mount);
 }
 
 /** Without a Mountpoint Pod that we know there is nothing to do: the target serves, so it stays as it is. */
@@ -129,8 +129,8 @@ async function connectWorkload(
   const { kubeletDir } = node.config;
   const bind = { kubeletDir, source: sourcePath(kubeletDir, name), target: intent.target, readOnly };
   await healed(call, node, intent.target);
-  if (!isBound(node.kernel, bind)) {
-    bindTarget(node.kernel, bind);
+  if (!isBound(node.mounts(), bind)) {
+    bindTarget(node, bind);
     await proveServing(call, node.kernel, bind);
   }
   rememberUse(node, intent, name);
@@ -138,8 +138,8 @@ async function connectWorkload(
 }
 
 /** Now that the source serves, a dead mount at the target can be replaced, there and in the containers that have it. */
-async function healed(call: Call, { kernel, deadMounts }: NodeParts, target: string): Promise<void> {
-  const mount = mountAt(kernel.mounts(), target);
+async function healed(call: Call, { mounts, deadMounts }: NodeParts, target: string): Promise<void> {
+  const mount = mounts().at(target);
   if (mount !== undefined) await deadMounts.tried(call, mount.minor);
 }
 
@@ -164,7 +164,7 @@ async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name:
 }
 
 async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<Place> {
-  const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
+  const mount = node.mounts().at(sourcePath(node.config.kubeletDir, name));
   if (mount === undefined) return "nothing";
   if (!isOurs(mount)) return "foreign";
   const health = await askSource(call, node, name);

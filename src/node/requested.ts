@@ -4,7 +4,7 @@ import { failureAt } from "./failure-at.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { type PublishIntent, publishIntentFrom, publishPlaceFrom, refuseFallback } from "./publish-request.ts";
 
-type Needed = Pick<NodeParts, "config" | "kernel">;
+type Needed = Pick<NodeParts, "config" | "mounts">;
 
 /** What kubelet asks for. A Secret that was changed for the worse may come with a call for a volume that is in use. */
 export function requested(node: Needed, request: NodePublishVolumeRequest): PublishIntent {

@@ -1,11 +1,9 @@
 /** Ends the sources that nobody needs: marked by the controller, or left over when their Mountpoint Pod is gone. */
 import type { PodName } from "../core/names.ts";
 import { runController } from "../kube/controller/run-controller.ts";
-import { mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { sourcePath, sourcesDir } from "./domain/target-path.ts";
 import { removeSource } from "./mount-source.ts";
-import { bindsOf } from "./mount-table.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
 import type { NodeParts } from "./node-parts.ts";
 import { planUnmount, type UnmountPlan } from "./plan.ts";
@@ -46,11 +44,11 @@ function leftSources({ config, kernel }: NodeParts): readonly PodName[] {
 function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan["do"] {
   const { kubeletDir } = node.config;
   const pod = node.mountpointPods.get(name);
-  const mounts = node.kernel.mounts();
-  const mount = mountAt(mounts, sourcePath(kubeletDir, name));
+  const mounts = node.mounts();
+  const mount = mounts.at(sourcePath(kubeletDir, name));
   const plan = planUnmount({
     mountpointPod: stateOf(pod),
-    binds: mount === undefined ? 0 : bindsOf(mounts, kubeletDir, mount).length,
+    binds: mount === undefined ? 0 : mounts.binds(mount).length,
     publishing: node.sources.isPublishing(name),
   });
   switch (plan.do) {

@@ -1,11 +1,9 @@
 import { DriverError } from "../core/errors.ts";
 import type { VolumeId } from "../core/names.ts";
-import { mountAt } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { parseTargetPath, targetPath } from "./domain/target-path.ts";
 import type { Kernel } from "./kernel.ts";
-import { mountpointPodBehind } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 export interface UnpublishRequest {
@@ -22,9 +20,9 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   const target = targetPath(kubeletDir, place);
   using _oneAtATime = node.inFlight.enter(target);
 
-  const mounts = node.kernel.mounts();
-  const mount = mountAt(mounts, target);
-  const mountpointPod = mount && mountpointPodBehind(mounts, kubeletDir, mount);
+  const mounts = node.mounts();
+  const mount = mounts.at(target);
+  const mountpointPod = mount && mounts.podBehind(mount);
   // Several may be stacked, when a dead mount was covered by a living one.
   while (node.kernel.unmount(target));
   removeTarget(node.kernel, target);

@@ -4,19 +4,19 @@
  */
 import type { Mount } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
-import { isOurs, mountpointPodBehind, workloadAt } from "./mount-table.ts";
+import { isOurs, type MountTable } from "./mounts/mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 import type { PublishIntent } from "./publish-request.ts";
 
-type Needed = Pick<NodeParts, "config" | "attachments">;
+type Needed = Pick<NodeParts, "attachments">;
 
 /** What an attachment names is an ordinary mount, even when its source was taken away: no key of it may reach the disk. */
-export function isV1Mount({ config, attachments }: Needed, mount: Mount, mounts: readonly Mount[]): boolean {
-  const workload = workloadAt(config.kubeletDir, mount);
+export function isV1Mount({ attachments }: Needed, mount: Mount, mounts: MountTable): boolean {
+  const workload = mounts.workloadOf(mount);
   return (
     isOurs(mount) &&
     workload !== undefined &&
-    mountpointPodBehind(mounts, config.kubeletDir, mount) === undefined &&
+    mounts.podBehind(mount) === undefined &&
     attachments.isUnattached(workload)
   );
 }
@@ -32,9 +32,9 @@ export const restartHint = "Delete the Pod: its successor gets a Mountpoint Pod.
 /** Once, when everything about the node is known: 2.x leaves such files behind also for mounts that do not read them. */
 export async function removeV1Leftovers(call: Call, node: NodeParts): Promise<void> {
   await node.attachments.store.synced(call);
-  const mounts = node.kernel.mounts();
-  const v1 = mounts.filter((mount) => isV1Mount(node, mount, mounts));
-  const users = new Set(v1.map((mount) => workloadAt(node.config.kubeletDir, mount)));
+  const mounts = node.mounts();
+  const v1 = mounts.all.filter((mount) => isV1Mount(node, mount, mounts));
+  const users = new Set(v1.map((mount) => mounts.workloadOf(mount)));
   try {
     const removed = node.v1Files.removeUnless((workload) => users.has(workload));
     if (removed.length > 0) call.log.info("files with keys that nobody reads are removed", { removed });

@@ -3,6 +3,7 @@ import { FakeKernel } from "../../test/support/fake-kernel.ts";
 import { call } from "../../test/support/fake-node.ts";
 import { mountDevice, type PodUid } from "../core/names.ts";
 import type { Mount } from "../linux/mountinfo.ts";
+import { MountTable } from "./mounts/mount-table.ts";
 import { detachVanished, leftSubPaths } from "./vanished-sub-paths.ts";
 
 const kubeletDir = "/var/lib/kubelet";
@@ -15,14 +16,15 @@ const mount: Mount = {
 
 /** A Pod that has ended, unless the row says otherwise. */
 function nodeWith(
-  mounts: readonly Mount[],
+  table: readonly Mount[],
   but: { running?: readonly string[] | undefined; isUnattached?: boolean } = {},
 ) {
   const { running, isUnattached = true } = { running: [], ...but };
   const kernel = new FakeKernel();
-  kernel.table = mounts;
+  kernel.table = table;
   kernel.running = running && new Set(running);
-  return { kernel, attachments: { isUnattached: () => isUnattached }, config: { kubeletDir } };
+  const mounts = () => new MountTable(kernel.mounts(), kubeletDir);
+  return { kernel, mounts, attachments: { isUnattached: () => isUnattached }, config: { kubeletDir } };
 }
 
 it("LC-25 finds subPaths of ours, and nothing else", () => {

@@ -6,18 +6,19 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodUid } from "../core/names.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
-import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import type { Mount } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { inBackground } from "../runtime/in-background.ts";
 import type { Pulses } from "../runtime/progress.ts";
-import { isOurs, workloadAt } from "./mount-table.ts";
+import { isOurs } from "./mounts/mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 /** Reading the mount table takes less than a millisecond; more is done only for Pods that have ended. */
 const lookEveryMs = 5000;
 
 interface Parts {
-  readonly kernel: Pick<NodeParts["kernel"], "mounts" | "unmount" | "podsWithProcesses" | "hasVanished">;
+  readonly kernel: Pick<NodeParts["kernel"], "unmount" | "podsWithProcesses" | "hasVanished">;
+  readonly mounts: NodeParts["mounts"];
   readonly attachments: Pick<NodeParts["attachments"], "isUnattached">;
   readonly config: Pick<NodeParts["config"], "kubeletDir">;
 }
@@ -52,11 +53,13 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
  */
 export function leftSubPaths({
   kernel,
+  mounts,
   attachments,
   config: { kubeletDir },
 }: Parts): ReadonlyMap<PodUid, readonly Mount[]> {
-  const unattached = kernel.mounts().flatMap((mount) => {
-    const workload = isOurs(mount) ? workloadAt(kubeletDir, mount) : undefined;
+  const table = mounts();
+  const unattached = table.all.flatMap((mount) => {
+    const workload = isOurs(mount) ? table.workloadOf(mount) : undefined;
     const isSubPath = mount.mountPoint.startsWith(`${kubeletDir}/pods/${workload}/volume-subpaths/`);
     return workload !== undefined && isSubPath && attachments.isUnattached(workload) ? [{ mount, workload }] : [];
   });
@@ -80,7 +83,7 @@ export async function detachVanished(
   const still = leftSubPaths(node).get(workload) ?? [];
   for (const { id, mountPoint } of still.filter((mount) => vanished.has(mount.id))) {
     // A mount that lies on it would be taken off in its place.
-    if (mountAt(node.kernel.mounts(), mountPoint)?.id !== id || !node.kernel.unmount(mountPoint)) continue;
+    if (node.mounts().at(mountPoint)?.id !== id || !node.kernel.unmount(mountPoint)) continue;
     call.log.info("detached a subPath whose directory was deleted", { workload, mountPoint });
   }
 }

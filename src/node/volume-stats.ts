@@ -2,10 +2,9 @@
 import { normalize } from "node:path/posix";
 import { DriverError } from "../core/errors.ts";
 import { type NodeGetVolumeStatsResponse, VolumeUsage_Unit } from "../csi/gen/csi.ts";
-import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import type { Mount } from "../linux/mountinfo.ts";
 import type { Health } from "../linux/probe.ts";
 import type { Call } from "../runtime/call.ts";
-import { isOurs, mountpointPodBehind } from "./mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 export interface StatsRequest {
@@ -13,7 +12,7 @@ export interface StatsRequest {
   readonly volumePath: string;
 }
 
-type Needed = Pick<NodeParts, "config" | "kernel" | "mountpointPods">;
+type Needed = Pick<NodeParts, "kernel" | "mounts" | "mountpointPods">;
 
 /** The whole call answers in two seconds (PR-4); a mount-s3 that works needs a millisecond, even when S3 is slow. */
 const probeLimitMs = 1000;
@@ -33,8 +32,8 @@ export async function volumeStats(
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (volumePath === "") throw new DriverError("invalid", "volume_path is required");
   const notPublished = () => new DriverError("missing", `volume ${volumeId} is not published at ${volumePath}`);
-  const mount = mountAt(node.kernel.mounts(), normalize(volumePath));
-  if (mount === undefined || !isOurs(mount)) throw notPublished();
+  const mount = node.mounts().oursAt(normalize(volumePath));
+  if (mount === undefined) throw notPublished();
   const health = await node.kernel.probe(call, mount.mountPoint, probeLimitMs);
   // Unpublished while we asked.
   if (health === "absent") throw notPublished();
@@ -67,7 +66,7 @@ function conditionOf(health: Exclude<Health, "absent">): Condition {
 }
 
 /** A mount of 1.x has no Mountpoint Pod: systemd runs mount-s3 on the host. */
-function hintAbout({ config, kernel, mountpointPods }: Needed, mount: Mount): string {
-  const name = mountpointPodBehind(kernel.mounts(), config.kubeletDir, mount);
+function hintAbout({ mounts, mountpointPods }: Needed, mount: Mount): string {
+  const name = mounts().podBehind(mount);
   return name === undefined ? "No Mountpoint Pod serves it" : mountpointPods.logsCommand(name);
 }

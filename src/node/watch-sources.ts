@@ -5,12 +5,12 @@
 import type { PodName } from "../core/names.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
-import { type Mount, mountAt } from "../linux/mountinfo.ts";
+import type { Mount } from "../linux/mountinfo.ts";
 import type { Call } from "../runtime/call.ts";
 import { describeError } from "../runtime/log.ts";
-import { sourcePath, sourcesDir } from "./domain/target-path.ts";
+import { sourcePath } from "./domain/target-path.ts";
 import { type Hang, judgeHang } from "./hang.ts";
-import { bindsOf, isOurs } from "./mount-table.ts";
+import type { MountTable } from "./mounts/mount-table.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 /** mount-s3 answers in a millisecond, also when the object store is slow. */
@@ -84,19 +84,16 @@ async function lookAtAll(call: Call, node: NodeParts, { looks, troubles }: Memor
   node.health.lookedAt(names);
 }
 
-function knownSources({ config, kernel, mountpointPods }: NodeParts): readonly PodName[] {
-  const prefix = `${sourcesDir(config.kubeletDir)}/`;
-  const mounted = kernel.mounts().flatMap(({ mountPoint }) => (mountPoint.startsWith(prefix) ? [mountPoint] : []));
-  const pods = [...mountpointPods.store.values()].map(({ name }) => name);
-  return [...pods, ...mounted.map((mountPoint) => mountPoint.slice(prefix.length) as PodName)];
+function knownSources({ mounts, mountpointPods }: NodeParts): readonly PodName[] {
+  return [...[...mountpointPods.store.values()].map(({ name }) => name), ...mounts().sourceNames];
 }
 
 async function lookAt(call: Call, node: NodeParts, looks: Looks, name: PodName): Promise<void> {
-  const mounts = node.kernel.mounts();
-  const mount = mountAt(mounts, sourcePath(node.config.kubeletDir, name));
+  const mounts = node.mounts();
+  const mount = mounts.source(name);
   // DS-14: the controller deletes a Mountpoint Pod that does not end only when nobody uses it.
   if (node.mountpointPods.get(name)?.needsUnmount === true) node.health.sawUse(name, isInUse(node, name, mounts));
-  if (mount === undefined || !isOurs(mount)) {
+  if (mount === undefined) {
     looks.delete(name);
     return node.health.saw(name, "absent", new Date());
   }
@@ -112,9 +109,9 @@ async function lookAt(call: Call, node: NodeParts, looks: Looks, name: PodName):
   });
 }
 
-function isInUse({ config, sources }: NodeParts, name: PodName, mounts: readonly Mount[]): boolean {
-  const mount = mountAt(mounts, sourcePath(config.kubeletDir, name));
-  return sources.isPublishing(name) || (mount !== undefined && bindsOf(mounts, config.kubeletDir, mount).length > 0);
+function isInUse({ config, sources }: NodeParts, name: PodName, mounts: MountTable): boolean {
+  const mount = mounts.at(sourcePath(config.kubeletDir, name));
+  return sources.isPublishing(name) || (mount !== undefined && mounts.binds(mount).length > 0);
 }
 
 function lookBefore(looks: Looks, name: PodName, { minor }: Mount): Look {

@@ -21,6 +21,7 @@ import { MountMemory } from "../../src/node/heal/mount-memory.ts";
 import { OwedHeals } from "../../src/node/heal/owed-heals.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoint-pods.ts";
+import { MountTable } from "../../src/node/mounts/mount-table.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
 import type { PublishIntent } from "../../src/node/publish-request.ts";
 import { SourceHealth } from "../../src/node/source-health.ts";
@@ -143,6 +144,7 @@ export class FakeNode implements Disposable {
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",
       kernel: this.kernel,
+      mounts: () => new MountTable(this.kernel.mounts(), kubeletDir),
       comm: {
         open: () => (this.volumeExists ? this.#commVolume() : undefined),
         subscribe: (_pod, listener) => {

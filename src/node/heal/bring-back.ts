@@ -1,39 +1,35 @@
 /** Makes mount-s3 serve again for those who use a dead mount, with what is remembered of it. */
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
-import { isCovered, mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { askSource } from "../ask-source.ts";
 import { usesDriverKeys } from "../credentials/credentials.ts";
-import { parseTargetPath, sourcePath, type Target, targetOfPart } from "../domain/target-path.ts";
+import { parseTargetPath, type Target } from "../domain/target-path.ts";
 import { mountSource, removeSource } from "../mount-source.ts";
-import { isOurs } from "../mount-table.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import { isOurs } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 import type { MountRecord } from "./mount-memory.ts";
 
 /** Whose volumes are the dead mount, or have a part of it: by their targets. Not where a living one covers it. */
-export function deadTargets({ config, kernel }: NodeParts, { minor }: Pick<DeadMount, "minor">): readonly string[] {
-  const prefix = `${config.kubeletDir}/pods/`;
-  const mounts = kernel.mounts();
-  const paths = mountsOfFuse(mounts, minor)
-    .filter((mount) => isOurs(mount) && mount.mountPoint.startsWith(prefix) && !isCovered(mounts, mount))
-    .map(({ mountPoint }) => targetOfPart(config.kubeletDir, mountPoint) ?? mountPoint);
-  return [...new Set(paths)].filter((path) => targetAt(config.kubeletDir, path) !== undefined);
+export function deadTargets(node: NodeParts, { minor }: Pick<DeadMount, "minor">): readonly string[] {
+  const mounts = node.mounts();
+  const paths = mounts
+    .ofDevice(minor)
+    .filter((mount) => isOurs(mount) && mounts.workloadOf(mount) !== undefined && !mounts.isCovered(mount))
+    .map((mount) => mounts.targetOf(mount));
+  return [...new Set(paths)].filter((path) => targetAt(node.config.kubeletDir, path) !== undefined);
 }
 
 /**
  * Of those for whom something is still to be done: they may have left meanwhile. Where containers cannot be reached,
  * what kubelet gives to new ones is all that can be done.
  */
-export function stillPublished({ kernel, swapper }: NodeParts, targets: readonly string[]): readonly string[] {
-  if (swapper === undefined) return [];
-  const mounts = kernel.mounts();
-  return targets.filter((target) => {
-    const mount = mountAt(mounts, target);
-    return mount !== undefined && isOurs(mount);
-  });
+export function stillPublished(node: NodeParts, targets: readonly string[]): readonly string[] {
+  if (node.swapper === undefined) return [];
+  const mounts = node.mounts();
+  return targets.filter((target) => mounts.oursAt(target) !== undefined);
 }
 
 function targetAt(kubeletDir: string, path: string): Target | undefined {
@@ -79,8 +75,7 @@ function recordFor({ memory }: NodeParts, name: PodName, targets: readonly strin
 }
 
 async function sourceNow(call: Call, node: NodeParts, name: PodName) {
-  const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
-  return mount !== undefined && isOurs(mount) ? await askSource(call, node, name) : "absent";
+  return node.mounts().source(name) === undefined ? "absent" : await askSource(call, node, name);
 }
 
 async function startAgain(call: Call, node: NodeParts, name: PodName, record: MountRecord): Promise<void> {

@@ -2,12 +2,11 @@
 
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
-import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { sourcePath } from "../domain/target-path.ts";
-import { workloadAt } from "../mount-table.ts";
+import { workloadAt } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
@@ -189,14 +188,14 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
   const { places, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
   call.log.info("dead mounts replaced", { places, failures });
   node.metrics.refusedHeals.inc(failures.filter(({ isUnsafe }) => isUnsafe).length);
-  const mounts = node.kernel.mounts();
-  for (const target of targets) if (mountAt(mounts, target)?.minor !== dead.minor) node.memory.moveUser(target, name);
+  const mounts = node.mounts();
+  for (const target of targets) if (mounts.at(target)?.minor !== dead.minor) node.memory.moveUser(target, name);
   return { mountpointPod: name, failures };
 }
 
 function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
-  const mounts = node.kernel.mounts();
-  const isV1 = mountsOfFuse(mounts, minor).some((mount) => isV1Mount(node, mount, mounts));
+  const mounts = node.mounts();
+  const isV1 = mounts.ofDevice(minor).some((mount) => isV1Mount(node, mount, mounts));
   return isV1
     ? new DriverError("unsupported", "the driver 1.x mounted it, without a Mountpoint Pod", { hint: restartHint })
     : new DriverError("notReady", "no Mountpoint Pod is assigned to its workloads");

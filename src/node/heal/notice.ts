@@ -2,12 +2,11 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodName } from "../../core/names.ts";
-import { type Mount, mountAt } from "../../linux/mountinfo.ts";
+import type { Mount } from "../../linux/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
-import { sourcePath, sourcesDir } from "../domain/target-path.ts";
-import { isOurs } from "../mount-table.ts";
+import { isOurs } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isV1Mount } from "../v1-mounts.ts";
 import { deadTargets } from "./bring-back.ts";
@@ -19,9 +18,8 @@ const probeLimitMs = 5000;
 /** Ends with the call. */
 export async function noticeDeadMounts(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
   const suspect = (name: PodName) => {
-    const mount = mountAt(node.kernel.mounts(), sourcePath(node.config.kubeletDir, name));
-    if (mount === undefined || !isOurs(mount)) return;
-    inBackground(call.log, "asking a mount", ask(call, node, { mount, name }));
+    const mount = node.mounts().source(name);
+    if (mount !== undefined) inBackground(call.log, "asking a mount", ask(call, node, { mount, name }));
   };
   using _ends = node.sources.onEnd(suspect);
   // One that hung and was given up keeps its connection.
@@ -43,11 +41,11 @@ interface Suspect {
 }
 
 async function ask(call: Call, node: NodeParts, { mount, name }: Suspect): Promise<void> {
-  const { kernel, deadMounts } = node;
+  const { kernel, mounts, deadMounts } = node;
   try {
     const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
     // It may have been replaced while we asked.
-    const now = mountAt(kernel.mounts(), mount.mountPoint);
+    const now = mounts().at(mount.mountPoint);
     if (health !== "dead" || now?.minor !== mount.minor) return;
     // A source that nobody uses stays until the controller wants it away: there is nobody to heal.
     if (deadTargets(node, mount).length > 0) deadMounts.notice(mount, name);
@@ -58,16 +56,15 @@ async function ask(call: Call, node: NodeParts, { mount, name }: Suspect): Promi
 
 /** One mount of each device that we would not hear of: sources without a connection, and targets without a source. */
 function unconnected(node: NodeParts): readonly Suspect[] {
-  const { config, kernel, sources, deadMounts } = node;
-  const prefix = `${sourcesDir(config.kubeletDir)}/`;
+  const { sources, deadMounts } = node;
   const suspects = new Map<number, Suspect>();
   const heard = new Set<number>();
-  const mounts = kernel.mounts();
-  for (const mount of mounts.filter(isOurs)) {
-    const { mountPoint, minor } = mount;
-    const name = mountPoint.startsWith(prefix) ? (mountPoint.slice(prefix.length) as PodName) : undefined;
+  const mounts = node.mounts();
+  for (const mount of mounts.all.filter(isOurs)) {
+    const { minor } = mount;
+    const name = mounts.sourceNameOf(mount);
     if (name !== undefined && sources.isConnected(name)) heard.add(minor);
-    const isNew = !suspects.has(minor) && mountPoint.startsWith(`${config.kubeletDir}/pods/`);
+    const isNew = !suspects.has(minor) && mounts.workloadOf(mount) !== undefined;
     if (name !== undefined || (isNew && !isV1Mount(node, mount, mounts))) suspects.set(minor, { mount, name });
   }
   return [...suspects].flatMap(([minor, one]) => (heard.has(minor) || deadMounts.isKnown(minor) ? [] : [one]));

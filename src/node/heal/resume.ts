@@ -2,10 +2,9 @@
 
 import { DriverError } from "../../core/errors.ts";
 import { openPlace } from "../../linux/descriptor.ts";
-import { mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
-import { isOurs, mountpointPodBehind, workloadAt } from "../mount-table.ts";
+import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { stillPublished } from "./bring-back.ts";
 import type { DeadMount } from "./dead-mounts.ts";
@@ -113,18 +112,18 @@ async function findDead(call: Call, node: NodeParts, owed: OwedHeal): Promise<Fo
   return { because: unseen?.because ?? here.because };
 }
 
-async function findHere(call: Call, { kernel }: NodeParts, { minor }: OwedHeal): Promise<Found> {
-  const mount = mountsOfFuse(kernel.mounts(), minor).find(isOurs);
+async function findHere(call: Call, { kernel, mounts }: NodeParts, { minor }: OwedHeal): Promise<Found> {
+  const mount = mounts().ofDevice(minor).find(isOurs);
   if (mount === undefined) return {};
   const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
   if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
-  const now = mountAt(kernel.mounts(), mount.mountPoint);
+  const now = mounts().at(mount.mountPoint);
   return health === "dead" && now?.minor === minor ? { pin: openPlace(mount.mountPoint) } : {};
 }
 
-function isOfAnother({ kernel, config }: NodeParts, { minor, mountpointPod }: OwedHeal): boolean {
-  const mounts = kernel.mounts();
-  const mount = mountsOfFuse(mounts, minor).find(isOurs);
-  const behind = mount && mountpointPodBehind(mounts, config.kubeletDir, mount);
+function isOfAnother(node: NodeParts, { minor, mountpointPod }: OwedHeal): boolean {
+  const mounts = node.mounts();
+  const mount = mounts.ofDevice(minor).find(isOurs);
+  const behind = mount && mounts.podBehind(mount);
   return behind !== undefined && behind !== mountpointPod;
 }

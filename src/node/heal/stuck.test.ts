@@ -3,6 +3,7 @@ import { kubeletDir, mountpointPod, podOf, source } from "../../../test/support/
 import { mountDevice } from "../../core/names.ts";
 import type { Mount } from "../../linux/mountinfo.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import { MountTable } from "../mounts/mount-table.ts";
 import { isStuck } from "./stuck.ts";
 
 const since = new Date("2026-01-15T10:30:00.500Z");
@@ -50,8 +51,7 @@ it.for<Row>([
   { what: "failed", pod: { phase: "failed" }, stuck: false },
 ])("one that $what: $stuck", ({ pod, mounts = [], isForgotten = false, afterMs = 30_000, stuck }) => {
   const node = {
-    config: { kubeletDir },
-    kernel: { mounts: () => mounts },
+    mounts: () => new MountTable(mounts, kubeletDir),
     memory: { recall: () => (isForgotten ? undefined : {}) },
     mountpointPods: { get: () => podOf(pod) },
   } as unknown as Parameters<typeof isStuck>[0];

@@ -1,14 +1,11 @@
 import type { PodName } from "../../core/names.ts";
-import { mountAt } from "../../linux/mountinfo.ts";
-import { sourcePath } from "../domain/target-path.ts";
-import { isOurs } from "../mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { DeadMount } from "./dead-mounts.ts";
 
 /** kubelet tells of the end of a container in a second or two. */
 const stuckAfterMs = 30_000;
 
-type Needed = Pick<NodeParts, "config" | "kernel" | "memory" | "mountpointPods">;
+type Needed = Pick<NodeParts, "mounts" | "memory" | "mountpointPods">;
 
 /**
  * Whether mount-s3 has lost its mount and does not end: it hung and was given up, or somebody cut its connection. kubelet
@@ -28,7 +25,7 @@ export function isStuck(node: Needed, dead: DeadMount, now: Date): boolean {
 }
 
 /** Only a container that began anew takes another mount. */
-function hasMountedAgain({ config, kernel }: Needed, { minor }: DeadMount, name: PodName): boolean {
-  const mount = mountAt(kernel.mounts(), sourcePath(config.kubeletDir, name));
-  return mount !== undefined && isOurs(mount) && mount.minor !== minor;
+function hasMountedAgain({ mounts }: Needed, { minor }: DeadMount, name: PodName): boolean {
+  const mount = mounts().source(name);
+  return mount !== undefined && mount.minor !== minor;
 }

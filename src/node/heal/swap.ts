@@ -26,7 +26,7 @@ import { readTable } from "../../linux/read-table.ts";
 import { sandboxOf } from "../../linux/sandbox.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
-import { isOurs, workloadAt } from "../mount-table.ts";
+import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import { carryOut, type Swapped } from "./carry-out.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { type Holding, holdDead } from "./hold-dead.ts";

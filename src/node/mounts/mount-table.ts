@@ -1,0 +1,97 @@
+/**
+ * The kernel's mount table in the node plugin's terms: sources, targets and the Mountpoint Pods behind them. A table is a snapshot
+ * and never changes: take a fresh one after each await, and between a look and the act that relies on it, await nothing.
+ */
+import { mountDevice, type PodName, type PodUid } from "../../core/names.ts";
+import { isCovered, type Mount, mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
+import { sourcePath, sourcesDir, targetOfPart } from "../domain/target-path.ts";
+
+/** Reads the table as it is now. */
+export type Mounts = () => MountTable;
+
+export class MountTable {
+  readonly all: readonly Mount[];
+  readonly #kubeletDir: string;
+
+  constructor(all: readonly Mount[], kubeletDir: string) {
+    this.all = all;
+    this.#kubeletDir = kubeletDir;
+  }
+
+  /** The mount that a path look-up reaches, whatever it is. */
+  at(path: string): Mount | undefined {
+    return mountAt(this.all, path);
+  }
+
+  /** The mount that a path look-up reaches, if mount-s3 serves it. */
+  oursAt(path: string): Mount | undefined {
+    const mount = this.at(path);
+    return mount !== undefined && isOurs(mount) ? mount : undefined;
+  }
+
+  /** The FUSE mount that a Mountpoint Pod serves, or served before it died. */
+  source(name: PodName): Mount | undefined {
+    return this.oursAt(sourcePath(this.#kubeletDir, name));
+  }
+
+  /** Mountpoint Pods at whose source something is mounted. */
+  get sourceNames(): readonly PodName[] {
+    return this.all.flatMap((mount) => this.sourceNameOf(mount) ?? []);
+  }
+
+  /** The Mountpoint Pod at whose source a mount is; undefined for a mount that is at no source. */
+  sourceNameOf({ mountPoint }: Pick<Mount, "mountPoint">): PodName | undefined {
+    const prefix = `${sourcesDir(this.#kubeletDir)}/`;
+    return mountPoint.startsWith(prefix) ? (mountPoint.slice(prefix.length) as PodName) : undefined;
+  }
+
+  /** The Mountpoint Pod whose source is on the same device. undefined: the source was taken away, or the driver 1.x mounted it. */
+  podBehind(mount: Mount): PodName | undefined {
+    return this.ofDevice(mount.minor).flatMap((other) => this.sourceNameOf(other) ?? [])[0];
+  }
+
+  /**
+   * Mounts through which workloads use a source: targets, and bind mounts of sub-paths. Only directories of Pods count: in our
+   * container the source itself shows twice, because the plugin's directory is mounted a second time for the CSI socket.
+   */
+  binds(source: Mount): readonly Mount[] {
+    return this.ofDevice(source.minor).filter((mount) => this.workloadOf(mount) !== undefined);
+  }
+
+  /** Every mount of one FUSE file system. */
+  ofDevice(minor: number): readonly Mount[] {
+    return mountsOfFuse(this.all, minor);
+  }
+
+  /** The workload in whose directory a mount is. */
+  workloadOf(mount: Pick<Mount, "mountPoint">): PodUid | undefined {
+    return workloadAt(this.#kubeletDir, mount);
+  }
+
+  /** Whether another mount lies on it at the same path. */
+  isCovered(mount: Mount): boolean {
+    return isCovered(this.all, mount);
+  }
+
+  /** Targets that have a mount of ours, or of which a container has a sub-path. */
+  get publishedTargets(): ReadonlySet<string> {
+    return new Set(this.all.filter(isOurs).map((mount) => this.targetOf(mount)));
+  }
+
+  /** The target of which a mount shows a sub-path; the mount point itself for any other mount. */
+  targetOf({ mountPoint }: Pick<Mount, "mountPoint">): string {
+    return targetOfPart(this.#kubeletDir, mountPoint) ?? mountPoint;
+  }
+}
+
+/** A mount that mount-s3 serves, whichever driver made it. */
+export function isOurs(mount: Mount): boolean {
+  return mount.fsType === "fuse" && mount.device === mountDevice;
+}
+
+/** The workload in whose directory a mount point is. */
+export function workloadAt(kubeletDir: string, { mountPoint }: Pick<Mount, "mountPoint">): PodUid | undefined {
+  const prefix = `${kubeletDir}/pods/`;
+  if (!mountPoint.startsWith(prefix)) return undefined;
+  return mountPoint.slice(prefix.length).split("/", 1)[0] as PodUid;
+}
