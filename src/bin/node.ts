@@ -18,7 +18,6 @@ import { commVolumes } from "../node/comm-volume.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
 import { keepDriverKeys } from "../node/credentials/keep-driver-keys.ts";
 import { memoryDir } from "../node/domain/target-path.ts";
-import { DeadMounts } from "../node/heal/dead-mounts.ts";
 import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
 import { memoryKeeper } from "../node/heal/memory-keeper.ts";
@@ -32,8 +31,8 @@ import { MountTable } from "../node/mounts/mount-table.ts";
 import type { NodeParts } from "../node/node-parts.ts";
 import { reportStatus } from "../node/report-status.ts";
 import { nodeService } from "../node/service.ts";
-import { SourceHealth } from "../node/source-health.ts";
-import { Sources } from "../node/sources.ts";
+import { probeSources } from "../node/source/probe-loop.ts";
+import { SourceRegistry } from "../node/source/source-registry.ts";
 import { endWatchdog } from "../node/start-end-watchdog.ts";
 import { removeStartupTaint } from "../node/startup-taint.ts";
 import { unmountUnneeded } from "../node/unmount-loop.ts";
@@ -41,7 +40,6 @@ import { v1FilesIn } from "../node/v1-files.ts";
 import { removeV1Leftovers } from "../node/v1-mounts.ts";
 import { detachVanishedSubPaths } from "../node/vanished-sub-paths.ts";
 import { versionReport } from "../node/version-report.ts";
-import { watchSources } from "../node/watch-sources.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Logger } from "../runtime/log.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
@@ -74,8 +72,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const loops = Promise.all([
     cluster.follow(until, client, progress),
     unmountUnneeded(until, node),
-    watchSources(until, node),
-    healDeadMounts(until, node, healEvents(node, client, config.nodeName), progress),
+    probeSources(until, node, progress),
+    healDeadMounts(until, node, healEvents(node, client, config.nodeName)),
     reportStatus(until, client, node),
     removeV1Leftovers(until, node),
     detachVanishedSubPaths(until, node, progress),
@@ -121,12 +119,10 @@ function nodeParts(
     mounts: () => new MountTable(kernel.mounts(), kubeletDir),
     comm: commVolumes(kubeletDir, kernel),
     v1Files: v1FilesIn(kubeletDir),
-    sources: new Sources(),
-    health: new SourceHealth(),
+    sources: new SourceRegistry(),
     metrics: new NodeMetrics(),
     inFlight: new InFlight(),
     memory: new MountMemory(keeper),
-    deadMounts: new DeadMounts(),
     owed: new OwedHeals(keeper),
     // Manifests of 2.x do not mount the host's.
     swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),

@@ -4,13 +4,13 @@
  * Runs in a process of its own beside the plugin that ends, and gives a mount up by the same rule as the plugin does.
  */
 import type { PodName } from "../core/names.ts";
-import { orAborted } from "../kube/or-aborted.ts";
 import { TroubleLog } from "../kube/trouble-log.ts";
 import type { Mount } from "../linux/mountinfo.ts";
 import type { ContainerProgram } from "../linux/processes.ts";
 import type { Call } from "../runtime/call.ts";
-import { type Hang, judgeHang } from "./hang.ts";
+import { elapsed } from "../runtime/elapsed.ts";
 import { MountTable } from "./mounts/mount-table.ts";
+import { type Hang, judgeHang } from "./source/hang.ts";
 
 /** What the plugin leaves to its watchdog. */
 export interface Ending {
@@ -37,7 +37,9 @@ export async function watchEnd(call: Call, machine: Machine, ending: Ending): Pr
   const problems = new TroubleLog();
   let hangs: Hangs = new Map();
   // A plugin that is not kept ends in a moment: there is nothing to look at.
-  while (await elapsed(call, pauseMs)) {
+  for (;;) {
+    await elapsed(call, pauseMs);
+    if (call.signal.aborted) return;
     try {
       hangs = lookAtAll(call, machine, ending, hangs);
       problems.over("look");
@@ -71,13 +73,4 @@ function lookAtAll(call: Call, machine: Machine, ending: Ending, before: Hangs):
       call.log.info("mount-s3 may keep the node plugin from ending", { mountpointPod: name });
   }
   return hangs;
-}
-
-/** False if the call has ended. */
-async function elapsed(call: Call, ms: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await orAborted(call, promise).catch(() => undefined);
-  clearTimeout(timer);
-  return !call.signal.aborted;
 }

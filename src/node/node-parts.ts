@@ -5,7 +5,6 @@ import type { Attachments } from "./attachments.ts";
 import type { CommVolumes } from "./comm-volume.ts";
 import type { NodeConfig } from "./config.ts";
 import type { DriverKeys } from "./credentials/driver-keys.ts";
-import type { DeadMounts } from "./heal/dead-mounts.ts";
 import type { MountMemory } from "./heal/mount-memory.ts";
 import type { OwedHeals } from "./heal/owed-heals.ts";
 import type { Swapper } from "./heal/swap.ts";
@@ -14,8 +13,7 @@ import type { NodeMetrics } from "./metrics.ts";
 import type { MountS3Log } from "./mount-s3-log.ts";
 import type { MountpointPods } from "./mountpoint-pods.ts";
 import type { Mounts } from "./mounts/mount-table.ts";
-import type { SourceHealth } from "./source-health.ts";
-import type { Sources } from "./sources.ts";
+import type { SourceRegistry } from "./source/source-registry.ts";
 import type { V1Files } from "./v1-files.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
@@ -35,12 +33,10 @@ export interface NodeParts {
   readonly mountS3Log: MountS3Log;
   readonly driverKeys: DriverKeys;
   readonly v1Files: V1Files;
-  readonly sources: Sources;
-  readonly health: SourceHealth;
+  readonly sources: SourceRegistry;
   readonly metrics: NodeMetrics;
   readonly inFlight: InFlight;
   readonly memory: MountMemory;
-  readonly deadMounts: DeadMounts;
   readonly owed: OwedHeals;
   /** undefined where the host's /proc is not mounted: containers cannot be reached. */
   readonly swapper: Swapper | undefined;

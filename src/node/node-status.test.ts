@@ -3,10 +3,10 @@ import { mountpointPod, volume, workload } from "../../test/support/fake-node.ts
 import type { NodeName, PodName, VolumeId } from "../core/names.ts";
 import type { LocalAttachment } from "./attachments.ts";
 import { nodeStatusOf } from "./node-status.ts";
-import type { SourceState } from "./source-health.ts";
+import { type SourceState, unknownSource } from "./source/source-state.ts";
 
 const now = new Date("2026-01-15T10:30:00.500Z");
-const serving: SourceState = { health: "serving", lastDeath: undefined, heals: 0, isHurt: false };
+const serving: SourceState = { ...unknownSource, condition: "serving" };
 
 const attachment: LocalAttachment = {
   name: "s3pa-1",
@@ -34,7 +34,7 @@ it.for([
   { health: "dead", mounted: ["True", "Mounted"], healthy: ["False", "Dead"] },
   { health: "hung", mounted: ["True", "Mounted"], healthy: ["False", "Hung"] },
 ] as const)("a source that is $health", ({ health, mounted, healthy }) => {
-  const { conditions = [] } = statusOf({ health });
+  const { conditions = [] } = statusOf({ condition: health });
   expect(conditions.map(({ type, status, reason }) => [type, status, reason])).toEqual([
     ["Mounted", ...mounted],
     ["Healthy", ...healthy],

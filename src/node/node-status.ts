@@ -8,7 +8,7 @@ import {
 } from "../core/attachment-status.ts";
 import type { PodName } from "../core/names.ts";
 import type { LocalAttachment } from "./attachments.ts";
-import type { SourceState } from "./source-health.ts";
+import type { SourceState } from "./source/source-state.ts";
 
 /** One that some workload needs. */
 interface Needed {
@@ -22,7 +22,9 @@ export function nodeStatusOf(
   now: Date,
 ): AttachmentStatus {
   const lists = Object.entries(attachment.mountpointS3PodAttachments) as [PodName, readonly unknown[]][];
-  const needed = lists.flatMap(([name, served]) => (served.length > 0 ? [{ name, health: stateOf(name).health }] : []));
+  const needed = lists.flatMap(([name, served]) =>
+    served.length > 0 ? [{ name, health: stateOf(name).condition }] : [],
+  );
   const conditions = [mounted(needed), healthy(needed)];
   return {
     conditions: conditions.map((condition) => conditionSince(attachment.status, now, condition)),
@@ -30,9 +32,9 @@ export function nodeStatusOf(
   };
 }
 
-function viewOf({ health, lastDeath, heals, inUse }: SourceState): NodeView {
+function viewOf({ condition, lastDeath, heals, inUse }: SourceState): NodeView {
   return {
-    health,
+    health: condition,
     // Whole seconds, as Kubernetes writes times.
     ...(lastDeath === undefined ? {} : { lastDeath: `${lastDeath.toISOString().slice(0, 19)}Z` }),
     ...(heals === 0 ? {} : { heals }),

@@ -72,7 +72,7 @@ async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) 
   const target = await targetPlace(call, node, mount);
   if (mount === undefined) return { target, isReadOnly: false, isV1: false };
   const isV1 = isV1Mount(node, mount, node.mounts());
-  if (target === "dead" && !isV1 && node.swapper !== undefined) node.deadMounts.notice(mount, behind(node, mount));
+  if (target === "dead" && !isV1 && node.swapper !== undefined) node.sources.dead.notice(mount, behind(node, mount));
   return { target, isReadOnly: mount.readOnly, isV1 };
 }
 
@@ -138,9 +138,9 @@ async function connectWorkload(
 }
 
 /** Now that the source serves, a dead mount at the target can be replaced, there and in the containers that have it. */
-async function healed(call: Call, { mounts, deadMounts }: NodeParts, target: string): Promise<void> {
+async function healed(call: Call, { mounts, sources }: NodeParts, target: string): Promise<void> {
   const mount = mounts().at(target);
-  if (mount !== undefined) await deadMounts.tried(call, mount.minor);
+  if (mount !== undefined) await sources.dead.tried(call, mount.minor);
 }
 
 /** Ends when the source serves with the keys of today. */

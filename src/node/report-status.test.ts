@@ -2,9 +2,10 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { call, FakeNode, intentOf, mountpointPod, podOf, source, workload } from "../../test/support/fake-node.ts";
 import type { AttachmentStatus } from "../core/attachment-status.ts";
 import { ApiError } from "../kube/client/api-error.ts";
+import { Progress } from "../runtime/progress.ts";
 import { publish } from "./publish.ts";
 import { reportStatus } from "./report-status.ts";
-import { watchSources } from "./watch-sources.ts";
+import { probeSources } from "./source/probe-loop.ts";
 
 let node: FakeNode;
 let end: AbortController;
@@ -38,7 +39,7 @@ afterEach(() => {
 
 function start(): void {
   const until = { ...call, signal: end.signal };
-  for (const loop of [watchSources(until, node.parts), reportStatus(until, client, node.parts)]) {
+  for (const loop of [probeSources(until, node.parts, new Progress()), reportStatus(until, client, node.parts)]) {
     loop.catch(() => undefined);
   }
 }

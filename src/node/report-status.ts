@@ -20,13 +20,13 @@ const patienceMs = 3000;
 
 /** Ends with the call. Without the right to write, which manifests of 2.x do not give, this is missing and nothing else. */
 export async function reportStatus(call: Call, client: Api, node: NodeParts): Promise<void> {
-  const { attachments, health } = node;
+  const { attachments, sources } = node;
   using queue = new WorkQueue<string>();
-  await Promise.all([attachments.store.synced(call), orAborted(call, health.looked)]);
+  await Promise.all([attachments.store.synced(call), orAborted(call, sources.looked)]);
   using _attachments = attachments.store.subscribe(({ key, after }) => {
     if (after !== undefined) queue.add(key);
   });
-  using _health = health.subscribe((name) => {
+  using _sources = sources.onChange((name) => {
     for (const one of attachments.store.values()) if (lists(one, name)) queue.add(one.name);
   });
   for (const { name } of attachments.store.values()) queue.add(name);
@@ -59,7 +59,7 @@ class Reporter {
   async #reportOf(call: Call, attachment: LocalAttachment): Promise<Outcome> {
     const { name } = attachment;
     this.#rememberDeaths(attachment);
-    const status = nodeStatusOf(attachment, (pod) => this.#node.health.get(pod), new Date());
+    const status = nodeStatusOf(attachment, (pod) => this.#node.sources.get(pod), new Date());
     if (isSameStatus(attachment.status, status)) return { kind: "done" };
     const { conditions: said = [] } = attachment.status;
     if (said.length === 0 && status.conditions?.[0]?.status !== "True" && !this.#waitedFor.has(name)) {
@@ -90,10 +90,8 @@ class Reporter {
 
   #rememberDeaths({ status }: LocalAttachment): void {
     for (const [pod, { lastDeath, heals = 0 }] of Object.entries(status.mountpointPods ?? {})) {
-      this.#node.health.remember(pod as PodName, {
-        lastDeath: lastDeath === undefined ? undefined : new Date(lastDeath),
-        heals,
-      });
+      const death = lastDeath === undefined ? undefined : new Date(lastDeath);
+      this.#node.sources.observe(pod as PodName, { saw: "report", lastDeath: death, heals });
     }
   }
 }

@@ -28,7 +28,7 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   removeTarget(node.kernel, target);
   node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
   node.memory.dropUser(target);
-  node.deadMounts.wake();
+  node.sources.dead.wake();
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
   if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
 }

@@ -1,16 +1,15 @@
 /** Healing on a fake node: the loop, and what it told of. */
 import type { PodUid } from "../../src/core/names.ts";
-import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
 import { type Keeper, MountMemory } from "../../src/node/heal/mount-memory.ts";
 import { OwedHeals } from "../../src/node/heal/owed-heals.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
-import { SourceHealth } from "../../src/node/source-health.ts";
-import { Sources } from "../../src/node/sources.ts";
+import { probeSources } from "../../src/node/source/probe-loop.ts";
+import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import { describeError } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
-import { call, FakeNode, mountpointPod, podOf, source, workload } from "./fake-node.ts";
+import { call, FakeNode, mountpointPod, podOf, source, unpinned, workload } from "./fake-node.ts";
 
 export class FakeHealing implements AsyncDisposable {
   readonly node = new FakeNode();
@@ -32,7 +31,9 @@ export class FakeHealing implements AsyncDisposable {
       healed: (_call: unknown, report: Healed) => void this.healed.push(report),
       delayed: (_call: unknown, report: Delayed) => void this.delayed.push(report),
     };
-    this.#loop = healDeadMounts({ ...call, signal: this.#stop.signal }, this.parts, reports, new Progress());
+    const until = { ...call, signal: this.#stop.signal };
+    const loops = [healDeadMounts(until, this.parts, reports), probeSources(until, this.parts, new Progress())];
+    this.#loop = Promise.all(loops).then(() => undefined);
   }
 
   /** Another process: it knows what was kept, and has no connection to any mount-s3. */
@@ -47,9 +48,7 @@ export class FakeHealing implements AsyncDisposable {
     return {
       memory: new MountMemory(this.#kept),
       owed: new OwedHeals(this.#kept),
-      deadMounts: new DeadMounts(() => ({ [Symbol.dispose]: () => undefined })),
-      sources: new Sources(),
-      health: new SourceHealth(),
+      sources: new SourceRegistry(unpinned()),
     };
   }
 

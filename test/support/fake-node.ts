@@ -15,7 +15,6 @@ import { Attachments, type LocalAttachment } from "../../src/node/attachments.ts
 import type { CommVolume, Connection } from "../../src/node/comm-volume.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
 import { sourcePath, targetPath } from "../../src/node/domain/target-path.ts";
-import { DeadMounts } from "../../src/node/heal/dead-mounts.ts";
 import { forgetfulKeeper } from "../../src/node/heal/memory-keeper.ts";
 import { MountMemory } from "../../src/node/heal/mount-memory.ts";
 import { OwedHeals } from "../../src/node/heal/owed-heals.ts";
@@ -24,8 +23,8 @@ import { type LocalMountpointPod, MountpointPods } from "../../src/node/mountpoi
 import { MountTable } from "../../src/node/mounts/mount-table.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
 import type { PublishIntent } from "../../src/node/publish-request.ts";
-import { SourceHealth } from "../../src/node/source-health.ts";
-import { Sources } from "../../src/node/sources.ts";
+import { DeadDevices } from "../../src/node/source/dead-devices.ts";
+import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
@@ -108,6 +107,11 @@ export const dies: Behaviour = (node, device) => {
   node.hangUp();
 };
 
+/** Without descriptors of mounts, which a fake kernel does not have. */
+export function unpinned(): DeadDevices {
+  return new DeadDevices(() => ({ [Symbol.dispose]: () => undefined }));
+}
+
 export class FakeNode implements Disposable {
   readonly kernel = new FakeKernel();
   readonly parts: NodeParts;
@@ -165,13 +169,11 @@ export class FakeNode implements Disposable {
           return unused;
         },
       },
-      sources: new Sources(),
-      health: new SourceHealth(),
+      sources: new SourceRegistry(unpinned()),
       inFlight: new InFlight(),
       memory: new MountMemory(forgetfulKeeper),
       metrics: new NodeMetrics(),
       owed: new OwedHeals(forgetfulKeeper),
-      deadMounts: new DeadMounts(() => ({ [Symbol.dispose]: () => undefined })),
       swapper: undefined,
       unmounts: new WorkQueue<PodName>(),
     };

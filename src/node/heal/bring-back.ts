@@ -9,11 +9,11 @@ import { mountSource, removeSource } from "../mount-source.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import { isOurs } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
-import type { DeadMount } from "./dead-mounts.ts";
+import type { DeadDevice } from "../source/dead-devices.ts";
 import type { MountRecord } from "./mount-memory.ts";
 
 /** Whose volumes are the dead mount, or have a part of it: by their targets. Not where a living one covers it. */
-export function deadTargets(node: NodeParts, { minor }: Pick<DeadMount, "minor">): readonly string[] {
+export function deadTargets(node: NodeParts, { minor }: Pick<DeadDevice, "minor">): readonly string[] {
   const mounts = node.mounts();
   const paths = mounts
     .ofDevice(minor)
@@ -45,7 +45,7 @@ function targetAt(kubeletDir: string, path: string): Target | undefined {
  * Which Mountpoint Pod is to serve them from now on. The controller says so; where it cannot be heard, the one that
  * served them before will be started again by kubelet.
  */
-export function successorOf(node: NodeParts, dead: DeadMount, targets: readonly string[]): PodName | undefined {
+export function successorOf(node: NodeParts, dead: DeadDevice, targets: readonly string[]): PodName | undefined {
   const assigned = targets.flatMap((path) => {
     const target = targetAt(node.config.kubeletDir, path);
     return (target && node.attachments.holderNow(target)) ?? [];

@@ -9,7 +9,7 @@ import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import type { NodeParts } from "../node-parts.ts";
-import type { DeadMount } from "./dead-mounts.ts";
+import type { DeadDevice } from "../source/dead-devices.ts";
 import type { HealReports } from "./heal.ts";
 
 type Needed = Pick<NodeParts, "memory" | "mountpointPods">;
@@ -72,7 +72,7 @@ const patienceMs = 60_000;
 async function causeOf(
   call: Call,
   { mountpointPods }: Needed,
-  { mountpointPod: name, since }: DeadMount,
+  { mountpointPod: name, since }: DeadDevice,
   gone: GoneMountpointPods,
 ): Promise<string> {
   if (name === undefined) return "while the node plugin was away";

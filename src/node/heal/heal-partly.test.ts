@@ -21,7 +21,7 @@ const soon = { timeout: 10_000, interval: 5 };
 const nudged =
   <Answer>(ask: () => Answer) =>
   () => {
-    healing.parts.deadMounts.wake();
+    healing.parts.sources.dead.wake();
     return ask();
   };
 
@@ -126,7 +126,7 @@ it("LC-22 a restarted node plugin does not take another mount for the dead one t
   healing.parts.owed.owe({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
   healing.start();
   await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
-  expect(healing.parts.deadMounts.isKnown(minor)).toBe(false);
+  expect(healing.parts.sources.dead.isKnown(minor)).toBe(false);
 });
 
 it("lets go of a container that cannot be healed when its Pod is gone", async () => {
@@ -136,11 +136,11 @@ it("lets go of a container that cannot be healed when its Pod is gone", async ()
   const minor = healing.node.kernel.at(target)?.minor ?? -1;
   diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
-  expect(healing.parts.deadMounts.isKnown(minor)).toBe(true);
+  expect(healing.parts.sources.dead.isKnown(minor)).toBe(true);
   unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
   await expect
     .poll(
-      nudged(() => healing.parts.deadMounts.isKnown(minor)),
+      nudged(() => healing.parts.sources.dead.isKnown(minor)),
       soon,
     )
     .toBe(false);
@@ -187,7 +187,7 @@ it("without the host's /proc brings the source back, says what is missing, and l
     expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
     await expect
       .poll(
-        nudged(() => healing.parts.deadMounts.isKnown(minor)),
+        nudged(() => healing.parts.sources.dead.isKnown(minor)),
         soon,
       )
       .toBe(false);
@@ -203,6 +203,6 @@ it("does not count, or speak of, the death of a mount that nobody uses", async (
   healing.start();
   await healing.restart();
   const minor = healing.node.kernel.at(source)?.minor ?? -1;
-  expect(healing.parts.deadMounts.isKnown(minor)).toBe(false);
+  expect(healing.parts.sources.dead.isKnown(minor)).toBe(false);
   expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 0 }]);
 });

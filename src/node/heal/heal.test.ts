@@ -37,13 +37,13 @@ it("mounts again with what it remembers as soon as the mounter listens, and give
   await publish(call, healing.parts, intentOf());
   const before = healing.node.kernel.at(target)?.minor;
   healing.death();
-  await expect.poll(() => healing.parts.deadMounts.isKnown(before ?? -1), soon).toBe(true);
+  await expect.poll(() => healing.parts.sources.dead.isKnown(before ?? -1), soon).toBe(true);
   healing.node.startsListening();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(healing.node.requests[1]).toEqual(healing.node.requests[0]);
   expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
   expect(healing.node.kernel.at(target)?.minor).not.toBe(before);
-  expect(healing.parts.deadMounts.isKnown(before ?? -1)).toBe(false);
+  expect(healing.parts.sources.dead.isKnown(before ?? -1)).toBe(false);
   expect(healing.delayed).toEqual([]);
 });
 
@@ -156,7 +156,7 @@ it("heals a part that kubelet gave to a container, where the volume itself is wh
   if (mount === undefined) throw new Error("nothing is mounted");
   const minor = 4000;
   healing.node.kernel.table = [...healing.node.kernel.table, { ...mount, mountPoint: part, minor }];
-  healing.parts.deadMounts.notice({ minor, mountPoint: part }, undefined);
+  healing.parts.sources.dead.notice({ minor, mountPoint: part }, undefined);
   healing.start();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(healing.node.kernel.at(part)?.minor).toBe(healing.node.kernel.at(source)?.minor);
@@ -184,7 +184,7 @@ it("lets go of a dead mount that was unpublished", async () => {
   healing.death();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
   unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
-  await expect.poll(() => healing.parts.deadMounts.isKnown(minor), soon).toBe(false);
+  await expect.poll(() => healing.parts.sources.dead.isKnown(minor), soon).toBe(false);
   expect(healing.healed).toEqual([]);
 });
 

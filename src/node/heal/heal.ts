@@ -3,16 +3,15 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
+import { ended } from "../../runtime/elapsed.ts";
 import { inBackground } from "../../runtime/in-background.ts";
-import type { Pulses } from "../../runtime/progress.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { workloadAt } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
+import type { DeadDevice } from "../source/dead-devices.ts";
 import { isV1Mount, restartHint } from "../v1-mounts.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
 import type { SwapFailure } from "./carry-out.ts";
-import type { DeadMount } from "./dead-mounts.ts";
-import { noticeDeadMounts } from "./notice.ts";
 import { pause } from "./pause.ts";
 import { lookAgain, resumeOwedHeals } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
@@ -26,7 +25,7 @@ export interface HealReports {
 }
 
 export interface Healed {
-  readonly dead: DeadMount;
+  readonly dead: DeadDevice;
   /** Who serves now. */
   readonly mountpointPod: PodName;
   readonly targets: readonly string[];
@@ -34,58 +33,55 @@ export interface Healed {
 }
 
 export interface Delayed {
-  readonly dead: DeadMount;
+  readonly dead: DeadDevice;
   readonly targets: readonly string[];
   readonly because: DriverError | Error;
 }
 
 /** Ends with the call. */
-export async function healDeadMounts(
-  call: Call,
-  node: NodeParts,
-  reports: HealReports,
-  progress: Pulses,
-): Promise<void> {
-  const { deadMounts, attachments, mountpointPods } = node;
+export async function healDeadMounts(call: Call, node: NodeParts, reports: HealReports): Promise<void> {
+  const { attachments, mountpointPods } = node;
+  const { dead: devices } = node.sources;
   const healing = new Set<Promise<void>>();
-  using _notices = deadMounts.onNotice((dead) => {
+  using _notices = devices.onNotice((dead) => {
     const work = heal(call, node, dead, reports).finally(() => healing.delete(work));
     healing.add(work);
     inBackground(call.log, "healing", work);
   });
-  using _attachments = attachments.store.subscribe(() => deadMounts.wake());
-  using _pods = mountpointPods.store.subscribe(() => deadMounts.wake());
+  using _attachments = attachments.store.subscribe(() => devices.wake());
+  using _pods = mountpointPods.store.subscribe(() => devices.wake());
   // What is owed comes first: a device that is noticed anew would forget who waits for it.
   const undecided = await resumeOwedHeals(call, node, node.owed.all);
   const later = lookAgain(call, node, undecided, (delayed) => tellDelayed(call, node, delayed, reports));
   inBackground(call.log, "looking at owed heals", later);
-  await noticeDeadMounts(call, node, progress);
+  devices.owedIsTakenUp();
+  await ended(call);
   await Promise.all([...healing, later]);
 }
 
 /** One attempt; a container in back-off is waited for in several, and users are told after each. */
 const attemptLimitMs = 20_000;
 
-async function heal(call: Call, node: NodeParts, dead: DeadMount, reports: HealReports): Promise<void> {
-  const { deadMounts } = node;
+async function heal(call: Call, node: NodeParts, dead: DeadDevice, reports: HealReports): Promise<void> {
+  const { dead: devices } = node.sources;
   const told = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
   told.log.info("mount-s3 has ended and left a dead mount");
   if (dead.owed.length === 0) node.metrics.deaths.inc();
   let { owed } = dead;
   for (let failures = 0; !call.signal.aborted; failures += 1) {
-    const { news } = deadMounts;
+    const { news } = devices;
     owed = await attempt(told, node, { dead, owed }, reports);
     if (owed.length === 0) break;
-    deadMounts.attemptEnded(dead.minor);
+    devices.attemptEnded(dead.minor);
     await pause(call, news, failures);
   }
-  deadMounts.over(dead.minor);
+  devices.over(dead.minor);
   // The end of the program settles nothing: the next one goes on.
   if (!call.signal.aborted) node.owed.settle(dead.minor);
 }
 
 interface Task {
-  readonly dead: DeadMount;
+  readonly dead: DeadDevice;
   /** Targets of workloads that an earlier attempt failed, in a container perhaps: kubelet's own mount may be whole by now. */
   readonly owed: readonly string[];
 }
@@ -157,12 +153,12 @@ function tellDelayed(call: Call, node: NodeParts, delayed: Delayed, reports: Hea
 }
 
 /** The controller is told in the attachment's status: it gives the workloads to another Mountpoint Pod. */
-function tellIfStuck(call: Call, node: NodeParts, dead: DeadMount): void {
+function tellIfStuck(call: Call, node: NodeParts, dead: DeadDevice): void {
   const { mountpointPod } = dead;
   const now = new Date();
   if (mountpointPod === undefined || !isStuck(node, dead, now)) return;
   call.log.info("mount-s3 has lost its mount and does not end", { mountpointPod });
-  node.health.saw(mountpointPod, "stuck", now);
+  node.sources.observe(mountpointPod, { saw: "stuck" });
 }
 
 interface Outcome {
@@ -172,7 +168,7 @@ interface Outcome {
   readonly failures: readonly SwapFailure[];
 }
 
-async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: readonly string[]): Promise<Outcome> {
+async function healOnce(call: Call, node: NodeParts, dead: DeadDevice, targets: readonly string[]): Promise<Outcome> {
   const name = successorOf(node, dead, targets);
   if (name === undefined) throw nobodyFor(node, dead);
   // The old source is nobody's when its binds are gone, and the new one if its workloads left meanwhile.
@@ -193,7 +189,7 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadMount, targets: r
   return { mountpointPod: name, failures };
 }
 
-function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
+function nobodyFor(node: NodeParts, { minor }: DeadDevice): DriverError {
   const mounts = node.mounts();
   const isV1 = mounts.ofDevice(minor).some((mount) => isV1Mount(node, mount, mounts));
   return isV1
@@ -202,7 +198,7 @@ function nobodyFor(node: NodeParts, { minor }: DeadMount): DriverError {
 }
 
 interface Chosen {
-  readonly dead: DeadMount;
+  readonly dead: DeadDevice;
   readonly name: PodName;
   readonly targets: readonly string[];
 }

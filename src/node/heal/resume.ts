@@ -6,8 +6,8 @@ import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
+import type { DeadDevice } from "../source/dead-devices.ts";
 import { stillPublished } from "./bring-back.ts";
-import type { DeadMount } from "./dead-mounts.ts";
 import type { OwedHeal } from "./owed-heals.ts";
 import { pause } from "./pause.ts";
 
@@ -43,11 +43,15 @@ export async function lookAgain(
   call: Call,
   node: NodeParts,
   undecided: readonly Undecided[],
-  report: (delayed: { readonly dead: DeadMount; readonly targets: readonly string[]; readonly because: Error }) => void,
+  report: (delayed: {
+    readonly dead: DeadDevice;
+    readonly targets: readonly string[];
+    readonly because: Error;
+  }) => void,
 ): Promise<void> {
   let left = undecided;
   for (let failures = 0; left.length > 0 && !call.signal.aborted; failures += 1) {
-    const { news } = node.deadMounts;
+    const { news } = node.sources.dead;
     for (const { owed, because } of left) {
       report({ dead: deadOf(owed), targets: stillPublished(node, owed.targets), because: unknown(because) });
     }
@@ -67,7 +71,7 @@ function unknown(because: string): DriverError {
   });
 }
 
-function deadOf({ minor, mountpointPod, since, targets }: OwedHeal): DeadMount {
+function deadOf({ minor, mountpointPod, since, targets }: OwedHeal): DeadDevice {
   return { minor, mountpointPod, since, owed: targets };
 }
 
@@ -81,12 +85,12 @@ async function resume(call: Call, node: NodeParts, owed: OwedHeal): Promise<Unde
   const { pin, because } = await findDead(call, node, owed);
   if (pin !== undefined) undo.use(pin);
   // Somebody else has noticed it, and goes on with it.
-  if (node.deadMounts.isKnown(minor)) return undefined;
+  if (node.sources.dead.isKnown(minor)) return undefined;
   if (pin !== undefined && !isOfAnother(node, owed)) {
     const fields = { minor, formerMountpointPod: mountpointPod, targets: targets.length };
     call.log.info("goes on with a heal that was owed", fields);
     undo.move();
-    node.deadMounts.resume(deadOf(owed), pin);
+    node.sources.dead.resume(deadOf(owed), pin);
     return undefined;
   }
   const isWaitedFor = !isOfAnother(node, owed) && stillPublished(node, targets).length > 0;

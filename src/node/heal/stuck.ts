@@ -1,6 +1,6 @@
 import type { PodName } from "../../core/names.ts";
 import type { NodeParts } from "../node-parts.ts";
-import type { DeadMount } from "./dead-mounts.ts";
+import type { DeadDevice } from "../source/dead-devices.ts";
 
 /** kubelet tells of the end of a container in a second or two. */
 const stuckAfterMs = 30_000;
@@ -11,7 +11,7 @@ type Needed = Pick<NodeParts, "mounts" | "memory" | "mountpointPods">;
  * Whether mount-s3 has lost its mount and does not end: it hung and was given up, or somebody cut its connection. kubelet
  * sees a container that runs, so nobody starts it again, and from here it cannot be killed.
  */
-export function isStuck(node: Needed, dead: DeadMount, now: Date): boolean {
+export function isStuck(node: Needed, dead: DeadDevice, now: Date): boolean {
   const pod = dead.mountpointPod && node.mountpointPods.get(dead.mountpointPod);
   if (pod === undefined || pod.phase !== "running" || pod.waiting !== undefined) return false;
   if (now.getTime() - dead.since.getTime() < stuckAfterMs) return false;
@@ -25,7 +25,7 @@ export function isStuck(node: Needed, dead: DeadMount, now: Date): boolean {
 }
 
 /** Only a container that began anew takes another mount. */
-function hasMountedAgain({ mounts }: Needed, { minor }: DeadMount, name: PodName): boolean {
+function hasMountedAgain({ mounts }: Needed, { minor }: DeadDevice, name: PodName): boolean {
   const mount = mounts().source(name);
   return mount !== undefined && mount.minor !== minor;
 }

@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
 import type { PodName } from "../../core/names.ts";
-import { type DeadMount, DeadMounts } from "./dead-mounts.ts";
+import { type DeadDevice, DeadDevices } from "./dead-devices.ts";
 
 const mount = { minor: 45, mountPoint: "/source" };
 const pins = () => {
@@ -14,9 +14,9 @@ const pins = () => {
 };
 
 it("tells of each death once, also of one that came before anybody listened", () => {
-  const mounts = new DeadMounts(pins().pin);
+  const mounts = new DeadDevices(pins().pin);
   mounts.notice(mount, "mp-1" as PodName);
-  const listener = vi.fn<(dead: DeadMount) => void>();
+  const listener = vi.fn<(dead: DeadDevice) => void>();
   using _ = mounts.onNotice(listener);
   mounts.notice(mount, undefined);
   mounts.notice({ ...mount, minor: 46 }, undefined);
@@ -28,7 +28,7 @@ it("tells of each death once, also of one that came before anybody listened", ()
 
 it("keeps the file system, and with it its number, until it is over", () => {
   const { open, pin } = pins();
-  const mounts = new DeadMounts(pin);
+  const mounts = new DeadDevices(pin);
   mounts.notice(mount, undefined);
   expect([...open]).toEqual(["/source"]);
   mounts.over(45);
@@ -37,7 +37,7 @@ it("keeps the file system, and with it its number, until it is over", () => {
 });
 
 it("lets others wait for the next attempt, wakes the healer for them, and holds up nobody else", async () => {
-  const mounts = new DeadMounts(pins().pin);
+  const mounts = new DeadDevices(pins().pin);
   await mounts.tried(call, 45);
   mounts.notice(mount, undefined);
   const { news } = mounts;

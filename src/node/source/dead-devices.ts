@@ -3,8 +3,8 @@ import { orAborted } from "../../kube/or-aborted.ts";
 import { openPlace } from "../../linux/descriptor.ts";
 import type { Call } from "../../runtime/call.ts";
 
-/** A FUSE mount whose server is gone, wherever it is still mounted. */
-export interface DeadMount {
+/** A FUSE device whose server is gone, wherever it is still mounted. */
+export interface DeadDevice {
   /** Minor number of its device: the same in every namespace. */
   readonly minor: number;
   /** Whose mount-s3 it was, if its source was still there. */
@@ -15,21 +15,32 @@ export interface DeadMount {
 }
 
 interface Known {
-  readonly dead: DeadMount;
+  readonly dead: DeadDevice;
   /** Keeps the file system, and with it its number, from being given to another one. */
   readonly pin: Disposable;
   attempt: PromiseWithResolvers<void>;
 }
 
-/** Those that are to be healed. */
-export class DeadMounts {
+/** Devices that are being healed. A device outlives its source, so they are found by their number. */
+export class DeadDevices {
   readonly #known = new Map<number, Known>();
   readonly #pin: (mountPoint: string) => Disposable;
-  #onNotice: ((dead: DeadMount) => void) | undefined;
+  #onNotice: ((dead: DeadDevice) => void) | undefined;
   #news = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<void>();
+
+  /**
+   * Resolves when healing has taken up what an earlier node plugin owed. A device that is noticed before would be healed without
+   * those who wait for it.
+   */
+  readonly ready = this.#ready.promise;
 
   constructor(pin: (mountPoint: string) => Disposable = (mountPoint) => openPlace(mountPoint)) {
     this.#pin = pin;
+  }
+
+  owedIsTakenUp(): void {
+    this.#ready.resolve();
   }
 
   /** Its server does not live: somebody asked it. */
@@ -39,7 +50,7 @@ export class DeadMounts {
   }
 
   /** Takes over the pin. */
-  resume(dead: DeadMount, pin: Disposable): void {
+  resume(dead: DeadDevice, pin: Disposable): void {
     if (this.#known.has(dead.minor)) return pin[Symbol.dispose]();
     this.#known.set(dead.minor, { dead, pin, attempt: Promise.withResolvers() });
     this.#onNotice?.(dead);
@@ -50,7 +61,7 @@ export class DeadMounts {
   }
 
   /** Calls for those that are known already, too. */
-  onNotice(listener: (dead: DeadMount) => void): Disposable {
+  onNotice(listener: (dead: DeadDevice) => void): Disposable {
     this.#onNotice = listener;
     for (const { dead } of this.#known.values()) listener(dead);
     return {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { errno } from "../../test/support/fake-kernel.ts";
+import { errno } from "../../../test/support/fake-kernel.ts";
 import {
   call,
   dies,
@@ -12,9 +12,10 @@ import {
   source,
   target,
   workload,
-} from "../../test/support/fake-node.ts";
-import { publish } from "./publish.ts";
-import { watchSources } from "./watch-sources.ts";
+} from "../../../test/support/fake-node.ts";
+import { Progress } from "../../runtime/progress.ts";
+import { publish } from "../publish.ts";
+import { probeSources } from "./probe-loop.ts";
 
 let node: FakeNode;
 let end: AbortController;
@@ -24,7 +25,7 @@ beforeEach(async () => {
   end = new AbortController();
   node = new FakeNode().knows(podOf(), workload);
   await publish(call, node.parts, intentOf());
-  watchSources({ ...call, signal: end.signal }, node.parts).catch(() => undefined);
+  probeSources({ ...call, signal: end.signal }, node.parts, new Progress()).catch(() => undefined);
   await vi.advanceTimersByTimeAsync(1);
 });
 
@@ -34,36 +35,36 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const seen = () => node.parts.health.get(mountpointPod);
+const seen = () => node.parts.sources.get(mountpointPod);
 
 it("knows at once that mount-s3 has died, and counts that it was healed", async () => {
-  expect(seen()).toMatchObject({ health: "serving", lastDeath: undefined, heals: 0 });
+  expect(seen()).toMatchObject({ condition: "serving", lastDeath: undefined, heals: 0 });
   node.kernel.server(source, "dead");
   node.hangUp();
   await vi.advanceTimersByTimeAsync(1);
-  expect(seen()).toMatchObject({ health: "dead", lastDeath: expect.any(Date) });
+  expect(seen()).toMatchObject({ condition: "dead", lastDeath: expect.any(Date) });
   node.listens = true;
   await publish(call, node.parts, intentOf());
   await vi.advanceTimersByTimeAsync(2000);
-  expect(seen()).toMatchObject({ health: "serving", heals: 1 });
+  expect(seen()).toMatchObject({ condition: "serving", heals: 1 });
 });
 
 it("gives up a mount that neither answers nor works for the limit, and not before", async () => {
   node.kernel.server(source, "hung");
   await vi.advanceTimersByTimeAsync(590_000);
-  expect(seen().health).toBe("hung");
+  expect(seen().condition).toBe("hung");
   await vi.advanceTimersByTimeAsync(100_000);
-  expect(seen().health).toBe("dead");
+  expect(seen().condition).toBe("dead");
 });
 
 it("DS-14 says whether one that is to be unmounted is in use, and nothing of others", async () => {
   expect(seen().inUse).toBeUndefined();
   node.knows({ ...podOf(), needsUnmount: true }, workload);
   await vi.advanceTimersByTimeAsync(31_000);
-  expect(seen()).toMatchObject({ health: "serving", inUse: true });
+  expect(seen()).toMatchObject({ condition: "serving", inUse: true });
   node.kernel.unmount(target);
   await vi.advanceTimersByTimeAsync(31_000);
-  expect(seen()).toMatchObject({ health: "serving", inUse: false });
+  expect(seen()).toMatchObject({ condition: "serving", inUse: false });
 });
 
 /** As kubelet does: again and again, with hardly a pause. */
@@ -79,7 +80,7 @@ async function publishInVain(attempts: number, of = workload): Promise<void> {
 it("gives up a mount that hung although another workload waits for it all the time, and never says that it starts", async () => {
   node.knows(podOf(), workload, otherWorkload);
   const told: string[] = [];
-  using _told = node.parts.health.subscribe(() => told.push(seen().health));
+  using _told = node.parts.sources.onChange(() => told.push(seen().condition));
   const hung = node.kernel.at(source)?.minor;
   node.kernel.server(source, "hung");
   await publishInVain(9, otherWorkload);
@@ -100,7 +101,7 @@ it("gives up a mount-s3 that freezes while it is started again, although somebod
   freezesWhenStartedAgain();
   await publishInVain(1);
   const frozen = node.kernel.at(source)?.minor;
-  expect(seen().health).toBe("starting");
+  expect(seen().condition).toBe("starting");
   await publishInVain(8);
   expect(node.kernel.at(source)?.minor).toBe(frozen);
   await publishInVain(3);
@@ -116,7 +117,7 @@ it("leaves a slow start alone", async () => {
   node.kernel.server(source, "serving");
   await publish(call, node.parts, intentOf());
   await vi.advanceTimersByTimeAsync(30_000);
-  expect(seen()).toMatchObject({ health: "serving", heals: 1 });
+  expect(seen()).toMatchObject({ condition: "serving", heals: 1 });
   expect(node.requests).toHaveLength(2);
 });
 
@@ -126,35 +127,47 @@ it("leaves a mount alone that does not answer but works", async () => {
     node.kernel.cpuNs = minute;
     await vi.advanceTimersByTimeAsync(60_000);
   }
-  expect(seen().health).toBe("hung");
+  expect(seen().condition).toBe("hung");
 });
 
 it("leaves a mount alone whose process cannot be seen", async () => {
   node.kernel.cpuNs = undefined;
   node.kernel.server(source, "hung");
   await vi.advanceTimersByTimeAsync(2_000_000);
-  expect(seen().health).toBe("hung");
+  expect(seen().condition).toBe("hung");
 });
 
 it("forgets what is gone", async () => {
   node.behaviour = dies;
   node.kernel.unmount(source);
   await vi.advanceTimersByTimeAsync(2000);
-  expect(seen().health).toBe("absent");
+  expect(seen().condition).toBe("absent");
 });
 
 it("goes on when a question fails unexpectedly, says so once, and ends only when it should", async () => {
   const messages: string[] = [];
   const info = (message: string) => void messages.push(message);
   const stop = new AbortController();
-  const watching = watchSources({ signal: stop.signal, log: { ...call.log, info } }, node.parts);
+  const watching = probeSources({ signal: stop.signal, log: { ...call.log, info } }, node.parts, new Progress());
   const probe = vi.spyOn(node.kernel, "probe").mockRejectedValue(errno("EAGAIN"));
   await vi.advanceTimersByTimeAsync(100_000);
-  expect(messages).toEqual(["a source could not be looked at"]);
+  expect(messages).toEqual(["a mount could not be probed"]);
   probe.mockRestore();
   node.kernel.server(source, "dead");
   await vi.advanceTimersByTimeAsync(30_000);
-  expect(seen().health).toBe("dead");
+  expect(seen().condition).toBe("dead");
   stop.abort(new Error("the end"));
-  await expect(watching).rejects.toThrow("the end");
+  await watching;
+});
+
+it("notices a dead target whose source was taken away, once healing has taken up what is owed", async () => {
+  const { dead } = node.parts.sources;
+  const minor = node.kernel.at(target)?.minor ?? -1;
+  node.kernel.unmount(source);
+  node.kernel.server(target, "dead");
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(dead.isKnown(minor)).toBe(false);
+  dead.owedIsTakenUp();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(dead.isKnown(minor)).toBe(true);
 });

@@ -1,0 +1,192 @@
+/**
+ * Asks the mount-s3 behind every source, and reports the answers to the registry. A death closes a connection, if there is one; a
+ * hang closes nothing, and nobody else notices it while its users wait. A mount-s3 that hung for too long is given up, which frees them.
+ */
+import type { PodName } from "../../core/names.ts";
+import { TroubleLog } from "../../kube/trouble-log.ts";
+import type { Mount } from "../../linux/mountinfo.ts";
+import type { Health } from "../../linux/probe.ts";
+import type { Call } from "../../runtime/call.ts";
+import { elapsed } from "../../runtime/elapsed.ts";
+import { inBackground } from "../../runtime/in-background.ts";
+import { describeError } from "../../runtime/log.ts";
+import type { Pulses } from "../../runtime/progress.ts";
+import { deadTargets } from "../heal/bring-back.ts";
+import { isOurs } from "../mounts/mount-table.ts";
+import type { NodeParts } from "../node-parts.ts";
+import { isV1Mount } from "../v1-mounts.ts";
+import type { Hang } from "./hang.ts";
+
+/** mount-s3 answers in a millisecond, also when the object store is slow. */
+const answerLimitMs = 2000;
+/** Every source is probed this often, and sooner where the hang limit is shorter. */
+const allEveryMs = 30_000;
+/** Mounts whose death closes no connection of ours: mount-s3 was started before this process, or their source is gone. */
+const unconnectedEveryMs = 5000;
+/** Mounts come in bursts: one look is for all of them. */
+const shortestPauseMs = 1000;
+
+/** Ends with the call. */
+export async function probeSources(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
+  const { hangLimitMs } = node.config;
+  const periodMs = hangLimitMs === 0 ? allEveryMs : Math.min(allEveryMs, hangLimitMs / 5);
+  const problems = new TroubleLog();
+  let changed = Promise.withResolvers<void>();
+  using _mounts = node.kernel.onMountChange(() => changed.resolve());
+  using _ends = node.sources.onEnd((name) => {
+    // At once, because mount-s3 may serve again before the next look.
+    inBackground(call.log, "probing a source", probeSource(call, node, name));
+  });
+  const turned = progress.pulse("probing sources");
+  let isDue = true;
+  let lookedAtMs = 0;
+  while (!call.signal.aborted) {
+    turned();
+    if (isDue) {
+      changed = Promise.withResolvers();
+      lookedAtMs = performance.now();
+    }
+    await probeAll(call, node, { problems, everySource: isDue });
+    if (call.signal.aborted) return;
+    const isChanged = await pause(call, Math.min(unconnectedEveryMs, periodMs), changed.promise);
+    isDue = isChanged || performance.now() - lookedAtMs >= periodMs;
+  }
+}
+
+/** Ends early, after the shortest pause, when the mount table has changed. Answers whether it has. */
+async function pause(call: Call, ms: number, changed: Promise<void>): Promise<boolean> {
+  const noted = changed.then(() => true);
+  const shortest = elapsed(call, Math.min(shortestPauseMs, ms));
+  const isChanged = Promise.race([noted, elapsed(call, ms).then(() => false)]);
+  await shortest;
+  return await isChanged;
+}
+
+interface Look {
+  readonly problems: TroubleLog;
+  /** Otherwise only those without a connection. */
+  readonly everySource: boolean;
+}
+
+async function probeAll(call: Call, node: NodeParts, { problems, everySource }: Look): Promise<void> {
+  const names = new Set([
+    ...[...node.mountpointPods.store.values()].map(({ name }) => name),
+    ...node.mounts().sourceNames,
+  ]);
+  const due = [...names].filter((name) => everySource || !node.sources.isConnected(name));
+  const probes = [
+    ...due.map((name) => ({ about: name as string, probe: () => probeSource(call, node, name) })),
+    ...targetsWithoutSource(node).map((mount) => ({
+      about: mount.mountPoint,
+      probe: () => probeTarget(call, node, mount),
+    })),
+  ];
+  await Promise.all(
+    probes.map(async ({ about, probe }) => {
+      try {
+        await probe();
+        problems.over(about);
+      } catch (error) {
+        // No thread for the question, or an answer that nobody foresaw: the other mounts are probed all the same.
+        if (!call.signal.aborted) problems.met(call.log, about, "a mount could not be probed", { mount: about, error });
+      }
+    }),
+  );
+  if (everySource && !call.signal.aborted) node.sources.lookedAt(names);
+}
+
+async function probeSource(call: Call, node: NodeParts, name: PodName): Promise<void> {
+  const { kernel, sources } = node;
+  const mount = node.mounts().source(name);
+  // DS-14: the reconciler deletes a Mountpoint Pod that does not end only when nobody uses it.
+  if (node.mountpointPods.get(name)?.needsUnmount === true) {
+    sources.observe(name, { saw: "use", inUse: isInUse(node, name) });
+  }
+  if (mount === undefined) {
+    sources.observe(name, { saw: "nothing" });
+    return;
+  }
+  const answer = await kernel.probe(call, mount.mountPoint, answerLimitMs);
+  const giveUp = sources.observe(name, {
+    saw: "answer",
+    minor: mount.minor,
+    answer,
+    isAwaited: sources.isStarting(name),
+    cpuNs: answer === "hung" ? cpuTimeOf(node, name) : undefined,
+    nowMs: performance.now(),
+    hangLimitMs: node.config.hangLimitMs,
+  });
+  if (giveUp !== undefined) abort(call, node, { name, mount, hang: giveUp });
+  noticeIfDead(call, node, { mount, answer, name });
+}
+
+/** Its source was taken away, so no Mountpoint Pod leads to it. */
+async function probeTarget(call: Call, node: NodeParts, mount: Mount): Promise<void> {
+  const answer = await node.kernel.probe(call, mount.mountPoint, answerLimitMs);
+  noticeIfDead(call, node, { mount, answer, name: undefined });
+}
+
+interface Answered {
+  readonly mount: Mount;
+  readonly answer: Health;
+  readonly name: PodName | undefined;
+}
+
+function noticeIfDead(call: Call, node: NodeParts, { mount, answer, name }: Answered): void {
+  if (answer === "dead") inBackground(call.log, "noticing a dead mount", notice(node, mount, name));
+}
+
+async function notice(node: NodeParts, mount: Mount, name: PodName | undefined): Promise<void> {
+  const { dead } = node.sources;
+  await dead.ready;
+  // The mount may have been replaced since the question.
+  if (node.mounts().at(mount.mountPoint)?.minor !== mount.minor) return;
+  // A dead source that nobody uses stays until the reconciler wants it unmounted: there is nobody to heal.
+  if (deadTargets(node, mount).length > 0) dead.notice(mount, name);
+}
+
+/** One mount of each device that is at no source: targets whose source was taken away. Mounts of 1.x never had one. */
+function targetsWithoutSource(node: NodeParts): readonly Mount[] {
+  const mounts = node.mounts();
+  const ours = mounts.all.filter(isOurs);
+  const withSource = new Set(ours.flatMap((mount) => (mounts.sourceNameOf(mount) === undefined ? [] : [mount.minor])));
+  const found = new Map<number, Mount>();
+  for (const mount of ours) {
+    const isKnown = withSource.has(mount.minor) || found.has(mount.minor) || node.sources.dead.isKnown(mount.minor);
+    if (isKnown || mounts.workloadOf(mount) === undefined || isV1Mount(node, mount, mounts)) continue;
+    found.set(mount.minor, mount);
+  }
+  return [...found.values()];
+}
+
+function isInUse({ mounts: read, sources }: NodeParts, name: PodName): boolean {
+  const mounts = read();
+  const mount = mounts.source(name);
+  return sources.isPublishing(name) || (mount !== undefined && mounts.binds(mount).length > 0);
+}
+
+function cpuTimeOf({ kernel, mountpointPods }: NodeParts, name: PodName): number | undefined {
+  const podUid = mountpointPods.get(name)?.uid;
+  return podUid === undefined ? undefined : kernel.cpuTimeNs({ podUid, program: "mount-s3" });
+}
+
+interface Hung {
+  readonly name: PodName;
+  readonly mount: Mount;
+  readonly hang: Hang;
+}
+
+function abort(call: Call, { kernel, metrics }: NodeParts, { name, mount, hang }: Hung): void {
+  try {
+    // The minor is that of a mount in our own directory, read a moment ago: no other connection is touched.
+    kernel.abortFuse(mount.minor);
+    metrics.hangs.inc();
+    call.log.info("mount-s3 hung and was given up: whoever waited for it is free", {
+      mountpointPod: name,
+      mount,
+      hang,
+    });
+  } catch (error) {
+    call.log.info("a hung mount could not be given up", { mountpointPod: name, error: describeError(error) });
+  }
+}

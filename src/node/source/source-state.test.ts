@@ -1,0 +1,82 @@
+import { expect, it } from "vitest";
+import { advance, isReportedAlike, type Observation, type SourceState, unknownSource } from "./source-state.ts";
+
+const now = new Date("2026-01-15T10:30:00Z");
+const limitMs = 1000;
+
+function answer(what: "serving" | "dead" | "hung" | "absent", more: Partial<Observation & { saw: "answer" }> = {}) {
+  const rest = { minor: 7, isAwaited: false, cpuNs: 1, nowMs: 0, hangLimitMs: limitMs };
+  return { saw: "answer", answer: what, ...rest, ...more } as const;
+}
+
+function after(...seen: readonly Observation[]): SourceState {
+  return seen.reduce((state, one) => advance(state, one, now).state, unknownSource);
+}
+
+it.for<{ what: string; seen: readonly Observation[]; condition: string }>([
+  { what: "nothing was seen", seen: [], condition: "absent" },
+  { what: "mount-s3 answers", seen: [answer("serving")], condition: "serving" },
+  { what: "it is awaited and silent", seen: [answer("hung", { isAwaited: true })], condition: "starting" },
+  { what: "nobody waits for it, and it is silent", seen: [answer("hung")], condition: "hung" },
+  {
+    what: "it answered before, and another workload waits",
+    seen: [answer("serving"), answer("hung", { isAwaited: true })],
+    condition: "hung",
+  },
+  {
+    what: "another mount took its place, and is awaited",
+    seen: [answer("serving"), answer("hung", { minor: 8, isAwaited: true })],
+    condition: "starting",
+  },
+  { what: "it died", seen: [answer("serving"), answer("dead")], condition: "dead" },
+  { what: "it died, and its Pod does not end", seen: [answer("dead"), { saw: "stuck" }], condition: "stuck" },
+  {
+    what: "a stuck one is looked at again",
+    seen: [answer("dead"), { saw: "stuck" }, answer("dead")],
+    condition: "stuck",
+  },
+  {
+    what: "a stuck one serves again",
+    seen: [answer("dead"), { saw: "stuck" }, answer("serving")],
+    condition: "serving",
+  },
+  { what: "the source was unmounted", seen: [answer("serving"), { saw: "nothing" }], condition: "absent" },
+])("$what: $condition", ({ seen, condition }) => {
+  expect(after(...seen).condition).toBe(condition);
+});
+
+it("counts a heal once for each death", () => {
+  const state = after(answer("serving"), answer("dead"), answer("dead"), answer("serving"), answer("serving"));
+  expect(state).toMatchObject({ heals: 1, lastDeath: now, isHurt: false });
+  expect(after(answer("serving")).heals).toBe(0);
+});
+
+it("gives up a mount that is silent for the limit while mount-s3 uses no CPU, once", () => {
+  const silent = after(answer("hung"), answer("hung", { nowMs: limitMs - 1 }));
+  const { state, giveUp } = advance(silent, answer("hung", { nowMs: limitMs }), now);
+  expect(giveUp).toEqual({ sinceMs: 0, cpuNs: 1 });
+  expect(advance(state, answer("hung", { nowMs: limitMs + 1 }), now).giveUp).toBeUndefined();
+});
+
+it.for([
+  { what: "it used CPU", seen: answer("hung", { nowMs: limitMs, cpuNs: 2 }) },
+  { what: "its process cannot be seen", seen: answer("hung", { nowMs: limitMs, cpuNs: undefined }) },
+  { what: "another mount took its place", seen: answer("hung", { nowMs: limitMs, minor: 8 }) },
+  { what: "the limit is 0", seen: answer("hung", { nowMs: limitMs, hangLimitMs: 0 }) },
+  { what: "it answered", seen: answer("serving", { nowMs: limitMs }) },
+])("does not give up a silent mount when $what", ({ seen }) => {
+  expect(advance(after(answer("hung")), seen, now).giveUp).toBeUndefined();
+});
+
+it("takes over what an earlier node plugin reported, and only while it knows nothing itself", () => {
+  const report = { saw: "report", lastDeath: new Date(0), heals: 3 } as const;
+  expect(after(report)).toMatchObject({ lastDeath: new Date(0), heals: 3 });
+  expect(after(answer("dead"), report)).toMatchObject({ lastDeath: now, heals: 0 });
+});
+
+it("is reported anew when condition or use change, and for nothing else", () => {
+  const serving = after(answer("serving"));
+  expect(isReportedAlike(serving, advance(serving, answer("serving", { nowMs: 5 }), now).state)).toBe(true);
+  expect(isReportedAlike(serving, advance(serving, { saw: "use", inUse: true }, now).state)).toBe(false);
+  expect(isReportedAlike(serving, advance(serving, answer("dead"), now).state)).toBe(false);
+});

@@ -1,0 +1,109 @@
+/**
+ * What is known of one source, and what each observation changes about it. Pure: the probe loop, publishing and healing report what
+ * they saw, and the registry applies it.
+ */
+import type { SourceCondition } from "../../core/attachment-status.ts";
+import type { Health } from "../../linux/probe.ts";
+import { type Hang, judgeHang } from "./hang.ts";
+
+export interface SourceState {
+  readonly condition: SourceCondition;
+  readonly lastDeath: Date | undefined;
+  /** How often mount-s3 served again after a death. */
+  readonly heals: number;
+  /** mount-s3 died, and does not serve again yet. */
+  readonly isHurt: boolean;
+  /** Whether workloads have bind mounts of the source; undefined while nobody wants it unmounted. */
+  readonly inUse: boolean | undefined;
+  /** The mount that was probed last. Another mount at the source has another device, and starts from nothing. */
+  readonly probed: Probed | undefined;
+}
+
+interface Probed {
+  readonly minor: number;
+  /** mount-s3 has answered, or nobody waited for its first answer any more. From then on silence is a hang, not a start. */
+  readonly hasStarted: boolean;
+  readonly hang: Hang | undefined;
+}
+
+export const unknownSource: SourceState = {
+  condition: "absent",
+  lastDeath: undefined,
+  heals: 0,
+  isHurt: false,
+  inUse: undefined,
+  probed: undefined,
+};
+
+export type Observation =
+  /** No mount of ours is at the source. */
+  | { readonly saw: "nothing" }
+  | {
+      readonly saw: "answer";
+      readonly minor: number;
+      readonly answer: Health;
+      /** A publish or a heal waits for the first answer. */
+      readonly isAwaited: boolean;
+      /** CPU time of mount-s3; undefined if its process cannot be seen. Needed only without an answer. */
+      readonly cpuNs: number | undefined;
+      readonly nowMs: number;
+      readonly hangLimitMs: number;
+    }
+  /** mount-s3 has lost its mount and does not end. Seen of its Pod: whoever looks at the mount sees it dead. */
+  | { readonly saw: "stuck" }
+  | { readonly saw: "use"; readonly inUse: boolean }
+  /** What an earlier node plugin reported in the attachment's status. */
+  | { readonly saw: "report"; readonly lastDeath: Date | undefined; readonly heals: number };
+
+export interface Advance {
+  readonly state: SourceState;
+  /** mount-s3 hung for longer than the limit, having used no CPU: its connection is to be aborted. */
+  readonly giveUp?: Hang;
+}
+
+export function advance(state: SourceState, seen: Observation, now: Date): Advance {
+  switch (seen.saw) {
+    case "nothing":
+      return { state: { ...inCondition(state, "absent", now), probed: undefined } };
+    case "answer":
+      return answered(state, seen, now);
+    case "stuck":
+      return { state: inCondition(state, "stuck", now) };
+    case "use":
+      return { state: { ...state, inUse: seen.inUse } };
+    case "report": {
+      const knows = state.lastDeath !== undefined || state.heals > 0;
+      return { state: knows ? state : { ...state, lastDeath: seen.lastDeath, heals: seen.heals } };
+    }
+    default:
+      return seen satisfies never;
+  }
+}
+
+const notProbed = { hasStarted: false, hang: undefined };
+
+function answered(state: SourceState, seen: Observation & { saw: "answer" }, now: Date): Advance {
+  const { minor, answer, isAwaited } = seen;
+  const before = state.probed?.minor === minor ? state.probed : notProbed;
+  if (answer !== "hung") {
+    return { state: { ...inCondition(state, answer, now), probed: { minor, hasStarted: true, hang: undefined } } };
+  }
+  const isStarting = isAwaited && !before.hasStarted;
+  // A start may hang as well.
+  const { hang, giveUp } = judgeHang(before.hang, { ...seen, limitMs: seen.hangLimitMs });
+  const probed = { minor, hasStarted: !isStarting, hang: giveUp ? undefined : hang };
+  const next = { ...inCondition(state, isStarting ? "starting" : "hung", now), probed };
+  return giveUp ? { state: next, giveUp: hang } : { state: next };
+}
+
+function inCondition(state: SourceState, condition: SourceCondition, now: Date): SourceState {
+  if (state.condition === condition || (state.condition === "stuck" && condition === "dead")) return state;
+  if (condition === "dead") return { ...state, condition, lastDeath: now, isHurt: true };
+  if (condition === "serving") return { ...state, condition, heals: state.heals + Number(state.isHurt), isHurt: false };
+  return { ...state, condition };
+}
+
+/** Whether the attachment's status, which shows the state, would be another one. */
+export function isReportedAlike(a: SourceState, b: SourceState): boolean {
+  return a.condition === b.condition && a.inUse === b.inUse;
+}
