@@ -158,7 +158,7 @@ const rows: readonly Row[] = [
     objection: undefined,
   },
   {
-    file: "src/node/plan.ts",
+    file: "src/node/publish/plan.ts",
     code: 'import { x } from "node:timers/promises";\nexport const y = x;',
     objection: "a decision does no I/O",
   },

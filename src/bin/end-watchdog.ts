@@ -1,8 +1,8 @@
 /** Started by a node plugin that ends: `end-watchdog ENDING`, with a standard input that ends with the plugin. */
-import { abortConnection as abortFuse, connectionsWithRequests } from "../linux/fusectl.ts";
-import { readMounts as mounts } from "../linux/mountinfo.ts";
-import { cpuTimeNs } from "../linux/processes.ts";
-import { type Ending, watchEnd } from "../node/end-watchdog.ts";
+import { abortConnection as abortFuse, connectionsWithRequests } from "../linux/fuse/fusectl.ts";
+import { readMounts as mounts } from "../linux/mounts/mountinfo.ts";
+import { cpuTimeNs } from "../linux/process/processes.ts";
+import { type Ending, watchEnd } from "../node/end/end-watchdog.ts";
 import { stderrLogger } from "../runtime/program.ts";
 
 const ending = JSON.parse(process.argv[2] ?? "") as Ending;

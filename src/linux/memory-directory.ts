@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { isErrno } from "../runtime/errno.ts";
-import { mountAt, readMounts } from "./mountinfo.ts";
+import { mountAt, readMounts } from "./mounts/mountinfo.ts";
 import { syscall } from "./native.ts";
 
 const MS_NOSUID = 0x2;

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync } from "node:fs";
 import { join } from "node:path/posix";
 import { scratch } from "../core/names.ts";
-import { become } from "../linux/exec.ts";
+import { become } from "../linux/process/exec.ts";
 import type { Call } from "../runtime/call.ts";
 import type { MounterConfig } from "./config.ts";
 import { mountS3Args } from "./mount-s3-args.ts";

@@ -3,7 +3,7 @@ import { decodeMountRequest, type MountRequest, mountRequestLimitBytes } from ".
 import { comm } from "../core/names.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import type { Directory } from "../linux/directory.ts";
-import { listen, readToEnd } from "../linux/fd-receiver.ts";
+import { listen, readToEnd } from "../linux/socket/fd-receiver.ts";
 import type { Call } from "../runtime/call.ts";
 
 export interface Received {

@@ -1,20 +1,20 @@
 import type { InFlight } from "../core/in-flight.ts";
 import type { PodName } from "../core/names.ts";
 import type { WorkQueue } from "../kube/controller/work-queue.ts";
-import type { Attachments } from "./attachments.ts";
-import type { CommVolumes } from "./comm-volume.ts";
+import type { Attachments } from "./cluster/attachments.ts";
+import type { MountS3Log } from "./cluster/mount-s3-log.ts";
+import type { MountpointPods } from "./cluster/mountpoint-pods.ts";
 import type { NodeConfig } from "./config.ts";
 import type { DriverKeys } from "./credentials/driver-keys.ts";
-import type { MountMemory } from "./heal/mount-memory.ts";
-import type { OwedHeals } from "./heal/owed-heals.ts";
 import type { Swapper } from "./heal/swap.ts";
-import type { Kernel } from "./kernel.ts";
+import type { V1Files } from "./legacy/v1-files.ts";
 import type { NodeMetrics } from "./metrics.ts";
-import type { MountS3Log } from "./mount-s3-log.ts";
-import type { MountpointPods } from "./mountpoint-pods.ts";
+import type { CommVolumes } from "./mounts/comm-volume.ts";
+import type { Kernel } from "./mounts/kernel.ts";
 import type { Mounts } from "./mounts/mount-table.ts";
+import type { MountMemory } from "./records/mount-records.ts";
+import type { OwedHeals } from "./records/owed-heals.ts";
 import type { SourceRegistry } from "./source/source-registry.ts";
-import type { V1Files } from "./v1-files.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
 export interface NodeParts {

@@ -2,10 +2,10 @@
 import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../csi/gen/csi.ts";
 import { type Service, service } from "../csi/service.ts";
 import type { NodeParts } from "./node-parts.ts";
-import { publish } from "./publish.ts";
-import { requested } from "./requested.ts";
-import { unpublish } from "./unpublish.ts";
-import { volumeStats } from "./volume-stats.ts";
+import { publish } from "./publish/publish.ts";
+import { requested } from "./publish/requested.ts";
+import { unpublish } from "./publish/unpublish.ts";
+import { volumeStats } from "./publish/volume-stats.ts";
 
 export function nodeService(node: NodeParts): Service {
   return service(NodeService, {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { KubeClient } from "../../src/kube/client/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
-import { Cluster as NodeView } from "../../src/node/cluster.ts";
+import { Cluster as NodeView } from "../../src/node/cluster/cluster.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";

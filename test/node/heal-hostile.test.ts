@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { mountAt, parseMountinfo, type WholeMount } from "../../src/linux/mountinfo.ts";
+import { mountAt, parseMountinfo, type WholeMount } from "../../src/linux/mounts/mountinfo.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { processOf } from "../support/container-process.ts";
 import { killMountS3, long } from "../support/healing.ts";

@@ -1,10 +1,10 @@
 /** Healing on a fake node: the loop, and what it told of. */
 import type { PodUid } from "../../src/core/names.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
-import { type Keeper, MountMemory } from "../../src/node/heal/mount-memory.ts";
-import { OwedHeals } from "../../src/node/heal/owed-heals.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
+import { type Keeper, MountMemory } from "../../src/node/records/mount-records.ts";
+import { OwedHeals } from "../../src/node/records/owed-heals.ts";
 import { probeSources } from "../../src/node/source/probe-loop.ts";
 import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import { describeError } from "../../src/runtime/log.ts";

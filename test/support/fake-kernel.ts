@@ -4,9 +4,9 @@ import { dirname } from "node:path/posix";
 import { mountDevice } from "../../src/core/names.ts";
 import type { PidNamespace } from "../../src/core/pid-namespace.ts";
 import { Descriptor } from "../../src/linux/descriptor.ts";
-import { type Mount, mountAt } from "../../src/linux/mountinfo.ts";
-import type { Health } from "../../src/linux/probe.ts";
-import type { Kernel } from "../../src/node/kernel.ts";
+import type { Health } from "../../src/linux/fuse/probe.ts";
+import { type Mount, mountAt } from "../../src/linux/mounts/mountinfo.ts";
+import type { Kernel } from "../../src/node/mounts/kernel.ts";
 import type { Call } from "../../src/runtime/call.ts";
 
 type Server = "starting" | "serving" | "dead" | "hung";

@@ -16,9 +16,9 @@ import { createServer } from "node:net";
 import { join } from "node:path/posix";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { PodUid } from "../../src/core/names.ts";
-import { type CommVolume, commVolumes } from "../../src/node/comm-volume.ts";
 import { commDir } from "../../src/node/domain/target-path.ts";
-import { thisKernel } from "../../src/node/kernel.ts";
+import { type CommVolume, commVolumes } from "../../src/node/mounts/comm-volume.ts";
+import { thisKernel } from "../../src/node/mounts/kernel.ts";
 
 const pod = "uid-1" as PodUid;
 const fsGroup = 1000;

@@ -6,9 +6,9 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { buildNative } from "../../scripts/native.ts";
 import { Directory } from "../../src/linux/directory.ts";
-import { listen, readToEnd } from "../../src/linux/fd-receiver.ts";
-import { connect } from "../../src/linux/fd-sender.ts";
-import { openFuse } from "../../src/linux/fuse.ts";
+import { openFuse } from "../../src/linux/fuse/fuse.ts";
+import { listen, readToEnd } from "../../src/linux/socket/fd-receiver.ts";
+import { connect } from "../../src/linux/socket/fd-sender.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { compileFixture } from "./fixture-programs.ts";
 

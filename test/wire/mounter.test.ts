@@ -16,8 +16,8 @@ import { afterAll, afterEach, assert, beforeAll, beforeEach, expect, it, vi } fr
 import { buildNative } from "../../scripts/native.ts";
 import { encodeMountRequest, type MountRequest } from "../../src/core/mount-request.ts";
 import { Directory } from "../../src/linux/directory.ts";
-import { connect, type FdSender } from "../../src/linux/fd-sender.ts";
-import { openFuse } from "../../src/linux/fuse.ts";
+import { openFuse } from "../../src/linux/fuse/fuse.ts";
+import { connect, type FdSender } from "../../src/linux/socket/fd-sender.ts";
 import { compileFixture } from "./fixture-programs.ts";
 import { MounterProcess } from "./mounter-process.ts";
 

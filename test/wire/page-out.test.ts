@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
-import { pageOutFiles } from "../../src/linux/page-out.ts";
+import { pageOutFiles } from "../../src/linux/process/page-out.ts";
 
 it("gives up the pages of the program's own files, and the program goes on", () => {
   expect(pageOutFiles()).toBeGreaterThan(10_000_000);

@@ -3,10 +3,10 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodUid, VolumeId } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Keys } from "../../s3/keys.ts";
-import type { CommVolume } from "../comm-volume.ts";
-import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
+import type { CommVolume } from "../mounts/comm-volume.ts";
 import type { NodeParts } from "../node-parts.ts";
-import type { PublishIntent } from "../publish-request.ts";
+import type { PublishIntent } from "../publish/publish-request.ts";
 import { oldProfileName, type Profile, processProfile, renewedFiles, staticProfile } from "./profile.ts";
 
 /** The volume's own keys, else those of the driver. */

@@ -8,7 +8,7 @@ import type { Call } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import type { DriverKeysConfig } from "../../s3/driver-keys.ts";
 import { type Keys, keysFrom } from "../../s3/keys.ts";
-import { orMissing } from "../waiting.ts";
+import { orMissing } from "../cluster/waiting.ts";
 
 export interface DriverKeys {
   /** What is known now, without waiting. */

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { FakeNode, keysOf, podOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
-import type { CommVolume } from "../comm-volume.ts";
+import type { CommVolume } from "../mounts/comm-volume.ts";
 import { keepDriverKeys } from "./keep-driver-keys.ts";
 
 it("brings a changed key to every mount with the driver's identity, past one that fails, and to no other", () => {

@@ -1,6 +1,6 @@
 import type { Logger } from "../../runtime/log.ts";
 import { describeError } from "../../runtime/log.ts";
-import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { refreshKeys, usesDriverKeys } from "./credentials.ts";
 

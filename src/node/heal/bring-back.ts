@@ -2,15 +2,15 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
-import { askSource } from "../ask-source.ts";
+import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { usesDriverKeys } from "../credentials/credentials.ts";
 import { parseTargetPath, type Target } from "../domain/target-path.ts";
-import { mountSource, removeSource } from "../mount-source.ts";
-import type { LocalMountpointPod } from "../mountpoint-pods.ts";
 import { isOurs } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
+import type { MountRecord } from "../records/mount-records.ts";
+import { askSource } from "../source/ask-source.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
-import type { MountRecord } from "./mount-memory.ts";
+import { mountSource, removeSource } from "../source/mount-source.ts";
 
 /** Whose volumes are the dead mount, or have a part of it: by their targets. Not where a living one covers it. */
 export function deadTargets(node: NodeParts, { minor }: Pick<DeadDevice, "minor">): readonly string[] {

@@ -1,7 +1,7 @@
 /** Carries out a plan of replacements, one after the other, and says of each that failed why. */
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
-import { MountLost } from "../../linux/mount-tree.ts";
+import { MountLost } from "../../linux/mounts/mount-tree.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { describeError } from "../../runtime/log.ts";
 import { PathHangs } from "./inside-threads.ts";

@@ -7,7 +7,7 @@ import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
-import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import type { HealReports } from "./heal.ts";

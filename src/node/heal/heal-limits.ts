@@ -2,7 +2,7 @@
  * How much one Pod may cost when its dead mounts are replaced. A container can make mount namespaces and mounts in them at
  * will, in a user namespace also without rights: above these limits nothing is done for it, and its users are told.
  */
-import type { TableLimits } from "../../linux/read-table.ts";
+import type { TableLimits } from "../../linux/mounts/read-table.ts";
 
 /** A node with 250 Pods has some thousand mounts, and each table that shows all of them is below a megabyte. */
 export const tableLimits: TableLimits = { mounts: 10_000, bytes: 2 * 2 ** 20 };

@@ -13,8 +13,8 @@ import {
   workload,
 } from "../../../test/support/fake-node.ts";
 import type { PodName } from "../../core/names.ts";
-import { publish } from "../publish.ts";
-import { unpublish } from "../unpublish.ts";
+import { publish } from "../publish/publish.ts";
+import { unpublish } from "../publish/unpublish.ts";
 
 const soon = { timeout: 10_000, interval: 5 };
 /** News shorten the pause between two attempts. */

@@ -16,10 +16,10 @@ import {
 } from "../../../test/support/fake-node.ts";
 import { mountpointPodName, type PodUid } from "../../core/names.ts";
 import { sourcePath } from "../domain/target-path.ts";
-import { publish } from "../publish.ts";
-import { unpublish } from "../unpublish.ts";
-import { forgetfulKeeper } from "./memory-keeper.ts";
-import { MountMemory } from "./mount-memory.ts";
+import { publish } from "../publish/publish.ts";
+import { unpublish } from "../publish/unpublish.ts";
+import { forgetfulKeeper } from "../records/memory-keeper.ts";
+import { MountMemory } from "../records/mount-records.ts";
 
 const soon = { timeout: 10_000, interval: 5 };
 const successor = mountpointPodName(workload, podOf().persistentVolume, 1);

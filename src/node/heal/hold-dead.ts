@@ -1,11 +1,16 @@
 /** Keeps a dead device from ending, so that its number cannot be given to another one. */
 import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
-import { type MountNamespace, mountNamespaces, openInside, ownMountNamespace } from "../../linux/mount-namespaces.ts";
-import { holdMount } from "../../linux/mount-tree.ts";
-import { parseMountsOfFuse } from "../../linux/mountinfo.ts";
-import { askServer } from "../../linux/probe.ts";
-import { readTable } from "../../linux/read-table.ts";
+import { askServer } from "../../linux/fuse/probe.ts";
+import {
+  type MountNamespace,
+  mountNamespaces,
+  openInside,
+  ownMountNamespace,
+} from "../../linux/mounts/mount-namespaces.ts";
+import { holdMount } from "../../linux/mounts/mount-tree.ts";
+import { parseMountsOfFuse } from "../../linux/mounts/mountinfo.ts";
+import { readTable } from "../../linux/mounts/read-table.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { tableLimits, tableTooLarge } from "./heal-limits.ts";

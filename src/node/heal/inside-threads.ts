@@ -2,7 +2,7 @@
 import { DriverError } from "../../core/errors.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
-import { type HeldMount, holdMount, type Inside, replaceInside } from "../../linux/mount-tree.ts";
+import { type HeldMount, holdMount, type Inside, replaceInside } from "../../linux/mounts/mount-tree.ts";
 import type { Call } from "../../runtime/call.ts";
 
 /** It takes less than a millisecond. */

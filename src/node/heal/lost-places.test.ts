@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import type { MountNamespace } from "../../linux/mount-namespaces.ts";
+import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
 import { LostPlaces } from "./lost-places.ts";
 
 const id = "mnt:[4026532001]";

@@ -1,4 +1,4 @@
-import type { MountNamespace } from "../../linux/mount-namespaces.ts";
+import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
 import type { SwapFailure } from "./carry-out.ts";
 
 export interface LostPlace extends Omit<SwapFailure, "workload"> {

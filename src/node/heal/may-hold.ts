@@ -1,8 +1,8 @@
 import { openSync, readlinkSync } from "node:fs";
 import { Descriptor } from "../../linux/descriptor.ts";
-import type { MountNamespace } from "../../linux/mount-namespaces.ts";
-import { parseMountsOfFuse } from "../../linux/mountinfo.ts";
-import { readTable } from "../../linux/read-table.ts";
+import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
+import { parseMountsOfFuse } from "../../linux/mounts/mountinfo.ts";
+import { readTable } from "../../linux/mounts/read-table.ts";
 import { unlessGone } from "../../linux/unless-gone.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { PodAllowance } from "./heal-limits.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseMountinfo } from "../../linux/mountinfo.ts";
+import { parseMountinfo } from "../../linux/mounts/mountinfo.ts";
 import { swapsHere, swapsInside } from "./plan-swaps.ts";
 
 const dead = 45;

@@ -1,6 +1,6 @@
 /** Which mounts of a dead device are to be replaced in a mount namespace. Pure: the table in, places out. */
 import { driverName } from "../../core/names.ts";
-import { mountsByParent, type WholeMount } from "../../linux/mountinfo.ts";
+import { mountsByParent, type WholeMount } from "../../linux/mounts/mountinfo.ts";
 import { isOurs } from "../mounts/mount-table.ts";
 
 export type Swap = Pick<WholeMount, "id" | "mountPoint" | "root" | "options" | "propagation">;

@@ -6,9 +6,9 @@ import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
+import type { OwedHeal } from "../records/owed-heals.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import { stillPublished } from "./bring-back.ts";
-import type { OwedHeal } from "./owed-heals.ts";
 import { pause } from "./pause.ts";
 
 const probeLimitMs = 5000;

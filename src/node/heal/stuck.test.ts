@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { kubeletDir, mountpointPod, podOf, source } from "../../../test/support/fake-node.ts";
 import { mountDevice } from "../../core/names.ts";
-import type { Mount } from "../../linux/mountinfo.ts";
-import type { LocalMountpointPod } from "../mountpoint-pods.ts";
+import type { Mount } from "../../linux/mounts/mountinfo.ts";
+import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { MountTable } from "../mounts/mount-table.ts";
 import { isStuck } from "./stuck.ts";
 

@@ -1,7 +1,7 @@
 /** The part of a bucket that a container with `subPath` sees. */
 import { DriverError } from "../../core/errors.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
-import { makeBelow, openBelow } from "../../linux/mount-tree.ts";
+import { makeBelow, openBelow } from "../../linux/mounts/mount-tree.ts";
 import type { Call } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { openedUnlessOver } from "./opened.ts";

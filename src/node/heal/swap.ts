@@ -9,7 +9,7 @@ import {
   openInside,
   openTable,
   ownMountNamespace,
-} from "../../linux/mount-namespaces.ts";
+} from "../../linux/mounts/mount-namespaces.ts";
 import {
   cloneTree,
   type HeldMount,
@@ -19,11 +19,11 @@ import {
   makeAlike,
   mountIdOf,
   replaceHere,
-} from "../../linux/mount-tree.ts";
-import { parseMountsOfFuse, readMounts } from "../../linux/mountinfo.ts";
-import { podUidOf, startOf } from "../../linux/processes.ts";
-import { readTable } from "../../linux/read-table.ts";
-import { sandboxOf } from "../../linux/sandbox.ts";
+} from "../../linux/mounts/mount-tree.ts";
+import { parseMountsOfFuse, readMounts } from "../../linux/mounts/mountinfo.ts";
+import { readTable } from "../../linux/mounts/read-table.ts";
+import { podUidOf, startOf } from "../../linux/process/processes.ts";
+import { sandboxOf } from "../../linux/process/sandbox.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { PodName } from "../../core/names.ts";
-import { type Mount, parseMountinfo } from "../../linux/mountinfo.ts";
+import { type Mount, parseMountinfo } from "../../linux/mounts/mountinfo.ts";
 import { isOurs, MountTable } from "./mount-table.ts";
 
 const fuse = "rw,nosuid,nodev,noatime shared:7 - fuse mountpoint-s3 rw,user_id=0";

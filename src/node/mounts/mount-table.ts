@@ -3,7 +3,7 @@
  * and never changes: take a fresh one after each await, and between a look and the act that relies on it, await nothing.
  */
 import { mountDevice, type PodName, type PodUid } from "../../core/names.ts";
-import { isCovered, type Mount, mountAt, mountsOfFuse } from "../../linux/mountinfo.ts";
+import { isCovered, type Mount, mountAt, mountsOfFuse } from "../../linux/mounts/mountinfo.ts";
 import { sourcePath, sourcesDir, targetOfPart } from "../domain/target-path.ts";
 
 /** Reads the table as it is now. */

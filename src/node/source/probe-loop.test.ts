@@ -14,7 +14,7 @@ import {
   workload,
 } from "../../../test/support/fake-node.ts";
 import { Progress } from "../../runtime/progress.ts";
-import { publish } from "../publish.ts";
+import { publish } from "../publish/publish.ts";
 import { probeSources } from "./probe-loop.ts";
 
 let node: FakeNode;

@@ -4,17 +4,17 @@
  */
 import type { PodName } from "../../core/names.ts";
 import { TroubleLog } from "../../kube/trouble-log.ts";
-import type { Mount } from "../../linux/mountinfo.ts";
-import type { Health } from "../../linux/probe.ts";
+import type { Health } from "../../linux/fuse/probe.ts";
+import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { elapsed } from "../../runtime/elapsed.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { deadTargets } from "../heal/bring-back.ts";
+import { isV1Mount } from "../legacy/v1-mounts.ts";
 import { isOurs } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
-import { isV1Mount } from "../v1-mounts.ts";
 import type { Hang } from "./hang.ts";
 
 /** mount-s3 answers in a millisecond, also when the object store is slow. */

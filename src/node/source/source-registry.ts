@@ -4,7 +4,7 @@ import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Logger } from "../../runtime/log.ts";
-import type { Connection } from "../comm-volume.ts";
+import type { Connection } from "../mounts/comm-volume.ts";
 import { DeadDevices } from "./dead-devices.ts";
 import type { Hang } from "./hang.ts";
 import { advance, isReportedAlike, type Observation, type SourceState, unknownSource } from "./source-state.ts";

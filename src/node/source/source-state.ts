@@ -3,7 +3,7 @@
  * they saw, and the registry applies it.
  */
 import type { SourceCondition } from "../../core/attachment-status.ts";
-import type { Health } from "../../linux/probe.ts";
+import type { Health } from "../../linux/fuse/probe.ts";
 import { type Hang, judgeHang } from "./hang.ts";
 
 export interface SourceState {

@@ -1,0 +1,26 @@
+import { isErrno } from "../../runtime/errno.ts";
+import { openPlace } from "../descriptor.ts";
+import { detachedSyscall } from "../native.ts";
+
+const AT_EMPTY_PATH = 0x1000;
+/** The server is asked, whatever the kernel has kept. */
+const AT_STATX_FORCE_SYNC = 0x2000;
+const STATX_BASIC_STATS = 0x7ff;
+const statxSize = 256;
+
+/**
+ * Whether the directory or file that a mount shows does not exist any more. Asks the server of the file system, so the
+ * answer takes as long as the server wants, and cannot be taken back: the caller limits how many wait. mountinfo does
+ * not tell: it shows `//deleted` only after somebody has looked the name up in vain, and also after a look-up that failed.
+ */
+export async function hasVanished(mountPoint: string): Promise<boolean> {
+  using root = openPlace(mountPoint);
+  try {
+    const flags = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
+    await detachedSyscall("statx", root.fd, "", flags, STATX_BASIC_STATS, Buffer.alloc(statxSize));
+    return false;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESTALE")) return true;
+    throw error;
+  }
+}

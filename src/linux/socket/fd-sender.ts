@@ -1,0 +1,63 @@
+/** The node's side of a Mountpoint Pod's socket: one message with one descriptor, then a connection that tells of death. */
+import { fstatSync } from "node:fs";
+import { Socket } from "node:net";
+import { DriverError } from "../../core/errors.ts";
+import { type Descriptor, openPlace } from "../descriptor.ts";
+import type { Directory } from "../directory.ts";
+import { sendDescriptor, syscall } from "../native.ts";
+import { unixAddress, unixSocket } from "./unix-socket.ts";
+
+/**
+ * Connects to a socket below a directory. ENOENT and ECONNREFUSED mean that nobody listens yet. The socket file is
+ * opened without following links and then addressed by its descriptor: connect(2) by name would follow them.
+ */
+export function connect(directory: Directory, name: string): FdSender {
+  using file = openPlace(directory.pathOf(name));
+  if (!fstatSync(file.fd).isSocket()) throw new DriverError("denied", `${name} is not a socket`);
+  using socket = unixSocket();
+  const address = unixAddress(`/proc/self/fd/${file.fd}`);
+  syscall("connect", socket.fd, address, address.length);
+  return new FdSender(socket.release());
+}
+
+const SHUT_WR = 1;
+
+/** A connection to a mounter. It does not keep the program alive. */
+export class FdSender implements Disposable {
+  readonly #fd: number;
+  readonly #socket: Socket;
+  #disposed = false;
+
+  /**
+   * Resolves when the connection has ended. "byPeer" after sending to a mounter of ours: mount-s3 inherited the other
+   * end and has died. A mounter of 2.x closes its end as soon as it has read the message, which means nothing.
+   */
+  readonly closed: Promise<"byPeer" | "byUs">;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+    this.#socket = new Socket({ fd, readable: true, writable: false });
+    this.#socket.on("error", () => undefined); // a reset is an end like any other: "close" follows
+    const { promise, resolve } = Promise.withResolvers<"byPeer" | "byUs">();
+    this.#socket.once("close", () => resolve(this.#disposed ? "byUs" : "byPeer"));
+    this.closed = promise;
+    this.#socket.resume();
+    this.#socket.unref();
+  }
+
+  /**
+   * Sends the one message and ends our direction, because the reader reads to the end. The receiver gets its own copy
+   * of the descriptor. A message that fits into the socket's buffer (208 KiB by default) never waits for the reader.
+   */
+  send(message: Uint8Array, descriptor: Descriptor): void {
+    if (this.#socket.destroyed) throw new DriverError("notReady", "the Mountpoint Pod closed its socket");
+    const sent = sendDescriptor(this.#fd, message, descriptor.fd);
+    if (sent < message.length) throw new Error(`the socket took only ${sent} of ${message.length} bytes`);
+    syscall("shutdown", this.#fd, SHUT_WR);
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed ||= !this.#socket.destroyed;
+    this.#socket.destroy();
+  }
+}

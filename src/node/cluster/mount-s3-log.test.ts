@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { call, mountpointPod } from "../../../test/support/fake-node.ts";
+import { mountS3Log } from "./mount-s3-log.ts";
+
+it("is the end of the log of mount-s3's own container", async () => {
+  const log = mountS3Log({ logTail: async (_call, ref, wish) => JSON.stringify({ ref, wish }) }, "mount-s3");
+  expect(JSON.parse(await log(call, mountpointPod))).toEqual({
+    ref: { namespace: "mount-s3", name: mountpointPod },
+    wish: { container: "mountpoint", lines: 50 },
+  });
+});
+
+const forbidden = async () => Promise.reject(new Error("forbidden"));
+
+it("is empty where the right is missing, unless the caller has left", async () => {
+  const log = mountS3Log({ logTail: forbidden }, "mount-s3");
+  expect(await log(call, mountpointPod)).toBe("");
+  await expect(log({ ...call, signal: AbortSignal.abort() }, mountpointPod)).rejects.toThrow("forbidden");
+});

@@ -1,0 +1,88 @@
+import { expect, it } from "vitest";
+import type { NodeName, PodUid, PvName, VolumeId } from "../../core/names.ts";
+import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import type { Pod } from "../../kube/kinds.ts";
+import { installation } from "../../reconciler/domain/installation.fixture.ts";
+import { mountpointPod } from "../../reconciler/domain/mountpoint-pod.ts";
+import { hopelessBecause, localMountpointPodFrom } from "./mountpoint-pods.ts";
+
+const volume = {
+  name: "pv" as PvName,
+  volumeId: "v" as VolumeId,
+  mountOptions: [],
+  attributes: parseVolumeAttributes({ bucketName: "b" }),
+  identity: "driver",
+  fallback: undefined,
+  readOnly: false,
+  cache: undefined,
+};
+
+function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {
+  const purpose = { volume, workload: "uid" as PodUid, node: "node-1" as NodeName, generation: 0 };
+  const { metadata, spec } = mountpointPod({ ...installation, driverVersion }, purpose);
+  const given = { uid: "mp-uid", resourceVersion: "1", creationTimestamp: "2026-01-15T10:30:00Z" };
+  return {
+    metadata: { ...metadata, ...given },
+    spec: { ...spec, nodeName: "node-1" },
+    ...(status && { status }),
+  };
+}
+
+it("reads what the controller wrote", () => {
+  expect(localMountpointPodFrom(podFrom({ phase: "Running" }))).toMatchObject({
+    uid: "mp-uid",
+    phase: "running",
+    identity: "driver",
+    isOld: false,
+    needsUnmount: false,
+    needsUnmountSince: undefined,
+    waiting: undefined,
+    lastEnd: undefined,
+  });
+});
+
+it.for([
+  { version: "2.1.1", isOld: true },
+  { version: "1.2.0", isOld: true },
+  { version: "3.0.0-alpha.1", isOld: false },
+  { version: "20.0.0", isOld: false },
+])("a Pod made by $version is of the old kind: $isOld", ({ version, isOld }) => {
+  expect(localMountpointPodFrom(podFrom(undefined, version))?.isOld).toBe(isOld);
+});
+
+it("leaves other Pods of the namespace alone", () => {
+  const { metadata, ...rest } = podFrom({ phase: "Running" });
+  const { labels: _, ...unmarked } = metadata;
+  expect(localMountpointPodFrom({ ...rest, metadata: unmarked })).toBeUndefined();
+});
+
+it("knows the last end of the container, also after it was started again", () => {
+  const container = { name: "mountpoint", restartCount: 1 };
+  const terminated = { exitCode: 1, message: "Error: x", finishedAt: "2026-01-15T10:30:00Z" };
+  const now = podFrom({ containerStatuses: [{ ...container, state: { terminated } }] });
+  const later = podFrom({ containerStatuses: [{ ...container, state: { running: {} }, lastState: { terminated } }] });
+  for (const pod of [now, later]) expect(localMountpointPodFrom(pod)?.lastEnd).toEqual(terminated);
+});
+
+it.for([
+  { reason: "ContainerCreating", hopeless: false },
+  { reason: "CrashLoopBackOff", hopeless: false },
+  { reason: "ImagePullBackOff", hopeless: true },
+  { reason: "CreateContainerConfigError", hopeless: true },
+])("waiting for $reason is hopeless: $hopeless", ({ reason, hopeless }) => {
+  const waiting = { name: "mountpoint", restartCount: 0, state: { waiting: { reason } } };
+  const pod = localMountpointPodFrom(podFrom({ phase: "Pending", containerStatuses: [waiting] }));
+  expect(pod && hopelessBecause(pod) !== undefined).toBe(hopeless);
+});
+
+const waitingFor = (name: string, reason: string) => ({ name, restartCount: 0, state: { waiting: { reason } } });
+
+it("says why the container that installs a CA does not start, where the other one only waits for it", () => {
+  const status = {
+    phase: "Pending",
+    initContainerStatuses: [waitingFor("install-ca-cert", "ImagePullBackOff")],
+    containerStatuses: [waitingFor("mountpoint", "PodInitializing")],
+  } as const;
+  const pod = localMountpointPodFrom(podFrom(status));
+  expect(pod && hopelessBecause(pod)).toBe("does not start (ImagePullBackOff)");
+});

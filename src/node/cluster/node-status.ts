@@ -1,0 +1,80 @@
+/** What the node says in an attachment's status, out of what it saw of the sources. Pure. */
+import {
+  type AttachmentStatus,
+  conditionSince,
+  type NodeView,
+  type SourceCondition,
+  type StatusCondition,
+} from "../../core/attachment-status.ts";
+import type { PodName } from "../../core/names.ts";
+import type { SourceState } from "../source/source-state.ts";
+import type { LocalAttachment } from "./attachments.ts";
+
+/** One that some workload needs. */
+interface Needed {
+  readonly name: PodName;
+  readonly health: SourceCondition;
+}
+
+export function nodeStatusOf(
+  attachment: LocalAttachment,
+  stateOf: (name: PodName) => SourceState,
+  now: Date,
+): AttachmentStatus {
+  const lists = Object.entries(attachment.mountpointS3PodAttachments) as [PodName, readonly unknown[]][];
+  const needed = lists.flatMap(([name, served]) =>
+    served.length > 0 ? [{ name, health: stateOf(name).condition }] : [],
+  );
+  const conditions = [mounted(needed), healthy(needed)];
+  return {
+    conditions: conditions.map((condition) => conditionSince(attachment.status, now, condition)),
+    mountpointPods: Object.fromEntries(lists.map(([name]) => [name, viewOf(stateOf(name))])),
+  };
+}
+
+function viewOf({ condition, lastDeath, heals, inUse }: SourceState): NodeView {
+  return {
+    health: condition,
+    // Whole seconds, as Kubernetes writes times.
+    ...(lastDeath === undefined ? {} : { lastDeath: `${lastDeath.toISOString().slice(0, 19)}Z` }),
+    ...(heals === 0 ? {} : { heals }),
+    ...(inUse === undefined ? {} : { inUse }),
+  };
+}
+
+type Said = Omit<StatusCondition, "lastTransitionTime">;
+
+function mounted(needed: readonly Needed[]): Said {
+  const type = "Mounted";
+  if (needed.length === 0) return { type, status: "Unknown", reason: "NoWorkload", message: "No workload is listed." };
+  const missing = needed.find(({ health }) => health === "absent" || health === "starting");
+  if (missing === undefined) {
+    return { type, status: "True", reason: "Mounted", message: "The source of every Mountpoint Pod is mounted." };
+  }
+  const { name, health } = missing;
+  return health === "starting"
+    ? { type, status: "False", reason: "Starting", message: `mount-s3 of Mountpoint Pod ${name} has not answered yet.` }
+    : { type, status: "False", reason: "NotMounted", message: `The source of Mountpoint Pod ${name} is not mounted.` };
+}
+
+function healthy(needed: readonly Needed[]): Said {
+  const type = "Healthy";
+  const dead = needed.find(({ health }) => health === "dead");
+  if (dead !== undefined) {
+    const message = `mount-s3 of Mountpoint Pod ${dead.name} has ended: files give ENOTCONN until it is mounted again.`;
+    return { type, status: "False", reason: "Dead", message };
+  }
+  const stuck = needed.find(({ health }) => health === "stuck");
+  if (stuck !== undefined) {
+    const message = `mount-s3 of Mountpoint Pod ${stuck.name} has lost its mount and does not end: another one is to take over.`;
+    return { type, status: "False", reason: "Stuck", message };
+  }
+  const hung = needed.find(({ health }) => health === "hung");
+  if (hung !== undefined) {
+    const message = `mount-s3 of Mountpoint Pod ${hung.name} does not answer: whoever uses the volume waits.`;
+    return { type, status: "False", reason: "Hung", message };
+  }
+  return needed.some(({ health }) => health === "serving")
+    ? { type, status: "True", reason: "Serving", message: "mount-s3 answers." }
+    : { type, status: "Unknown", reason: "NotMounted", message: "Nothing is mounted that could be asked." };
+}

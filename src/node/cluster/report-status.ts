@@ -1,0 +1,97 @@
+/** Writes the node's part of the status of its own attachments, whenever it is another one (OP-5). */
+import { isSameStatus, statusManagers } from "../../core/attachment-status.ts";
+import type { PodName } from "../../core/names.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { runController } from "../../kube/controller/run-controller.ts";
+import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
+import { kinds } from "../../kube/kinds.ts";
+import { MissingRight } from "../../kube/missing-right.ts";
+import { orAborted } from "../../kube/or-aborted.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { NodeParts } from "../node-parts.ts";
+import type { LocalAttachment } from "./attachments.ts";
+import { nodeStatusOf } from "./node-status.ts";
+
+type Api = Pick<KubeClient, "applyStatus">;
+
+/** A volume is usually mounted in a second: that it is not yet is worth a word only after a while. */
+const patienceMs = 3000;
+
+/** Ends with the call. Without the right to write, which manifests of 2.x do not give, this is missing and nothing else. */
+export async function reportStatus(call: Call, client: Api, node: NodeParts): Promise<void> {
+  const { attachments, sources } = node;
+  using queue = new WorkQueue<string>();
+  await Promise.all([attachments.store.synced(call), orAborted(call, sources.looked)]);
+  using _attachments = attachments.store.subscribe(({ key, after }) => {
+    if (after !== undefined) queue.add(key);
+  });
+  using _sources = sources.onChange((name) => {
+    for (const one of attachments.store.values()) if (lists(one, name)) queue.add(one.name);
+  });
+  for (const { name } of attachments.store.values()) queue.add(name);
+  const reporter = new Reporter(client, node);
+  const reconcile = (attempt: Call, name: string) => reporter.report(attempt, name);
+  await runController(call, { queue, workers: 1, reconcile });
+}
+
+function lists({ mountpointS3PodAttachments }: LocalAttachment, name: PodName): boolean {
+  return mountpointS3PodAttachments[name] !== undefined;
+}
+
+class Reporter {
+  readonly #client: Api;
+  readonly #node: NodeParts;
+  /** Attachments without any status that were given time. */
+  readonly #waitedFor = new Set<string>();
+  readonly #right = new MissingRight();
+
+  constructor(client: Api, node: NodeParts) {
+    this.#client = client;
+    this.#node = node;
+  }
+
+  async report(call: Call, name: string): Promise<Outcome> {
+    const attachment = this.#node.attachments.store.get(name);
+    return attachment === undefined ? { kind: "done" } : await this.#reportOf(call, attachment);
+  }
+
+  async #reportOf(call: Call, attachment: LocalAttachment): Promise<Outcome> {
+    const { name } = attachment;
+    this.#rememberDeaths(attachment);
+    const status = nodeStatusOf(attachment, (pod) => this.#node.sources.get(pod), new Date());
+    if (isSameStatus(attachment.status, status)) return { kind: "done" };
+    const { conditions: said = [] } = attachment.status;
+    if (said.length === 0 && status.conditions?.[0]?.status !== "True" && !this.#waitedFor.has(name)) {
+      this.#waitedFor.add(name);
+      return { kind: "again", afterMs: patienceMs, because: "the volume is being mounted" };
+    }
+    this.#waitedFor.delete(name);
+    if (this.#right.waitMs === 0) await this.#write(call, attachment, status);
+    const { waitMs: afterMs } = this.#right;
+    return afterMs > 0 ? { kind: "again", afterMs, because: "the right to report it is missing" } : { kind: "done" };
+  }
+
+  async #write(call: Call, { name, uid }: LocalAttachment, status: object): Promise<void> {
+    try {
+      await this.#client.applyStatus(call, kinds.attachments, { name, uid }, { manager: statusManagers.node, status });
+      this.#right.granted();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.isForbidden) {
+        this.#right.refused(
+          call.log,
+          "the status of attachments is not reported: the right to patch it is missing",
+          error,
+        );
+      } else if (!error.isNotFound && !error.isConflict) throw error; // gone, or another one by now: its own event follows
+    }
+  }
+
+  #rememberDeaths({ status }: LocalAttachment): void {
+    for (const [pod, { lastDeath, heals = 0 }] of Object.entries(status.mountpointPods ?? {})) {
+      const death = lastDeath === undefined ? undefined : new Date(lastDeath);
+      this.#node.sources.observe(pod as PodName, { saw: "report", lastDeath: death, heals });
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { call } from "../../../test/support/fake-node.ts";
+import { mountDevice, type PodName } from "../../core/names.ts";
+import type { Mount } from "../../linux/mounts/mountinfo.ts";
+import { sourcePath } from "../domain/target-path.ts";
+import { watchEnd } from "./end-watchdog.ts";
+
+const kubeletDir = "/var/lib/kubelet";
+const [hungPod, otherPod] = ["mp-1", "mp-2"] as [PodName, PodName];
+const ending = { kubeletDir, hostProc: "/proc", hangLimitMs: 600_000, podUids: { [hungPod]: "u1", [otherPod]: "u2" } };
+
+let end: AbortController;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  end = new AbortController();
+});
+
+afterEach(() => {
+  end.abort();
+  vi.useRealTimers();
+});
+
+function sourceOf(name: PodName, minor: number, device = mountDevice): Mount {
+  const mountPoint = sourcePath(kubeletDir, name);
+  return { id: minor, parentId: 1, major: 0, minor, root: "/", mountPoint, readOnly: false, fsType: "fuse", device };
+}
+
+type Machine = ReturnType<typeof machine>;
+
+/** Two sources, of which the first neither answers nor works. */
+function machine() {
+  const aborted: number[] = [];
+  return {
+    aborted,
+    table: [sourceOf(hungPod, 45), sourceOf(otherPod, 46)] as readonly Mount[],
+    withRequests: new Set([45]) as ReadonlySet<number>,
+    cpu: (): number | undefined => 5000,
+    mounts() {
+      return this.table;
+    },
+    connectionsWithRequests() {
+      return this.withRequests;
+    },
+    cpuTimeNs(): number | undefined {
+      return this.cpu();
+    },
+    abortFuse: (minor: number) => void aborted.push(minor),
+  };
+}
+
+async function givenUpAfter(ms: number, seen: Machine): Promise<readonly number[]> {
+  watchEnd({ ...call, signal: end.signal }, seen, ending).catch(() => undefined);
+  await vi.advanceTimersByTimeAsync(ms);
+  return seen.aborted;
+}
+
+it("LC-17 gives up a mount-s3 that owes an answer and does nothing for the limit, not before, and no other", async () => {
+  const seen = machine();
+  expect(await givenUpAfter(625_000, seen)).toEqual([]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(seen.aborted).toEqual([45]);
+});
+
+it.for([
+  ["it owes nobody an answer", { withRequests: new Set<number>() }],
+  ["it works", { cpu: () => performance.now() }],
+  ["its process cannot be seen", { cpu: () => undefined }],
+  ["the mount is not ours", { table: [sourceOf(hungPod, 45, "sshfs")] }],
+  ["its source is unmounted", { table: [sourceOf(otherPod, 46)] }],
+] satisfies [string, Partial<Machine>][])("LC-17 gives nobody up where %s", async ([, difference]) => {
+  expect(await givenUpAfter(3_600_000, Object.assign(machine(), difference))).toEqual([]);
+});
+
+it("LC-17 counts anew for a mount that has come in the place of another", async () => {
+  const seen = machine();
+  await givenUpAfter(500_000, seen);
+  seen.table = [sourceOf(hungPod, 47)];
+  seen.withRequests = new Set([47]);
+  await vi.advanceTimersByTimeAsync(500_000);
+  expect(seen.aborted).toEqual([]);
+});
+
+it("LC-17 goes on after a look that failed, and ends with the plugin", async () => {
+  const seen = machine();
+  let looks = 0;
+  seen.mounts = () => {
+    looks += 1;
+    if (looks === 1) throw new Error("EMFILE");
+    return seen.table;
+  };
+  const done = watchEnd({ ...call, signal: end.signal }, seen, ending);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(looks).toBe(4);
+  end.abort();
+  await done;
+  expect(looks).toBe(4);
+});

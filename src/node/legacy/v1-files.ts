@@ -1,0 +1,60 @@
+/** Files with keys that mount-s3 of the driver 1.x reads, in the plugin's directory on the host (contract 2.4, 2.6). */
+import type { PodUid, VolumeId } from "../../core/names.ts";
+import { Directory } from "../../linux/directory.ts";
+import { isErrno } from "../../runtime/errno.ts";
+import type { Keys } from "../../s3/keys.ts";
+import { oldProfileName, staticProfile, workloadOfFile } from "../credentials/profile.ts";
+import { pluginDir } from "../domain/target-path.ts";
+
+export interface V1Volume {
+  readonly workload: PodUid;
+  readonly volumeId: VolumeId;
+}
+
+export interface V1Files {
+  /** Writes what changed. */
+  keep(volume: V1Volume, keys: Keys): void;
+  remove(volume: V1Volume): void;
+  /** Answers the names of what is gone. */
+  removeUnless(isUsed: (workload: PodUid) => boolean): readonly string[];
+}
+
+/** mount-s3 of 1.x runs as root. */
+const mode = 0o600;
+
+export function v1FilesIn(kubeletDir: string): V1Files {
+  const open = () => openOrNone(pluginDir(kubeletDir));
+  return {
+    keep: ({ workload, volumeId }, keys) => {
+      using directory = open();
+      const { files } = staticProfile(oldProfileName(workload, volumeId), keys);
+      for (const [name, content] of Object.entries(files)) {
+        if (directory?.readTail(name, Buffer.byteLength(content) + 1) !== content)
+          directory?.write(name, content, mode);
+      }
+    },
+    remove: ({ workload, volumeId }) => {
+      using directory = open();
+      for (const end of ["config", "credentials"]) directory?.remove(`${oldProfileName(workload, volumeId)}-${end}`);
+    },
+    removeUnless: (isUsed) => {
+      using directory = open();
+      const unused = (directory?.names() ?? []).filter((name) => {
+        const workload = workloadOfFile(name);
+        return workload !== undefined && !isUsed(workload);
+      });
+      for (const name of unused) directory?.remove(name);
+      return unused;
+    },
+  };
+}
+
+/** kubelet's plugin directory may be missing where nothing was ever registered. */
+function openOrNone(path: string): Directory | undefined {
+  try {
+    return Directory.open(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}

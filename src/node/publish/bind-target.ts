@@ -1,0 +1,84 @@
+import { DriverError } from "../../core/errors.ts";
+import type { Mount } from "../../linux/mounts/mountinfo.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { Kernel } from "../mounts/kernel.ts";
+import { isOurs, type MountTable } from "../mounts/mount-table.ts";
+import type { NodeParts } from "../node-parts.ts";
+
+type Needed = Pick<NodeParts, "kernel" | "mounts">;
+
+export interface Bind {
+  readonly kubeletDir: string;
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/**
+ * Shows the source at the target and proves it, or leaves the target as it was (DS-6): what kubelet gives to a container
+ * is this device and nothing else. Synchronous, so that nothing of ours happens in between.
+ */
+export function bindTarget({ kernel, mounts: read }: Needed, { kubeletDir, source, target, readOnly }: Bind): void {
+  using undo = new DisposableStack();
+  const mounts = read();
+  const served = mounts.oursAt(source);
+  if (served === undefined) throw vanished(source);
+  prepare(kernel, mounts, target, served);
+
+  if (readOnly) kernel.bindReadOnly(source, target);
+  else kernel.bind(source, target);
+  undo.defer(() => kernel.unmount(target));
+
+  const bound = read().oursAt(target);
+  if (bound === undefined || bound.minor !== served.minor) throw vanished(source);
+  if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
+  // DS-13. The kernel propagates a bind to the node before mount(2) returns, or never.
+  if (kernel.isOnNode(target, bound.minor) === false) throw notShared(kubeletDir, target);
+  undo.move();
+}
+
+function notShared(kubeletDir: string, target: string): DriverError {
+  const problem = `the volume is mounted at ${target} in the node plugin's container, but not on the node`;
+  return new DriverError("notReady", `${problem}: a container would write to the node's disk`, {
+    hint: `On the node, ${kubeletDir} and every mount below it must be shared: findmnt -R -o TARGET,PROPAGATION ${kubeletDir}, then mount --make-rshared PATH, and restart the node plugin.`,
+  });
+}
+
+/** What the bind itself cannot show: mount-s3 may have died since its last answer. Far above what an answer takes. */
+const proofLimitMs = 10_000;
+
+/** Proves that somebody serves the target, or takes it off again: no container could start on a dead one (DS-6). */
+export async function proveServing(
+  call: Call,
+  kernel: Kernel,
+  { source, target }: Pick<Bind, "source" | "target">,
+): Promise<void> {
+  using undo = new DisposableStack();
+  undo.defer(() => kernel.unmount(target));
+  const health = await kernel.probe(call, target, proofLimitMs);
+  if (health !== "serving") {
+    throw new DriverError("notReady", `mount-s3 at ${source} is ${health} before the volume could be published`);
+  }
+  undo.move();
+}
+
+/** Whether the target shows the source already, as it is wanted. */
+export function isBound(mounts: MountTable, { source, target, readOnly }: Bind): boolean {
+  const [served, bound] = [mounts.at(source), mounts.oursAt(target)];
+  return served !== undefined && bound?.minor === served.minor && (bound.readOnly || !readOnly);
+}
+
+/** One that died stays beneath, for those who follow it; the next that dies there makes room, or they would pile up. */
+function prepare(kernel: Kernel, mounts: MountTable, target: string, served: Mount): void {
+  const top = mounts.at(target);
+  if (top === undefined) kernel.makeDirectory(target);
+  else if (isOurs(top) && top.minor !== served.minor && coversOurs(mounts, top)) kernel.unmount(target);
+}
+
+function coversOurs(mounts: MountTable, { parentId, mountPoint }: Mount): boolean {
+  return mounts.all.some((mount) => mount.id === parentId && mount.mountPoint === mountPoint && isOurs(mount));
+}
+
+function vanished(source: string): DriverError {
+  return new DriverError("notReady", `the mount at ${source} vanished while it was being published`);
+}

@@ -1,0 +1,15 @@
+import { DriverError } from "../../core/errors.ts";
+import { describeError } from "../../runtime/log.ts";
+import type { NodeParts } from "../node-parts.ts";
+
+/** With a code that means "nothing is left", kubelet would forget a target that is mounted, dead or not. */
+export function failureAt({ mounts }: Pick<NodeParts, "mounts">, target: string, failure: Error): Error {
+  return mounts().at(target) === undefined ? failure : uncertain(failure);
+}
+
+function uncertain(failure: Error): DriverError {
+  if (!(failure instanceof DriverError)) return new DriverError("notReady", describeError(failure), { cause: failure });
+  const { kind, message, hint, cause } = failure;
+  if (kind === "notReady" || kind === "busy") return failure;
+  return new DriverError("notReady", message, hint === undefined ? { cause } : { cause, hint });
+}

@@ -1,0 +1,141 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { errno } from "../../../test/support/fake-kernel.ts";
+import {
+  call,
+  dies,
+  FakeNode,
+  intentOf,
+  mountpointPod,
+  podOf,
+  source,
+  target,
+  workload,
+} from "../../../test/support/fake-node.ts";
+import { publish } from "./publish.ts";
+
+let node: FakeNode;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  node = new FakeNode();
+});
+
+afterEach(() => {
+  node[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
+const nothing = { mounts: [], devices: 0, openConnections: 0 };
+
+it.for(["openFuse", "makeDirectory", "mountFuse"] as const)("leaves no trace when %s fails", async (step) => {
+  node.knows(podOf(), workload);
+  node.kernel.faults.set(step, "EPERM");
+  await expect(publishOne()).rejects.toThrow('Could not mount "photos"');
+  expect(node.traces).toEqual(nothing);
+  expect(node.kernel.directories).not.toContain(source);
+});
+
+it("leaves no trace when the Mountpoint Pod refuses the request", async () => {
+  node.knows(podOf(), workload);
+  node.sendFault = errno("EPIPE");
+  await expect(publishOne()).rejects.toThrow('Could not mount "photos"');
+  expect(node.traces).toEqual(nothing);
+});
+
+it.for([
+  { step: "bind", readOnly: false },
+  { step: "bindReadOnly", readOnly: true },
+] as const)("leaves the target unmounted when $step fails", async ({ step, readOnly }) => {
+  node.knows(podOf(), workload);
+  node.kernel.faults.set(step, "EPERM");
+  await expect(publishOne(intentOf(workload, { readOnly }))).rejects.toThrow('Could not mount "photos"');
+  expect(node.traces.mounts).toEqual([source]);
+});
+
+it("never gives the node's own disk to a workload when the source vanishes in between", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.faults.set("bind", () => void node.kernel.unmount(source));
+  await expect(publishOne()).rejects.toMatchObject({ kind: "notReady" });
+  expect(node.traces.mounts).toEqual([]);
+});
+
+it("takes the target off again when mount-s3 died between its answer and the bind", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.faults.set("bind", () => node.kernel.server(source, "dead"));
+  await expect(publishOne()).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining("is dead") });
+  expect(node.traces.mounts).toEqual([source]);
+});
+
+it.for([
+  {
+    instead: "another mount of ours",
+    happens: () => {
+      node.kernel.unmount(source);
+      using device = node.kernel.openFuse();
+      node.kernel.mountFuse(device, source);
+    },
+  },
+  {
+    instead: "a disk whose number is the same",
+    happens: () => {
+      node.kernel.disk = { ...node.kernel.disk, minor: node.kernel.at(source)?.minor ?? 0 };
+      node.kernel.unmount(source);
+    },
+  },
+])("finds out that it has bound $instead", async ({ happens }) => {
+  node.knows(podOf(), workload);
+  node.kernel.faults.set("bind", happens);
+  await expect(publishOne()).rejects.toThrow("vanished while it was being published");
+  expect(node.kernel.at(target)).toBeUndefined();
+});
+
+it("tells in mount-s3's own words why it died, and unmounts", async () => {
+  node.knows(podOf(), workload);
+  node.behaviour = (fake, device) => {
+    dies(fake, device);
+    const message = "INFO starting\nError: Failed to create S3 client\n\nCaused by:\n  Access Denied\n";
+    const lastEnd = { exitCode: 1, finishedAt: new Date(Date.now() + 1000).toISOString(), message };
+    fake.put(podOf({ lastEnd }));
+  };
+  await expect(publishOne()).rejects.toMatchObject({
+    kind: "denied",
+    message: `Could not mount "photos" at "${target}": Error: Failed to create S3 client Caused by: Access Denied`,
+    hint: expect.stringContaining(`kubectl logs -n mount-s3 ${mountpointPod}`),
+  });
+  expect(node.traces).toEqual(nothing);
+});
+
+it("never says that nothing is left while a dead mount is", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  node.kernel.faults.set("openFuse", "EPERM");
+  await expect(publishOne()).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining("EPERM") });
+});
+
+it("does not take the end of an earlier container for this one's", async () => {
+  const lastEnd = { exitCode: 1, finishedAt: "2020-01-01T00:00:00Z", message: "Error: long ago" };
+  node.knows(podOf({ lastEnd }), workload);
+  node.behaviour = dies;
+  await Promise.all([
+    expect(publishOne()).rejects.toThrow("mount-s3 ended without a word"),
+    vi.advanceTimersByTimeAsync(10_000),
+  ]);
+});
+
+it("DS-13 takes the target off again when the bind does not reach the node", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.propagates = false;
+  await expect(publishOne()).rejects.toMatchObject({ message: expect.stringContaining("but not on the node") });
+  expect(node.traces.mounts).toEqual([source]);
+});
+
+it("DS-13 publishes where nobody can see what reaches the node", async () => {
+  node.knows(podOf(), workload);
+  node.kernel.propagates = undefined;
+  await publishOne();
+  expect(node.traces.mounts).toEqual([source, target]);
+});

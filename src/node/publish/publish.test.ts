@@ -1,0 +1,237 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import {
+  call,
+  dies,
+  FakeNode,
+  intentOf,
+  keysOf,
+  mountpointPod,
+  otherWorkload,
+  podOf,
+  source,
+  target,
+  targetOf,
+  workload,
+} from "../../../test/support/fake-node.ts";
+import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { publish } from "./publish.ts";
+import { unpublish } from "./unpublish.ts";
+
+let node: FakeNode;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  node = new FakeNode();
+});
+
+afterEach(() => {
+  node[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
+const nothing = { mounts: [], devices: 0, openConnections: 0 };
+
+it("publishes a volume that is read-only itself as such, although kubelet does not say so", async () => {
+  node.knows(podOf({ readOnly: true }), workload);
+  await publishOne();
+  expect(node.kernel.at(target)).toMatchObject({ device: "mountpoint-s3", readOnly: true });
+  expect(node.kernel.at(source)).toMatchObject({ readOnly: false });
+});
+
+it("shows the device of the source at the target, and keeps the connection that tells of death", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  expect(node.kernel.at(target)).toMatchObject({ device: "mountpoint-s3", readOnly: false });
+  expect(node.kernel.at(target)?.minor).toBe(node.kernel.at(source)?.minor);
+  expect(node.traces).toEqual({ mounts: [source, target], devices: 0, openConnections: 1 });
+});
+
+it("sends the bucket, options and an environment without keys", async () => {
+  node.knows(podOf(), workload);
+  await publishOne(intentOf(workload, { mountOptions: ["allow-delete", "aws-max-attempts 5"], fsGroup: "2000" }));
+  expect(node.requests).toEqual([
+    {
+      bucketName: "photos",
+      args: [
+        "--allow-delete",
+        "--allow-other",
+        "--dir-mode=770",
+        "--file-mode=660",
+        "--force-path-style",
+        "--gid=2000",
+        "--user-agent-prefix=s3-csi-driver/3.0.0 credential-source#driver k8s/v1.36.3",
+      ],
+      env: [
+        "AWS_MAX_ATTEMPTS=5",
+        expect.stringMatching(/^MOUNTPOINT_LOG=warn,/),
+        "AWS_ENDPOINT_URL=http://s3",
+        "AWS_REGION=us-east-1",
+        "AWS_EC2_METADATA_DISABLED=true",
+        "AWS_PROFILE=s3-csi",
+        "AWS_CONFIG_FILE=/comm/credentials/s3-csi-config",
+        "AWS_SHARED_CREDENTIALS_FILE=/comm/credentials/s3-csi-credentials",
+      ],
+    },
+  ]);
+  expect(node.credentials.get("s3-csi-keys")).toBe('"AccessKeyId":"driver-id","SecretAccessKey":"driver-secret"\n');
+});
+
+it("keeps the source from being unmounted until the target is bound", async () => {
+  node.knows(podOf(), workload);
+  const { sources } = node.parts;
+  let held = false;
+  node.kernel.faults.set("bind", () => {
+    held = sources.isPublishing(mountpointPod);
+  });
+  await publishOne();
+  expect(held).toBe(true);
+  expect(sources.isPublishing(mountpointPod)).toBe(false);
+});
+
+it("adds no workload to a source that is to be unmounted", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  await publishOne();
+  node.put(podOf({ needsUnmount: true }));
+  await expect(publishOne(intentOf(otherWorkload))).rejects.toThrow("is being unmounted");
+  expect(node.traces.mounts).toEqual([source, target]);
+});
+
+it("does not let a repeated call change whose keys a mount uses", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  const written = node.writes;
+  await expect(publishOne(intentOf(workload, { keys: keysOf("volume") }))).rejects.toThrow("uses the keys of");
+  expect(node.writes).toBe(written);
+});
+
+it("makes a target read-only for one workload and leaves its sharer writing", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  await publishOne(intentOf(workload, { readOnly: true }));
+  await publishOne(intentOf(otherWorkload));
+  expect(node.kernel.at(target)?.readOnly).toBe(true);
+  expect(node.kernel.at(targetOf(otherWorkload))?.readOnly).toBe(false);
+  expect(node.requests).toHaveLength(1);
+});
+
+it("finishes what a predecessor left writable", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  await publishOne(intentOf(workload, { mountOptions: ["read-only"] }));
+  expect(node.kernel.at(target)?.readOnly).toBe(true);
+});
+
+it("repeats without an API server, brings new keys, and writes nothing else", async () => {
+  const pod = podOf({ identity: "secret:default/keys" });
+  node.knows(pod, workload);
+  await publishOne(intentOf(workload, { keys: keysOf("old") }));
+  const { table } = node.kernel;
+  node.parts.attachments.store.remove("s3pa-1");
+  const written = node.writes;
+
+  await publishOne(intentOf(workload, { keys: keysOf("old") }));
+  expect(node.writes).toBe(written);
+  await publishOne(intentOf(workload, { keys: keysOf("new") }));
+  expect(node.writes).toBe(written + 1);
+  expect(node.credentials.get("s3-csi-keys")).toContain("new-secret");
+  expect(node.kernel.table).toBe(table);
+  expect(node.requests).toHaveLength(1);
+});
+
+it.for([
+  { identity: "driver", keys: keysOf("volume") },
+  { identity: "secret:default/keys", keys: undefined },
+])("never gives keys to a mount of $identity that has others", async ({ identity, keys }) => {
+  node.knows(podOf({ identity }), workload);
+  await expect(publishOne(intentOf(workload, { keys }))).rejects.toThrow("uses the keys of");
+  expect(node.credentials.size).toBe(0);
+  expect(node.traces).toEqual(nothing);
+});
+
+it("PR-10 a Secret that is there and empty does not mean the keys of the driver: it is named", async () => {
+  node.knows(podOf({ identity: "secret:default/keys" }), workload);
+  const attributes = parseVolumeAttributes({ bucketName: "b", authenticationSource: "secret" });
+  await expect(publishOne(intentOf(workload, { attributes }))).rejects.toMatchObject({
+    kind: "invalid",
+    message: expect.stringContaining("access_key_id in Secret default/keys is missing or empty"),
+  });
+  expect(node.credentials.size).toBe(0);
+  expect(node.traces).toEqual(nothing);
+});
+
+it("says so when the driver has no keys", async () => {
+  node[Symbol.dispose]();
+  node = new FakeNode({ driverKeys: undefined }).knows(podOf(), workload);
+  await expect(publishOne()).rejects.toThrow("the driver has no keys of its own");
+  expect(node.traces).toEqual(nothing);
+});
+
+it("refuses a second call for the same target and goes on with the first", async () => {
+  node.knows(podOf(), workload);
+  node.listens = false;
+  const first = publishOne();
+  await expect(publishOne()).rejects.toMatchObject({ kind: "busy" });
+  node.listens = true;
+  await vi.advanceTimersByTimeAsync(100);
+  await first;
+});
+
+it("gives sharers that wait for one source one request and one result", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  node.listens = false;
+  node.behaviour = dies;
+  const both = Promise.allSettled([publishOne(), publishOne(intentOf(otherWorkload))]);
+  node.listens = true;
+  await vi.advanceTimersByTimeAsync(15_000);
+  const reasons = (await both).map((result) => result.status === "rejected" && String(result.reason));
+  expect(reasons).toEqual([
+    expect.stringContaining(`at "${target}": mount-s3 ended`),
+    expect.stringContaining(`at "${targetOf(otherWorkload)}": mount-s3 ended`),
+  ]);
+  expect(node.requests).toHaveLength(1);
+});
+
+it("lets a sharer take over when the first one's call is called off", async () => {
+  node.knows(podOf(), workload, otherWorkload);
+  node.listens = false;
+  const leave = new AbortController();
+  const first = publish({ ...call, signal: leave.signal }, node.parts, intentOf());
+  const second = publishOne(intentOf(otherWorkload));
+  await vi.advanceTimersByTimeAsync(100);
+  leave.abort(new Error("kubelet left"));
+  await expect(first).rejects.toThrow("kubelet left");
+  node.listens = true;
+  await vi.advanceTimersByTimeAsync(100);
+  await second;
+  expect(node.kernel.at(targetOf(otherWorkload))).toBeDefined();
+});
+
+it("covers a dead mount at the target, and unpublishing takes off both", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  const dead = node.kernel.at(target)?.minor;
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  node.listens = true;
+  await publishOne();
+  expect(node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(2);
+  expect(node.kernel.at(target)?.minor).not.toBe(dead);
+
+  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  expect(node.traces.mounts).toEqual([source]);
+  expect(node.kernel.directories).not.toContain(target);
+});
+
+it("does not touch a mount that hangs, and says so", async () => {
+  node.knows(podOf(), workload);
+  await publishOne();
+  node.kernel.server(source, "hung");
+  await Promise.all([
+    expect(publishOne()).rejects.toMatchObject({
+      message: expect.stringContaining("mount-s3 does not answer"),
+      hint: expect.stringContaining(mountpointPod),
+    }),
+    vi.advanceTimersByTimeAsync(10_000),
+  ]);
+  expect(node.traces.mounts).toEqual([source, target]);
+});

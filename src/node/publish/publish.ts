@@ -1,0 +1,233 @@
+/** Makes a bucket appear at a path: attachment → Mountpoint Pod → keys → source → target. */
+import { isDeepStrictEqual } from "node:util";
+import { DriverError } from "../../core/errors.ts";
+import { type MountArguments, mountArguments, userAgentPrefix } from "../../core/mount-args.ts";
+import type { PodName } from "../../core/names.ts";
+import { choosePidNamespace } from "../../core/pid-namespace.ts";
+import type { Mount } from "../../linux/mounts/mountinfo.ts";
+import { type Call, deadline, withFields } from "../../runtime/call.ts";
+import { hopelessBecause } from "../cluster/mountpoint-pods.ts";
+import { placed } from "../cluster/scheduled.ts";
+import { checkIdentity, keysFor, refreshKeys } from "../credentials/credentials.ts";
+import { logEnvironment } from "../domain/mount-s3-log.ts";
+import { sourcePath } from "../domain/target-path.ts";
+import { isV1Mount, refreshV1, restartHint } from "../legacy/v1-mounts.ts";
+import { isOurs } from "../mounts/mount-table.ts";
+import type { NodeParts } from "../node-parts.ts";
+import type { MountRecord } from "../records/mount-records.ts";
+import { recordOfRunning } from "../records/running-users.ts";
+import { askSource } from "../source/ask-source.ts";
+import { mountSource, removeSource } from "../source/mount-source.ts";
+import { bindTarget, isBound, proveServing } from "./bind-target.ts";
+import { failureAt } from "./failure-at.ts";
+import { mountEnvironment } from "./mount-environment.ts";
+import { type Place, planSource, planTarget } from "./plan.ts";
+import type { PublishIntent } from "./publish-request.ts";
+
+/**
+ * kubelet waits two minutes, and an answer that comes later is lost, and its reason with it. Half of that: until we
+ * answer, kubelet shows no event and cannot end the Pod, and whatever we wait for is found by the next call as well.
+ */
+const publishLimitMs = 60_000;
+/** What is said after the caller's deadline is lost. */
+const answerTakesMs = 1000;
+
+/** Idempotent: what is done already is found done. kubelet repeats the call every minute or so for running workloads. */
+export async function publish(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
+  using _oneAtATime = node.inFlight.enter(intent.target);
+  const { workload, persistentVolume: volume, target } = intent;
+  const limitMs = Math.min(publishLimitMs, (call.endsAtMs ?? Number.POSITIVE_INFINITY) - Date.now() - answerTakesMs);
+  using limited = deadline(withFields(call, { workload, volume, target }), limitMs, "the volume to be mounted");
+  try {
+    await publishWithin(limited, node, intent);
+  } catch (error) {
+    // Node's own functions hide the reason of an abort behind an error of theirs.
+    if (call.signal.aborted) throw call.signal.reason;
+    throw failureAt(node, target, couldNotMount(intent, error));
+  }
+}
+
+async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
+  const args = argumentsFor(node, intent);
+  const mount = node.mounts().at(intent.target);
+  const plan = planTarget({ ...(await seeTarget(call, node, mount)), wantsReadOnly: args.readOnly });
+  call.log.debug("publish", { step: plan.do, because: plan.because });
+  switch (plan.do) {
+    case "keep":
+      return refresh(node, intent, mount);
+    case "keepV1":
+      return refreshV1(node, intent);
+    case "giveUp":
+      throw new DriverError("notReady", plan.because, hintAbout(node, mount));
+    case "giveUpV1":
+      throw new DriverError("notReady", plan.because, { hint: restartHint });
+    case "bind":
+      return await connectWorkload(call, node, intent, args);
+    default:
+      return plan.do satisfies never;
+  }
+}
+
+async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
+  const target = await targetPlace(call, node, mount);
+  if (mount === undefined) return { target, isReadOnly: false, isV1: false };
+  const isV1 = isV1Mount(node, mount, node.mounts());
+  if (target === "dead" && !isV1 && node.swapper !== undefined) node.sources.dead.notice(mount, behind(node, mount));
+  return { target, isReadOnly: mount.readOnly, isV1 };
+}
+
+/** The answer is usually there in a millisecond; who waits longer is told so. */
+const republishProbeLimitMs = 10_000;
+
+async function targetPlace(call: Call, { kernel }: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
+  if (mount === undefined) return "nothing";
+  if (!isOurs(mount)) return "foreign";
+  const health = await kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
+  return health === "absent" ? "nothing" : health;
+}
+
+function hintAbout(node: NodeParts, mount: Mount | undefined): { readonly hint?: string } {
+  const name = behind(node, mount);
+  return name === undefined ? {} : { hint: node.mountpointPods.logsCommand(name) };
+}
+
+/** undefined: one whose source was taken away. */
+function behind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
+  return mount && node.mounts().podBehind(mount);
+}
+
+/** Without a Mountpoint Pod that we know there is nothing to do: the target serves, so it stays as it is. */
+function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefined): void {
+  const name = behind(node, mount);
+  const pod = name && node.mountpointPods.get(name);
+  if (pod === undefined) return;
+  checkIdentity(pod, intent);
+  refreshKeys(node, pod, intent.keys);
+  rememberUse(node, intent, pod.name);
+}
+
+/** For the day when its mount-s3 dies. A mount may be older than our memory of it. */
+function rememberUse(node: NodeParts, intent: PublishIntent, name: PodName): void {
+  if (node.memory.recall(name) === undefined) node.memory.remember(name, recordOf(node, intent));
+  node.memory.keepKeys(name, intent.keys);
+  node.memory.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
+}
+
+async function connectWorkload(
+  call: Call,
+  node: NodeParts,
+  intent: PublishIntent,
+  args: MountArguments,
+): Promise<void> {
+  const name = await node.attachments.assigned(call, intent);
+  // Whoever wanted to unmount the source meanwhile looks again, also when nothing came of it.
+  using _after = { [Symbol.dispose]: () => node.unmounts.add(name) };
+  // From here on nobody unmounts the source under our hands.
+  using _publishing = node.sources.publishing(name);
+  await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
+  const readOnly = args.readOnly || (await node.mountpointPods.known(call, name)).readOnly;
+  const { kubeletDir } = node.config;
+  const bind = { kubeletDir, source: sourcePath(kubeletDir, name), target: intent.target, readOnly };
+  await healed(call, node, intent.target);
+  if (!isBound(node.mounts(), bind)) {
+    bindTarget(node, bind);
+    await proveServing(call, node.kernel, bind);
+  }
+  rememberUse(node, intent, name);
+  call.log.info("published", { mountpointPod: name, readOnly });
+}
+
+/** Now that the source serves, a dead mount at the target can be replaced, there and in the containers that have it. */
+async function healed(call: Call, { mounts, sources }: NodeParts, target: string): Promise<void> {
+  const mount = mounts().at(target);
+  if (mount !== undefined) await sources.dead.tried(call, mount.minor);
+}
+
+/** Ends when the source serves with the keys of today. */
+async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
+  const pod = await placed(call, node, intent.workload, name);
+  checkIdentity(pod, intent);
+  const plan = planSource(await sourcePlace(call, node, name));
+  call.log.info("source", { step: plan.do, because: plan.because });
+  switch (plan.do) {
+    case "keep":
+      if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${hopelessBecause(pod)}`);
+      return refreshKeys(node, pod, intent.keys);
+    case "remount":
+      removeSource(node, name);
+      return await mountIntent(call, node, intent, name);
+    case "mount":
+      return await mountIntent(call, node, intent, name);
+    default:
+      return plan.do satisfies never;
+  }
+}
+
+async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<Place> {
+  const mount = node.mounts().at(sourcePath(node.config.kubeletDir, name));
+  if (mount === undefined) return "nothing";
+  if (!isOurs(mount)) return "foreign";
+  const health = await askSource(call, node, name);
+  return health === "absent" ? "nothing" : health;
+}
+
+/** A source that running workloads use, or will, is mounted with what they have, whatever the PersistentVolume says now. */
+async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
+  for (const warning of argumentsFor(node, intent).warnings) call.log.info("mount options changed", { warning });
+  const wanted = recordOf(node, intent);
+  const running = recordOfRunning(node, name);
+  const record = running === undefined ? wanted : asMounted(running, wanted);
+  if (
+    record.request.bucketName !== wanted.request.bucketName ||
+    !isDeepStrictEqual(record.request.args, wanted.request.args)
+  ) {
+    call.log.info("running workloads keep bucket and options, which the PersistentVolume or the driver has changed");
+  }
+  const { request, workload, volumeId, pidNamespace } = record;
+  const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
+  await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
+  node.memory.remember(name, record);
+}
+
+/**
+ * Keys are those of today: the Mountpoint Pod says whose they are, and that was checked. So is the environment: endpoint,
+ * region and proxy of the driver may have moved, and the old ones would never serve again.
+ */
+function asMounted(running: MountRecord, { keys, request: { env } }: MountRecord): MountRecord {
+  return { ...running, keys, request: { ...running.request, env } };
+}
+
+/** Everything that mount-s3 is started with. */
+function recordOf(node: NodeParts, intent: PublishIntent): MountRecord {
+  const { persistentVolume, volumeId, workload, keys } = intent;
+  const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
+  const { args, env } = argumentsFor(node, intent);
+  const request = {
+    bucketName: bucket,
+    args,
+    env: mountEnvironment(node.config, { ...env, ...proxy, ...logEnvironment(args) }),
+  };
+  const pidNamespace = choosePidNamespace(node.config.pidNamespaces, wanted);
+  return { persistentVolume, volumeId, workload, request, keys, pidNamespace };
+}
+
+function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: PublishIntent): MountArguments {
+  const credentialSource = intent.keys === undefined ? "driver" : "secret";
+  return mountArguments({
+    options: intent.mountOptions,
+    readOnly: intent.readOnly,
+    fsGroup: intent.fsGroup,
+    region: intent.region,
+    prefix: intent.attributes.prefix,
+    cache: intent.attributes.cache,
+    userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion: kubernetesVersion() }),
+  });
+}
+
+/** The text that users of 2.x search for. Kind and hint stay; what is not ours is still a surprise, and says so. */
+function couldNotMount({ attributes, target }: PublishIntent, error: unknown): Error {
+  const what = `Could not mount "${attributes.bucket}" at "${target}"`;
+  if (!(error instanceof DriverError)) return new Error(what, { cause: error });
+  const { kind, message, hint, cause } = error;
+  return new DriverError(kind, `${what}: ${message}`, hint === undefined ? { cause } : { cause, hint });
+}

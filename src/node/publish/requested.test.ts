@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { call, FakeNode, kubeletDir, podOf, volume, workload } from "../../../test/support/fake-node.ts";
+import { publishRequestFor } from "../../../test/support/publish-request.ts";
+import type { NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
+import { publish } from "./publish.ts";
+import { requested } from "./requested.ts";
+
+const good = { ...publishRequestFor({ claim: volume, bucket: "photos", workload, kubeletDir }), volumeId: "photos" };
+const bad: Readonly<Record<string, Partial<NodePublishVolumeRequest>>> = {
+  "a Secret without a key": {
+    volumeContext: { bucketName: "photos", authenticationSource: "secret" },
+    secrets: { access_key_id: "id" },
+  },
+  "no keys of its own, which are demanded": { volumeContext: { bucketName: "photos", authenticationSource: "secret" } },
+  "no capability": { volumeCapability: undefined },
+};
+
+/** The driver's keys stand in for no others. */
+function strictNode(): FakeNode {
+  const node = new FakeNode().knows(podOf(), workload);
+  Object.assign(node.parts.config, { fallbackToDriverKeys: false });
+  return node;
+}
+
+it.for(Object.entries(bad))("a request with %s is refused for good", ([, more]) => {
+  using node = strictNode();
+  expect(() => requested(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "invalid" }));
+});
+
+it.for(Object.entries(bad))(
+  "a request with %s for a volume that is mounted is refused so that kubelet remembers the mount",
+  async ([, more]) => {
+    using node = strictNode();
+    await publish(call, node.parts, requested(node.parts, good));
+    expect(() => requested(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "notReady" }));
+  },
+);

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import {
+  call,
+  FakeNode,
+  intentOf,
+  mountpointPod,
+  podOf,
+  source,
+  target,
+  workload,
+} from "../../../test/support/fake-node.ts";
+import { publish } from "./publish.ts";
+import { unpublish } from "./unpublish.ts";
+
+let node: FakeNode;
+
+beforeEach(() => {
+  node = new FakeNode().knows(podOf(), workload);
+});
+
+afterEach(() => node[Symbol.dispose]());
+
+const unpublishOne = (targetPath = target) => unpublish(call, node.parts, { volumeId: "photos", targetPath });
+
+it("takes the target away, leaves the source, and has it looked at", async () => {
+  await publish(call, node.parts, intentOf());
+  unpublishOne();
+  expect(node.traces.mounts).toEqual([source]);
+  expect(node.kernel.directories).not.toContain(target);
+  await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
+});
+
+it("is content with a target that is not there, and with one that was never mounted", () => {
+  unpublishOne();
+  node.kernel.makeDirectory(target);
+  unpublishOne();
+  expect(node.kernel.directories).not.toContain(target);
+});
+
+it("does not delete a file that lies where the volume should have been", () => {
+  node.kernel.makeDirectory(target);
+  node.kernel.files.add(`${target}/report.txt`);
+  expect(() => unpublishOne()).toThrow("holds files on the node's own disk");
+  expect(node.kernel.files).toContain(`${target}/report.txt`);
+});
+
+it.for([
+  { request: { volumeId: "", targetPath: target }, refusal: "volume_id is required" },
+  { request: { volumeId: "photos", targetPath: "" }, refusal: "target_path is required" },
+  { request: { volumeId: "photos", targetPath: "/etc" }, refusal: "target path /etc is not a volume of a Pod" },
+])("refuses with: $refusal", ({ request, refusal }) => {
+  expect(() => unpublish(call, node.parts, request)).toThrow(refusal);
+});
+
+it("waits for a publish that is under way", () => {
+  using _publishing = node.parts.inFlight.enter(target);
+  expect(() => unpublishOne()).toThrow("already running");
+});

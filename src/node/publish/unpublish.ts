@@ -1,0 +1,47 @@
+import { DriverError } from "../../core/errors.ts";
+import type { VolumeId } from "../../core/names.ts";
+import type { Call } from "../../runtime/call.ts";
+import { isErrno } from "../../runtime/errno.ts";
+import { parseTargetPath, targetPath } from "../domain/target-path.ts";
+import type { Kernel } from "../mounts/kernel.ts";
+import type { NodeParts } from "../node-parts.ts";
+
+export interface UnpublishRequest {
+  readonly volumeId: string;
+  readonly targetPath: string;
+}
+
+/** Takes everything off the target, whatever state it is in. The rest follows on its own, when nobody needs the source. */
+export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest): void {
+  if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
+  if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
+  const { kubeletDir } = node.config;
+  const place = parseTargetPath(kubeletDir, request.targetPath);
+  const target = targetPath(kubeletDir, place);
+  using _oneAtATime = node.inFlight.enter(target);
+
+  const mounts = node.mounts();
+  const mount = mounts.at(target);
+  const mountpointPod = mount && mounts.podBehind(mount);
+  // Several may be stacked, when a dead mount was covered by a living one.
+  while (node.kernel.unmount(target));
+  removeTarget(node.kernel, target);
+  node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
+  node.memory.dropUser(target);
+  node.sources.dead.wake();
+  if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
+  if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
+}
+
+/** CSI wants the directory removed, and nothing in it: that would be a file that never reached the bucket. */
+function removeTarget(kernel: Kernel, target: string): void {
+  try {
+    kernel.removeDirectory(target);
+  } catch (cause) {
+    if (!isErrno(cause, "ENOTEMPTY")) throw cause;
+    throw new DriverError("notReady", `${target} is not mounted and not empty: it holds files on the node's own disk`, {
+      cause,
+      hint: "Save what is needed on the node and empty the directory.",
+    });
+  }
+}

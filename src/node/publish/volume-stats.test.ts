@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { call, FakeNode, intentOf, mountpointPod, podOf, target, workload } from "../../../test/support/fake-node.ts";
+import { publish } from "./publish.ts";
+import { volumeStats } from "./volume-stats.ts";
+
+const request = { volumeId: "photos", volumePath: target };
+
+let node: FakeNode;
+
+beforeEach(async () => {
+  node = new FakeNode().knows(podOf(), workload);
+  await publish(call, node.parts, intentOf());
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  node[Symbol.dispose]();
+});
+
+it("a mount that serves is normal, and its usage is an entry of zeros", async () => {
+  await expect(volumeStats(call, node.parts, request)).resolves.toEqual({
+    usage: [{ unit: 1, total: 0n, used: 0n, available: 0n }],
+    volumeCondition: { abnormal: false, message: "mount-s3 answers" },
+  });
+});
+
+it.for([
+  { state: "dead", says: /has ended/ },
+  { state: "hung", says: /does not answer/ },
+] as const)(
+  "a mount-s3 that is $state is abnormal, with the reason and where to look, within two seconds",
+  async (row) => {
+    vi.useFakeTimers();
+    node.kernel.server(target, row.state);
+    const asked = volumeStats(call, node.parts, request);
+    await vi.advanceTimersByTimeAsync(1999);
+    const { volumeCondition } = await asked;
+    expect(volumeCondition).toMatchObject({ abnormal: true, message: expect.stringMatching(row.says) });
+    expect(volumeCondition?.message).toContain(`kubectl logs -n mount-s3 ${mountpointPod}`);
+  },
+);
+
+describe("refuses", () => {
+  it.for([
+    { volumeId: "", volumePath: target, kind: "invalid", field: "volume_id" },
+    { volumeId: "photos", volumePath: "", kind: "invalid", field: "volume_path" },
+    { volumeId: "photos", volumePath: `${target}/below`, kind: "missing", field: `${target}/below` },
+    { volumeId: "photos", volumePath: "some/path", kind: "missing", field: "some/path" },
+  ])("volume id '$volumeId' at '$volumePath' as $kind", async ({ kind, field, ...asked }) => {
+    await expect(volumeStats(call, node.parts, asked)).rejects.toMatchObject({
+      kind,
+      message: expect.stringContaining(field),
+    });
+  });
+
+  it("a place where something else is mounted", async () => {
+    node.kernel.makeDirectory("/elsewhere");
+    node.kernel.makeDirectory("/disk");
+    node.kernel.bind("/disk", "/elsewhere");
+    await expect(volumeStats(call, node.parts, { volumeId: "photos", volumePath: "/elsewhere" })).rejects.toMatchObject(
+      { kind: "missing" },
+    );
+  });
+});

@@ -1,0 +1,72 @@
+/** What kubelet and monitoring learn about a published volume: whether mount-s3 answers. Never later than the limit. */
+import { normalize } from "node:path/posix";
+import { DriverError } from "../../core/errors.ts";
+import { type NodeGetVolumeStatsResponse, VolumeUsage_Unit } from "../../csi/gen/csi.ts";
+import type { Health } from "../../linux/fuse/probe.ts";
+import type { Mount } from "../../linux/mounts/mountinfo.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { NodeParts } from "../node-parts.ts";
+
+export interface StatsRequest {
+  readonly volumeId: string;
+  readonly volumePath: string;
+}
+
+type Needed = Pick<NodeParts, "kernel" | "mounts" | "mountpointPods">;
+
+/** The whole call answers in two seconds (PR-4); a mount-s3 that works needs a millisecond, even when S3 is slow. */
+const probeLimitMs = 1000;
+
+/**
+ * A bucket has no size, and the statfs of mount-s3 tells constants, so there is nothing to report. But kubelet drops an
+ * answer without usage unless its feature gate CSIVolumeHealth is on (`NodeGetVolumeStats` in its csi_client.go), and
+ * all metrics of the volume with it. Zeros raise no alarm: the usual rules ask for used bytes above zero.
+ */
+const nothingToMeasure = { unit: VolumeUsage_Unit.BYTES, total: 0n, used: 0n, available: 0n };
+
+export async function volumeStats(
+  call: Call,
+  node: Needed,
+  { volumeId, volumePath }: StatsRequest,
+): Promise<NodeGetVolumeStatsResponse> {
+  if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
+  if (volumePath === "") throw new DriverError("invalid", "volume_path is required");
+  const notPublished = () => new DriverError("missing", `volume ${volumeId} is not published at ${volumePath}`);
+  const mount = node.mounts().oursAt(normalize(volumePath));
+  if (mount === undefined) throw notPublished();
+  const health = await node.kernel.probe(call, mount.mountPoint, probeLimitMs);
+  // Unpublished while we asked.
+  if (health === "absent") throw notPublished();
+  const { abnormal, because } = conditionOf(health);
+  return {
+    usage: [nothingToMeasure],
+    volumeCondition: { abnormal, message: abnormal ? `${because}. ${hintAbout(node, mount)}` : because },
+  };
+}
+
+interface Condition {
+  readonly abnormal: boolean;
+  readonly because: string;
+}
+
+function conditionOf(health: Exclude<Health, "absent">): Condition {
+  switch (health) {
+    case "serving":
+      return { abnormal: false, because: "mount-s3 answers" };
+    case "dead":
+      return {
+        abnormal: true,
+        because: "mount-s3 has ended: files give ENOTCONN (Transport endpoint is not connected)",
+      };
+    case "hung":
+      return { abnormal: true, because: "mount-s3 does not answer: whoever uses the volume waits" };
+    default:
+      return health satisfies never;
+  }
+}
+
+/** A mount of 1.x has no Mountpoint Pod: systemd runs mount-s3 on the host. */
+function hintAbout({ mounts, mountpointPods }: Needed, mount: Mount): string {
+  const name = mounts().podBehind(mount);
+  return name === undefined ? "No Mountpoint Pod serves it" : mountpointPods.logsCommand(name);
+}
