@@ -1,36 +1,17 @@
 /** Credentials belong to the Mountpoint Pod, not to the workload that came first (MP-3). */
 import { DriverError } from "../../core/errors.ts";
-import type { PodUid, VolumeId } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Keys } from "../../s3/keys.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
+import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { CommVolume } from "../mounts/comm-volume.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
-import { oldProfileName, type Profile, processProfile, renewedFiles, staticProfile } from "./profile.ts";
+import { renewedFiles } from "./profile.ts";
 
 /** The volume's own keys, else those of the driver. */
 export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "driverKeys">, intent: PublishIntent) {
   return intent.keys ?? (await driverKeys.get(call));
-}
-
-/** Keys, and for whom they are used first. */
-export interface KeysInUse {
-  readonly keys: Keys;
-  readonly workload: PodUid;
-  readonly volumeId: VolumeId;
-}
-
-/** Puts the keys where the mount-s3 that is about to start will look for them, and tells where that is. */
-export function giveKeys(
-  volume: CommVolume,
-  pod: LocalMountpointPod,
-  { keys, workload, volumeId }: KeysInUse,
-): Profile {
-  // Named as 2.x does: after a rollback its node plugin renews the file of that name.
-  const profile = pod.isOld ? staticProfile(oldProfileName(workload, volumeId), keys) : processProfile(keys);
-  volume.keepCredentials(profile.files);
-  return profile;
 }
 
 /**
@@ -39,7 +20,7 @@ export function giveKeys(
  */
 function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): void {
   const ofOthers = renewedFiles(volume.credentialFiles(), keys);
-  volume.keepCredentials(pod.isOld ? ofOthers : { ...ofOthers, ...processProfile(keys).files });
+  volume.keepCredentials({ ...ofOthers, ...protocolOf(pod).renewedFiles(keys) });
 }
 
 /** Gives a running Mountpoint Pod the keys of today. Without an API call: what is not known now comes another time. */

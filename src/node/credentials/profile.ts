@@ -8,6 +8,13 @@ export interface Profile {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** Keys, and for whom they are used first. */
+export interface KeysInUse {
+  readonly keys: Keys;
+  readonly workload: PodUid;
+  readonly volumeId: VolumeId;
+}
+
 /** scripts/print-credentials.sh, as it lies in the image. */
 export const printCredentials = "/opt/s3-csi/print-credentials";
 

@@ -3,16 +3,14 @@ import { encodeMountRequest, type MountRequest } from "../../core/mount-request.
 import type { PodName } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
-import { type Call, deadline } from "../../runtime/call.ts";
-import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
-import { giveKeys, type KeysInUse } from "../credentials/credentials.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { KeysInUse } from "../credentials/profile.ts";
 import { sourcePath } from "../domain/target-path.ts";
-import type { CommVolume } from "../mounts/comm-volume.ts";
+import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { askSource } from "./ask-source.ts";
 import { type Listening, untilListening } from "./listening.ts";
 import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
-import { untilAnswer } from "./until-answer.ts";
 
 export interface SourceWish {
   readonly mountpointPod: PodName;
@@ -38,7 +36,8 @@ export async function mountSource(call: Call, node: Needed, wish: SourceWish): P
   if (health === "serving") return;
 
   removeSource(node, wish.mountpointPod);
-  const error = await lastWords(call, node, { pod: listening.pod, volume, startedAt });
+  const { pod } = listening;
+  const error = mountS3Error(await protocolOf(pod).lastWords(call, node, { pod, volume, startedAt }));
   throw new DriverError(mountFailureKind(error), error === "" ? "mount-s3 ended without a word" : error, {
     hint: node.mountpointPods.logsCommand(wish.mountpointPod),
   });
@@ -58,8 +57,10 @@ function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume,
   const { kernel, sources } = node;
   using undo = new DisposableStack();
   undo.use(connection);
-  if (pod.isOld) volume.forgetError();
-  const { env } = giveKeys(volume, pod, wish.keys);
+  const protocol = protocolOf(pod);
+  protocol.prepare(volume);
+  const { files, env } = protocol.profileFor(wish.keys);
+  volume.keepCredentials(files);
   const message = encodeMountRequest({ ...wish.request, env: { ...wish.request.env, ...env } });
   // Our copy is closed before anybody waits: with it open, a dead mount-s3 would look like a slow one.
   using device = kernel.openFuse();
@@ -72,36 +73,8 @@ function mountAndSend(call: Call, node: Needed, wish: SourceWish, { pod, volume,
   sources.connected(call.log, wish.mountpointPod, connection);
 }
 
-/** A mounter of 2.x closes the connection as soon as it has read the request, which means nothing. */
 async function untilAnswered(call: Call, node: Needed, { pod, connection }: Listening): Promise<Health> {
   const answered = askSource(call, node, pod.name);
-  if (pod.isOld) return await answered;
+  if (!protocolOf(pod).connectionEndsWithMountS3) return await answered;
   return await Promise.race([answered, connection.closed.then(() => "dead" as const)]);
-}
-
-interface Death {
-  readonly pod: LocalMountpointPod;
-  readonly volume: CommVolume;
-  readonly startedAt: Date;
-}
-
-/** Ours dies as the container's only process, so its log is in the Pod's status; the supervisor of 2.x writes a file. */
-async function lastWords(call: Call, node: Needed, death: Death): Promise<string> {
-  const { pod, startedAt } = death;
-  return mountS3Error(
-    await (pod.isOld ? oldWords(call, node, death) : node.mountpointPods.lastWords(call, pod.name, startedAt)),
-  );
-}
-
-const oldWordsLimitMs = 10_000;
-
-/** It writes them a moment after the end, or never, if it was killed itself. */
-async function oldWords(call: Call, { comm }: Needed, { pod, volume }: Death): Promise<string> {
-  using limited = deadline(call, oldWordsLimitMs, "the last words of mount-s3");
-  const written = untilAnswer(limited, [(wake) => comm.subscribe(pod.uid, wake)], () => volume.errorText());
-  return await written.catch((error: unknown) => {
-    // What is not due to our limit is worth telling: a file that is none, for one (SE-3).
-    if (call.signal.aborted || !limited.signal.aborted) throw error;
-    return "";
-  });
 }
