@@ -7,16 +7,6 @@ export type ProxyVariable = (typeof proxyVariables)[number];
 
 export type Proxy = Readonly<Partial<Record<ProxyVariable, string>>>;
 
-/** That of the driver. Under names of our own: its programs reach the cluster without a proxy. */
-export function proxyFrom(env: Readonly<Record<string, string | undefined>>): Proxy {
-  return Object.fromEntries(
-    proxyVariables.flatMap((name) => {
-      const value = env[`MOUNTPOINT_${name}`];
-      return value ? [[name, value]] : [];
-    }),
-  );
-}
-
 const prefix = "mountpointEnv.";
 
 /** The attributes `mountpointEnv.NAME`. An empty one takes away what the driver has. */

@@ -44,16 +44,16 @@ it("takes keys from the environment, as under manifests of 2.x, and never prints
   expect(config.driverKeys).toMatchObject({ from: "environment", keys: { secretAccessKey: expect.anything() } });
 });
 
-it("reports every problem at once", () => {
-  const problems = [
+it("reports every mistake at once", () => {
+  const mistakes = [
     "AWS_ENDPOINT_URL",
     "--v",
     "--health-port",
-    "--credentials-secret is not NAMESPACE/NAME",
-    "--protected-secrets is not NAMESPACE/NAME",
+    "--credentials-secret must be NAMESPACE/NAME",
+    "--protected-secrets must be NAMESPACE/NAME",
     "--kubeconfig",
   ];
   const args = ["--v=x", "--health-port=99999", "--credentials-secret=x", "--protected-secrets=y"];
   const report = () => csiControllerConfigFrom(args, {});
-  for (const problem of problems) expect(report).toThrow(problem);
+  for (const mistake of mistakes) expect(report).toThrow(mistake);
 });

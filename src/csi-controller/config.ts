@@ -1,11 +1,14 @@
-/** Flags and environment → the configuration of the CSI controller service, or every problem at once. */
-import { parseArgs } from "node:util";
-import { type Proxy, proxyFrom } from "../core/proxy.ts";
-import { type ApiLocation, apiLocationFrom } from "../kube/client/api-location.ts";
+/** Flags and environment → the configuration of the CSI controller service, or every mistake at once. */
+import type { Proxy } from "../core/proxy.ts";
+import { endpoint, healthPort } from "../csi/settings.ts";
+import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Ref } from "../kube/client/client.ts";
-import { Problems } from "../runtime/problems.ts";
-import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
+import { verbosity } from "../runtime/log-settings.ts";
+import { integer, namespacedName, seconds, text, toggle, url } from "../runtime/settings/kinds.ts";
+import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
+import { type DriverKeysConfig, driverKeySettings, driverKeysFrom } from "../s3/driver-keys.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
+import { proxyFrom, proxySettings } from "../s3/proxy-settings.ts";
 import type { OwnPod } from "./orphans/orphan-reports.ts";
 import type { OrphanTimes } from "./orphans/orphans.ts";
 
@@ -34,88 +37,64 @@ export interface CsiControllerConfig {
   readonly api: ApiLocation;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** The flags and variables of 2.x, and those that our chart and our tests pass. */
+const declared = {
+  endpointUrl: { variable: "AWS_ENDPOINT_URL", kind: url, required: "it is the address of the S3 service" },
+  verbosity,
+  endpoint,
+  // The node plugin has these two, and is the same command in manifests of 2.x.
+  nodeId: { flag: "node-id", kind: text },
+  mountpointVersion: { flag: "mp-version", kind: text },
+  healthPort,
+  metrics: { flag: "metrics", kind: toggle, default: false },
+  region: { variable: "AWS_REGION", kind: text, default: "us-east-1" },
+  // With these defaults a call ends before the provisioner's timeout of 120 seconds.
+  connectMs: { flag: "s3-connect-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 5_000 },
+  answerMs: { flag: "s3-answer-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 10_000 },
+  attempts: { flag: "s3-attempts", kind: integer({ min: 0, max: 100 }), default: 4 },
+  caBundle: { variable: "AWS_CA_BUNDLE", kind: text },
+  systemRoots: { variable: "SSL_CERT_FILE", kind: text },
+  // How often to look for buckets without a volume (0: never), and how long a bucket must stay one before it is reported.
+  orphanEveryMs: { flag: "orphan-look-seconds", kind: seconds({ min: 0, max: 1_000_000 }), default: 3_600_000 },
+  orphanSettleMs: { flag: "orphan-settle-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 60_000 },
+  ...driverKeySettings,
+  protectedSecrets: { flag: "protected-secrets", kind: namespacedName },
+  podNamespace: { variable: "POD_NAMESPACE", kind: text },
+  podName: { variable: "POD_NAME", kind: text },
+  podUid: { variable: "POD_UID", kind: text },
+  ...proxySettings,
+  ...apiSettings,
+} as const satisfies Settings;
 
+/** Throws one Error that names every mistake. */
 export function csiControllerConfigFrom(args: readonly string[], env: Environment): CsiControllerConfig {
-  const flags = flagsIn(args);
-  const problems = new Problems();
-  const endpointUrl = trimmed(env["AWS_ENDPOINT_URL"]) ?? "";
-  if (!URL.canParse(endpointUrl)) {
-    problems.add("AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service");
-  }
-  const config: CsiControllerConfig = {
-    endpoint: flags.endpoint,
-    verbosity: problems.number("--v", flags.v, 10),
-    healthPort:
-      flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
-    metrics: flags.metrics,
-    s3: { endpointUrl, region: trimmed(env["AWS_REGION"]) ?? "us-east-1", limits: limitsIn(flags, problems) },
-    caBundle: trimmed(env["AWS_CA_BUNDLE"]),
-    systemRoots: trimmed(env["SSL_CERT_FILE"]),
-    proxy: proxyFrom(env),
-    driverKeys: driverKeysFrom(flags, env, problems),
-    fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
-    orphans: {
-      everyMs: 1000 * problems.number("--orphan-look-seconds", flags["orphan-look-seconds"], 1_000_000),
-      settleMs: 1000 * problems.number("--orphan-settle-seconds", flags["orphan-settle-seconds"], 3_600),
-    },
-    protectedSecrets: refIn("--protected-secrets", flags["protected-secrets"], problems),
-    pod: podIn(env),
-    api: apiLocationFrom(flags.kubeconfig, env, problems),
-  };
-  problems.throwIfAny();
-  return Object.freeze(config);
+  const settings = readSettings(declared, { args, env }, [driverKeysFrom, apiLocationFrom]);
+  const { endpointUrl, region, connectMs, answerMs, attempts } = settings;
+  return Object.freeze<CsiControllerConfig>({
+    endpoint: settings.endpoint,
+    verbosity: settings.verbosity,
+    healthPort: settings.healthPort,
+    metrics: settings.metrics,
+    s3: { endpointUrl, region, limits: { connectMs, answerMs, attempts } },
+    caBundle: settings.caBundle,
+    systemRoots: settings.systemRoots,
+    proxy: proxyFrom(settings),
+    driverKeys: driverKeysFrom(settings),
+    fallbackToDriverKeys: !settings.noDriverCredentialsFallback,
+    orphans: { everyMs: settings.orphanEveryMs, settleMs: settings.orphanSettleMs },
+    protectedSecrets: settings.protectedSecrets,
+    pod: podFrom(settings),
+    api: apiLocationFrom(settings),
+  });
 }
 
-/** The flags of 2.x, and those that our chart and our tests pass. */
-function flagsIn(args: readonly string[]) {
-  return parseArgs({
-    args: [...args],
-    options: {
-      endpoint: { type: "string", default: "unix:///tmp/csi.sock" },
-      v: { type: "string", default: "2" },
-      // Of the node plugin, which is the same command.
-      "node-id": { type: "string", default: "" },
-      "mp-version": { type: "string", default: "" },
-      "health-port": { type: "string", default: "" },
-      metrics: { type: "boolean", default: false },
-      // Together they stay below the time that the provisioner gives a call.
-      "s3-connect-seconds": { type: "string", default: "5" },
-      "s3-answer-seconds": { type: "string", default: "10" },
-      "s3-attempts": { type: "string", default: "4" },
-      // How often buckets without a volume are looked for (0: never), and how long one has to be seen before it is reported.
-      "orphan-look-seconds": { type: "string", default: "3600" },
-      "orphan-settle-seconds": { type: "string", default: "60" },
-      "protected-secrets": { type: "string", default: "" },
-      kubeconfig: { type: "string", default: "" },
-      ...driverKeyFlags,
-    },
-  }).values;
+function podFrom({ podNamespace, podName, podUid }: PodValues): OwnPod | undefined {
+  if (podNamespace === undefined || podName === undefined || podUid === undefined) return undefined;
+  return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
-type Flags = ReturnType<typeof flagsIn>;
-
-function limitsIn(flags: Flags, problems: Problems): StoreLimits {
-  return {
-    connectMs: 1000 * problems.number("--s3-connect-seconds", flags["s3-connect-seconds"], 3_600),
-    answerMs: 1000 * problems.number("--s3-answer-seconds", flags["s3-answer-seconds"], 3_600),
-    attempts: problems.number("--s3-attempts", flags["s3-attempts"], 100),
-  };
-}
-
-function refIn(flag: string, text: string, problems: Problems): Ref | undefined {
-  if (text === "") return undefined;
-  const [, namespace, name = ""] = /^([^/]+)\/([^/]+)$/.exec(text) ?? [];
-  if (name === "") problems.add(`${flag} is not NAMESPACE/NAME: ${text}`);
-  return { namespace, name };
-}
-
-function podIn(env: Environment): OwnPod | undefined {
-  const { POD_NAMESPACE: namespace, POD_NAME: name, POD_UID: uid } = env;
-  return namespace && name && uid ? { namespace, name, uid } : undefined;
-}
-
-/** undefined: nothing is said. */
-function trimmed(value: string | undefined): string | undefined {
-  return value?.trim() || undefined;
+interface PodValues {
+  readonly podNamespace: string | undefined;
+  readonly podName: string | undefined;
+  readonly podUid: string | undefined;
 }

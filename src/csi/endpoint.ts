@@ -5,9 +5,15 @@ export type Endpoint =
   | { readonly kind: "unix"; readonly path: string; readonly target: string }
   | { readonly kind: "tcp"; readonly target: string };
 
+const form = /^(unix|tcp):\/*([^/].*)$/i;
+
+export function isEndpoint(endpoint: string): boolean {
+  return form.test(endpoint);
+}
+
 /** `--endpoint`: `unix:/path`, `unix:///path` and `tcp://host:port`. A unix path is always taken as absolute. */
 export function parseEndpoint(endpoint: string): Endpoint {
-  const [, scheme, rest] = /^(unix|tcp):\/*([^/].*)$/i.exec(endpoint) ?? [];
+  const [, scheme, rest] = form.exec(endpoint) ?? [];
   if (scheme === undefined || rest === undefined) {
     throw new DriverError("invalid", `endpoint "${endpoint}" is neither unix:/path nor tcp://host:port`);
   }

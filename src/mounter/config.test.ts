@@ -25,6 +25,9 @@ it("waits long rather than not at all for a duration that no timer can hold", ()
   expect(mounterConfigFrom(["--mount-sock-recv-timeout", "9000h"], {}).receiveTimeoutMs).toBe(2 ** 31 - 1);
 });
 
-it("refuses a flag it does not know", () => {
-  expect(() => mounterConfigFrom(["--mountpoint-bin-dri=/x"], {})).toThrow("--mountpoint-bin-dri");
+it("reports every mistake at once", () => {
+  expect(() => mounterConfigFrom(["--mountpoint-bin-dri=/x", "--mount-sock-recv-timeout=soon"], {})).toThrow(
+    "unknown flag --mountpoint-bin-dri: did you mean --mountpoint-bin-dir?; " +
+      '--mount-sock-recv-timeout must be a duration above 0 such as 2m or 1h30m, but is "soon"',
+  );
 });

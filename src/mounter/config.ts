@@ -1,5 +1,6 @@
-import { parseArgs } from "node:util";
 import { cacheContainerPath, comm } from "../core/names.ts";
+import { type Kind, text } from "../runtime/settings/kinds.ts";
+import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
 import { parseDurationMs } from "./duration.ts";
 
 export interface MounterConfig {
@@ -14,33 +15,34 @@ export interface MounterConfig {
   readonly memoryTarget: string | undefined;
 }
 
-/** The flags of 2.x, one for Pods with a memory limit, and two places that only tests change. Reports every problem at once. */
-export function mounterConfigFrom(
-  args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-): MounterConfig {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      "mount-sock-recv-timeout": { type: "string", default: "2m" },
-      "mountpoint-bin-dir": { type: "string", default: env["MOUNTPOINT_BIN_DIR"] ?? "/mountpoint-s3/bin" },
-      "comm-dir": { type: "string", default: comm.containerPath },
-      "cache-dir": { type: "string", default: cacheContainerPath },
-      "memory-target": { type: "string" },
-    },
-  });
-  const receiveTimeoutMs = parseDurationMs(values["mount-sock-recv-timeout"]) ?? 0;
-  if (receiveTimeoutMs <= 0) {
-    throw new Error(`--mount-sock-recv-timeout is not a duration such as 2m: ${values["mount-sock-recv-timeout"]}`);
-  }
-  return Object.freeze({
-    commDir: values["comm-dir"],
-    binDir: values["mountpoint-bin-dir"],
-    cacheDir: values["cache-dir"],
-    memoryTarget: values["memory-target"],
-    receiveTimeoutMs: Math.min(receiveTimeoutMs, longestTimerMs),
-  });
-}
-
-/** Timers of Node fire at once when they are told more. */
+/** Timers of Node fire at once when their time is longer than this. */
 const longestTimerMs = 2 ** 31 - 1;
+
+/** As in Go, in whose form 2.x reads the flag. */
+const duration: Kind<number> = {
+  expected: "a duration above 0 such as 2m or 1h30m",
+  parse: (given) => {
+    const ms = parseDurationMs(given) ?? 0;
+    return ms > 0 ? Math.min(ms, longestTimerMs) : undefined;
+  },
+  refusesEmpty: true,
+};
+
+/** The flags of 2.x, one for Pods with a memory limit, and two directories that only tests change. */
+const declared = {
+  receiveTimeoutMs: { flag: "mount-sock-recv-timeout", kind: duration, default: 120_000 },
+  binDir: {
+    flag: "mountpoint-bin-dir",
+    variable: "MOUNTPOINT_BIN_DIR",
+    kind: text,
+    default: "/mountpoint-s3/bin",
+  },
+  commDir: { flag: "comm-dir", kind: text, default: comm.containerPath },
+  cacheDir: { flag: "cache-dir", kind: text, default: cacheContainerPath },
+  memoryTarget: { flag: "memory-target", kind: text },
+} as const satisfies Settings;
+
+/** Throws one Error that names every mistake. */
+export function mounterConfigFrom(args: readonly string[], env: Environment): MounterConfig {
+  return Object.freeze(readSettings(declared, { args, env }));
+}

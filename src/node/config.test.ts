@@ -75,7 +75,7 @@ it("starts with the words of 2.x when the endpoint is missing", () => {
   expect(() => nodeConfigFrom([], rest)).toThrow(/^AWS_ENDPOINT_URL environment variable must be set/);
 });
 
-it("reports every problem at once", () => {
+it("reports every mistake at once", () => {
   const args = ["--v=much", "--health-port=70000", "--credentials-secret=s3-secret"];
   const problems = ["AWS_ENDPOINT_URL", "CSI_NODE_NAME", "--v", "NAMESPACE/NAME", "--health-port", "--kubeconfig"];
   expect(() => nodeConfigFrom(args, {})).toThrow(new RegExp(problems.join(".*")));
@@ -83,7 +83,13 @@ it("reports every problem at once", () => {
 
 it.for([
   { more: { AWS_ACCESS_KEY_ID: "id" }, args: [], problem: "AWS_SECRET_ACCESS_KEY in the environment is missing" },
-  { more: {}, args: ["--endpiont=x"], problem: "--endpiont" },
+  { more: {}, args: ["--endpiont=x"], problem: "unknown flag --endpiont: did you mean --endpoint?" },
+  {
+    more: {},
+    args: ["--mount-pid-namespace=host"],
+    problem: "--mount-pid-namespace=host needs --host-pid, and hostPID of the Pod",
+  },
+  { more: {}, args: ["--endpoint="], problem: '--endpoint must be unix:/path or tcp://host:port, but is ""' },
 ])("refuses with $problem", ({ more, args, problem }) => {
   expect(() => nodeConfigFrom(args, { ...env, ...more })).toThrow(problem);
 });

@@ -1,11 +1,14 @@
 import { normalize } from "node:path/posix";
-import { parseArgs } from "node:util";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
-import { isPidNamespace, type PidNamespaces } from "../core/pid-namespace.ts";
-import { type Proxy, proxyFrom } from "../core/proxy.ts";
-import { type ApiLocation, apiLocationFrom } from "../kube/client/api-location.ts";
-import { Problems } from "../runtime/problems.ts";
-import { type DriverKeysConfig, driverKeyFlags, driverKeysFrom } from "../s3/driver-keys.ts";
+import type { PidNamespace, PidNamespaces } from "../core/pid-namespace.ts";
+import type { Proxy } from "../core/proxy.ts";
+import { endpoint, healthPort } from "../csi/settings.ts";
+import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
+import { verbosity } from "../runtime/log-settings.ts";
+import { oneOf, seconds, text, toggle } from "../runtime/settings/kinds.ts";
+import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
+import { type DriverKeysConfig, driverKeySettings, driverKeysFrom } from "../s3/driver-keys.ts";
+import { proxyFrom, proxySettings } from "../s3/proxy-settings.ts";
 import { pluginDir } from "./domain/target-path.ts";
 
 export interface NodeConfig {
@@ -41,42 +44,56 @@ export interface NodeConfig {
   readonly api: ApiLocation;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** The flags and variables of 2.x, and those that our chart and our tests pass. */
+const declared = {
+  endpointUrl: { variable: "AWS_ENDPOINT_URL", kind: text, required: "it is the address of the S3 service" },
+  nodeId: { flag: "node-id", variable: "CSI_NODE_NAME", kind: text, required: "it is the name of this node" },
+  nodeName: { variable: "NODE_NAME", kind: text },
+  verbosity,
+  endpoint,
+  mountpointVersion: { flag: "mp-version", variable: "MOUNTPOINT_VERSION", kind: text, default: "" },
+  mountpointNamespace: { variable: "MOUNTPOINT_NAMESPACE", kind: text, default: defaultMountpointNamespace },
+  kubeletDir: { variable: "KUBELET_PATH", kind: text, default: "/var/lib/kubelet" },
+  hostPluginDir: { variable: "HOST_PLUGIN_DIR", kind: text },
+  region: { variable: "AWS_REGION", kind: text, default: "us-east-1" },
+  mountPidNamespace: { flag: "mount-pid-namespace", kind: oneOf("private", "host"), default: "private" },
+  hostPid: { flag: "host-pid", kind: toggle, default: false },
+  hostProc: { flag: "host-proc", kind: text, default: "/proc" },
+  hangLimitMs: { flag: "hang-limit-seconds", kind: seconds({ min: 0, max: 1_000_000 }), default: 600_000 },
+  register: { flag: "register", kind: toggle, default: false },
+  registrationDir: { flag: "registration-dir", kind: text, default: "/registration" },
+  ...driverKeySettings,
+  healthPort,
+  metrics: { flag: "metrics", kind: toggle, default: false },
+  ...proxySettings,
+  ...apiSettings,
+} as const satisfies Settings;
 
-/** Reads flags and environment once and reports every problem at once. */
+/** Throws one Error that names every mistake. */
 export function nodeConfigFrom(args: readonly string[], env: Environment): NodeConfig {
-  const flags = flagsIn(args, env);
-  const problems = new Problems();
-  const endpointUrl = problems.required(
-    env["AWS_ENDPOINT_URL"],
-    "AWS_ENDPOINT_URL environment variable must be set: it is the address of the S3 service",
-  );
-  const nodeId = problems.required(flags["node-id"], "the node has no name: set CSI_NODE_NAME or --node-id");
-  const kubeletDir = withoutEndSlash(env["KUBELET_PATH"] || "/var/lib/kubelet");
-  const config: NodeConfig = {
-    endpoint: flags.endpoint,
-    nodeId,
-    nodeName: (env["NODE_NAME"] || nodeId) as NodeName,
-    verbosity: problems.number("--v", flags.v, 10),
-    mountpointVersion: flags["mp-version"],
-    mountpointNamespace: env["MOUNTPOINT_NAMESPACE"] || defaultMountpointNamespace,
+  const settings = readSettings(declared, { args, env }, [pidNamespacesFrom, driverKeysFrom, apiLocationFrom]);
+  const kubeletDir = withoutEndSlash(settings.kubeletDir);
+  return Object.freeze<NodeConfig>({
+    endpoint: settings.endpoint,
+    nodeId: settings.nodeId,
+    nodeName: (settings.nodeName ?? settings.nodeId) as NodeName,
+    verbosity: settings.verbosity,
+    mountpointVersion: settings.mountpointVersion,
+    mountpointNamespace: settings.mountpointNamespace,
     kubeletDir,
-    hostPluginDir: env["HOST_PLUGIN_DIR"] || pluginDir(kubeletDir),
-    s3: { endpointUrl, region: env["AWS_REGION"] || "us-east-1" },
-    proxy: proxyFrom(env),
-    pidNamespaces: pidNamespacesIn(flags, problems),
-    hostProc: flags["host-proc"],
-    hangLimitMs: problems.number("--hang-limit-seconds", flags["hang-limit-seconds"], 1_000_000) * 1000,
-    driverKeys: driverKeysFrom(flags, env, problems),
-    fallbackToDriverKeys: !flags["no-driver-credentials-fallback"],
-    registryDir: flags.register ? flags["registration-dir"] : undefined,
-    healthPort:
-      flags["health-port"] === "" ? undefined : problems.number("--health-port", flags["health-port"], 65_535),
-    metrics: flags.metrics,
-    api: apiLocationFrom(flags.kubeconfig, env, problems),
-  };
-  problems.throwIfAny();
-  return Object.freeze(config);
+    hostPluginDir: settings.hostPluginDir ?? pluginDir(kubeletDir),
+    s3: { endpointUrl: settings.endpointUrl, region: settings.region },
+    proxy: proxyFrom(settings),
+    pidNamespaces: pidNamespacesFrom(settings),
+    hostProc: settings.hostProc,
+    hangLimitMs: settings.hangLimitMs,
+    driverKeys: driverKeysFrom(settings),
+    fallbackToDriverKeys: !settings.noDriverCredentialsFallback,
+    registryDir: settings.register ? settings.registrationDir : undefined,
+    healthPort: settings.healthPort,
+    metrics: settings.metrics,
+    api: apiLocationFrom(settings),
+  });
 }
 
 /** Paths are compared with those in mountinfo, so there must be one spelling. */
@@ -84,37 +101,12 @@ function withoutEndSlash(path: string): string {
   return normalize(path).replace(/(.)\/$/, "$1");
 }
 
-/** The flags of 2.x, and those that our chart and our tests pass. */
-function flagsIn(args: readonly string[], env: Environment) {
-  return parseArgs({
-    args: [...args],
-    options: {
-      endpoint: { type: "string", default: "unix:///tmp/csi.sock" },
-      "node-id": { type: "string", default: env["CSI_NODE_NAME"] ?? "" },
-      v: { type: "string", default: "2" },
-      "mp-version": { type: "string", default: env["MOUNTPOINT_VERSION"] ?? "" },
-      register: { type: "boolean", default: false },
-      "registration-dir": { type: "string", default: "/registration" },
-      "health-port": { type: "string", default: "" },
-      metrics: { type: "boolean", default: false },
-      "host-proc": { type: "string", default: "/proc" },
-      "hang-limit-seconds": { type: "string", default: "600" },
-      "host-pid": { type: "boolean", default: false },
-      "mount-pid-namespace": { type: "string", default: "private" },
-      kubeconfig: { type: "string", default: "" },
-      ...driverKeyFlags,
-    },
-  }).values;
+function pidNamespacesFrom({ mountPidNamespace: usual, hostPid: inHostPids }: PidValues): PidNamespaces {
+  if (usual === "private" || inHostPids) return { usual, inHostPids };
+  throw new Error("--mount-pid-namespace=host needs --host-pid, and hostPID of the Pod");
 }
 
-type Flags = ReturnType<typeof flagsIn>;
-
-function pidNamespacesIn(flags: Flags, problems: Problems): PidNamespaces {
-  const usual = flags["mount-pid-namespace"];
-  const inHostPids = flags["host-pid"];
-  if (usual === "host" && !inHostPids)
-    problems.add("--mount-pid-namespace=host needs --host-pid, and hostPID of the Pod");
-  if (isPidNamespace(usual)) return { usual, inHostPids };
-  problems.add(`--mount-pid-namespace is neither private nor host: ${usual}`);
-  return { usual: "private", inHostPids };
+interface PidValues {
+  readonly mountPidNamespace: PidNamespace;
+  readonly hostPid: boolean;
 }

@@ -134,8 +134,8 @@ it("lets a headroom image of its own wait by itself", () => {
 });
 
 it.for([
-  ["--headroom-enabled=perhaps", "--headroom-enabled is neither true nor false: perhaps"],
-  ["--headroom-enabled=true", "--mountpoint-headroom-priority-class-name is not set"],
+  ["--headroom-enabled=perhaps", '--headroom-enabled must be true or false, but is "perhaps"'],
+  ["--headroom-enabled=true", "--mountpoint-headroom-priority-class-name must be set with --headroom-enabled=true"],
 ] as const)("refuses %s", ([flag, problem]) => {
   expect(() => reconcilerConfigFrom([flag], env, "3")).toThrow(problem);
 });
@@ -190,22 +190,25 @@ it.for([
   expect(() => reconcilerConfigFrom([`--${flag}=${value}`], env, "3")).toThrow(`--${flag} `);
 });
 
-it("reports every problem at once", () => {
+it("reports every mistake at once", () => {
   const args = ["--mountpoint-image-pull-policy=Sometimes", "--health-port=http", "--v=-1", "--imgae=x", "extra"];
   expect(() => reconcilerConfigFrom(args, {}, "3")).toThrow(
     new Error(
-      "--imgae is not known; extra is not a flag; --mountpoint-image (or MOUNTPOINT_IMAGE) is not set; " +
-        "--mountpoint-image-pull-policy is none of Always, IfNotPresent, Never: Sometimes; " +
-        "--mountpoint-version (or MOUNTPOINT_VERSION) is not set; " +
-        "KUBERNETES_SERVICE_HOST is not set: this program runs in a Pod, or with --kubeconfig; " +
-        "--health-port is not a number from 0 on: http; " +
-        "--v is not a number from 0 on: -1",
+      "unknown flag --imgae: did you mean --mountpoint-image?; " +
+        'unexpected argument "extra"; ' +
+        "--mountpoint-image or the MOUNTPOINT_IMAGE environment variable must be set: it is the image of Mountpoint Pods; " +
+        '--mountpoint-image-pull-policy must be one of Always, IfNotPresent, Never, but is "Sometimes"; ' +
+        "--mountpoint-version or the MOUNTPOINT_VERSION environment variable must be set: " +
+        "it is the version of mount-s3 in the image; " +
+        '--health-port must be an integer from 0 to 65535, but is "http"; ' +
+        '--v must be an integer ≥ 0, but is "-1"; ' +
+        "KUBERNETES_SERVICE_HOST is not set: run this program in a Pod, or with --kubeconfig",
     ),
   );
 });
 
 it("refuses a flag without its value", () => {
-  expect(() => reconcilerConfigFrom(["--mountpoint-image"], env, "3")).toThrow("--mountpoint-image has no value");
+  expect(() => reconcilerConfigFrom(["--mountpoint-image"], env, "3")).toThrow("--mountpoint-image needs a value");
 });
 
 it("takes a value after a space, too", () => {

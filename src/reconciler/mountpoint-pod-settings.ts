@@ -1,112 +1,145 @@
-/** The settings of Mountpoint Pods that are more than a word, each read or reported as a problem. */
-
+/** The settings of Mountpoint Pods. */
 import { type ContainerResources, defaultResources, type ResourceList } from "../core/container-resources.ts";
+import { defaultMountpointNamespace, mounterCommand } from "../core/names.ts";
 import { parseQuantity } from "../core/quantity.ts";
-import type { Problems } from "../runtime/problems.ts";
+import { json, type Kind, names, oneOf, text } from "../runtime/settings/kinds.ts";
+import type { Settings, ValuesOf } from "../runtime/settings/settings.ts";
 import type { CaBundle } from "./domain/ca-bundle.ts";
-import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
+
+export const pullPolicy = oneOf("Always", "IfNotPresent", "Never");
 
 /** JSON as in a container of a Pod; amounts may be numbers, because YAML makes such of `cpu: 1`. */
-export function resourcesFrom(text: string | undefined, problems: Problems): ContainerResources {
-  if (text === undefined) return defaultResources;
-  const { requests, limits } = (parsed(text) ?? {}) as Readonly<Record<string, unknown>>;
-  const resources = { requests: resourceList(requests), limits: resourceList(limits) };
-  if (isObject(parsed(text)) && resources.requests !== undefined && resources.limits !== undefined) {
-    return { requests: resources.requests, limits: resources.limits };
-  }
-  problems.add(`--mountpoint-resources is not a JSON object with requests and limits: ${text}`);
-  return defaultResources;
-}
+const resources = json("a JSON object with requests and limits", (value): ContainerResources | undefined => {
+  if (!isObject(value)) return undefined;
+  const { requests, limits } = value as Readonly<Record<string, unknown>>;
+  const lists = { requests: resourceList(requests), limits: resourceList(limits) };
+  if (lists.requests === undefined || lists.limits === undefined) return undefined;
+  return { requests: lists.requests, limits: lists.limits };
+});
 
-/** Every taint, unless told otherwise: a workload that runs on a node needs its Mountpoint Pod there. */
-export function tolerationsFrom(text: string | undefined, problems: Problems): readonly object[] {
-  const tolerations = text === undefined ? [{ operator: "Exists" }] : parsed(text);
-  if (Array.isArray(tolerations) && tolerations.every(isObject)) return tolerations;
-  problems.add(`--mountpoint-tolerations is not a JSON list of tolerations: ${text}`);
-  return [];
-}
+const tolerations = json("a JSON list of tolerations", (value): readonly object[] | undefined =>
+  Array.isArray(value) && value.every(isObject) ? value : undefined,
+);
 
-export function namesFrom(text = ""): readonly string[] {
-  return text.split(",").flatMap((name) => name.trim() || []);
-}
+const texts = json("a JSON object of texts", (value): Readonly<Record<string, string>> | undefined =>
+  isObject(value) && Object.values(value).every((each) => typeof each === "string") ? { ...value } : undefined,
+);
 
-type TextsFlag = "mountpoint-labels" | "mountpoint-annotations";
+const amount: Kind<string> = {
+  expected: "an amount such as 10m or 64Mi",
+  parse: (given) => (parseQuantity(given) === undefined ? undefined : given),
+};
 
-/** JSON object of texts. */
-export function textsFrom<Flag extends TextsFlag>(
-  flag: Flag,
-  given: Read<Flag>,
-  problems: Problems,
-): Readonly<Record<string, string>> {
-  const texts = parsed(given(flag) ?? "{}");
-  if (isObject(texts) && Object.values(texts).every((text) => typeof text === "string")) return { ...texts };
-  problems.add(`--${flag} is not a JSON object of texts: ${given(flag)}`);
-  return {};
-}
+export const mountpointPodSettings = {
+  namespace: {
+    flag: "mountpoint-namespace",
+    variable: "MOUNTPOINT_NAMESPACE",
+    kind: text,
+    default: defaultMountpointNamespace,
+  },
+  image: {
+    flag: "mountpoint-image",
+    variable: "MOUNTPOINT_IMAGE",
+    kind: text,
+    required: "it is the image of Mountpoint Pods",
+  },
+  imagePullPolicy: {
+    flag: "mountpoint-image-pull-policy",
+    variable: "MOUNTPOINT_IMAGE_PULL_POLICY",
+    kind: pullPolicy,
+    default: "IfNotPresent",
+  },
+  command: { flag: "mountpoint-container-command", kind: text, default: mounterCommand },
+  priorityClassName: {
+    flag: "mountpoint-priority-class-name",
+    variable: "MOUNTPOINT_PRIORITY_CLASS_NAME",
+    kind: text,
+    default: "",
+  },
+  mountpointVersion: {
+    flag: "mountpoint-version",
+    variable: "MOUNTPOINT_VERSION",
+    kind: text,
+    required: "it is the version of mount-s3 in the image",
+  },
+  resources: {
+    flag: "mountpoint-resources",
+    variable: "MOUNTPOINT_RESOURCES",
+    kind: resources,
+    default: defaultResources,
+  },
+  // By default every taint: a workload that runs on a node needs its Mountpoint Pod there.
+  tolerations: {
+    flag: "mountpoint-tolerations",
+    variable: "MOUNTPOINT_TOLERATIONS",
+    kind: tolerations,
+    default: [{ operator: "Exists" }],
+  },
+  imagePullSecrets: {
+    flag: "mountpoint-image-pull-secrets",
+    variable: "MOUNTPOINT_IMAGE_PULL_SECRETS",
+    kind: names,
+    default: [],
+  },
+  labels: { flag: "mountpoint-labels", variable: "MOUNTPOINT_LABELS", kind: texts, default: {} },
+  annotations: { flag: "mountpoint-annotations", variable: "MOUNTPOINT_ANNOTATIONS", kind: texts, default: {} },
+  userBy: {
+    flag: "mountpoint-user-by",
+    variable: "MOUNTPOINT_USER_BY",
+    kind: oneOf("driver", "platform"),
+    default: "driver",
+  },
+} as const satisfies Settings;
 
-export function userByFrom(text: string | undefined, problems: Problems): MountpointPodConfig["userBy"] {
-  if (text === undefined || text === "driver") return "driver";
-  if (text !== "platform") problems.add(`--mountpoint-user-by is neither driver nor platform: ${text}`);
-  return "platform";
-}
-
-type Read<Flag> = (flag: Flag) => string | undefined;
-
-type PolicyFlag = "mountpoint-image-pull-policy" | "tls-init-image-pull-policy" | "headroom-image-pull-policy";
-
-export function pullPolicyFrom<Flag extends PolicyFlag>(flag: Flag, given: Read<Flag>, problems: Problems): string {
-  const policy = given(flag) ?? "IfNotPresent";
-  if (!pullPolicies.includes(policy)) problems.add(`--${flag} is none of ${pullPolicies.join(", ")}: ${policy}`);
-  return policy;
-}
-
-const pullPolicies = ["Always", "IfNotPresent", "Never"];
-
-type CaFlag =
-  | "mountpoint-image"
-  | "tls-ca-cert-configmap"
-  | "tls-init-image"
-  | "tls-init-image-pull-policy"
-  | "tls-init-resources-req-cpu"
-  | "tls-init-resources-req-memory"
-  | "tls-init-resources-lim-memory";
+export const caSettings = {
+  caConfigMap: { flag: "tls-ca-cert-configmap", variable: "TLS_CA_CERT_CONFIGMAP", kind: text },
+  caImage: { flag: "tls-init-image", variable: "TLS_INIT_IMAGE", kind: text },
+  caImagePullPolicy: {
+    flag: "tls-init-image-pull-policy",
+    variable: "TLS_INIT_IMAGE_PULL_POLICY",
+    kind: pullPolicy,
+    default: "IfNotPresent",
+  },
+  caCpu: {
+    flag: "tls-init-resources-req-cpu",
+    variable: "TLS_INIT_RESOURCES_REQUESTS_CPU",
+    kind: amount,
+    default: "10m",
+  },
+  caMemory: {
+    flag: "tls-init-resources-req-memory",
+    variable: "TLS_INIT_RESOURCES_REQUESTS_MEMORY",
+    kind: amount,
+    default: "16Mi",
+  },
+  caMemoryLimit: {
+    flag: "tls-init-resources-lim-memory",
+    variable: "TLS_INIT_RESOURCES_LIMITS_MEMORY",
+    kind: amount,
+    default: "64Mi",
+  },
+} as const satisfies Settings;
 
 /** The driver's own image has all that is needed, so no other has to be pulled. */
-export function caFrom(given: Read<CaFlag>, problems: Problems): CaBundle | undefined {
-  const amount = (flag: CaFlag, otherwise: string) => {
-    const value = given(flag) ?? otherwise;
-    if (parseQuantity(value) === undefined) problems.add(`--${flag} is not an amount: ${value}`);
-    return value;
-  };
-  const ca = {
-    image: given("tls-init-image") ?? given("mountpoint-image") ?? "",
-    imagePullPolicy: pullPolicyFrom("tls-init-image-pull-policy", given, problems),
+export function caFrom(values: ValuesOf<typeof caSettings>, driverImage: string): CaBundle | undefined {
+  if (values.caConfigMap === undefined) return undefined;
+  return {
+    configMap: values.caConfigMap,
+    image: values.caImage ?? driverImage,
+    imagePullPolicy: values.caImagePullPolicy,
     resources: {
-      requests: {
-        cpu: amount("tls-init-resources-req-cpu", "10m"),
-        memory: amount("tls-init-resources-req-memory", "16Mi"),
-      },
-      limits: { memory: amount("tls-init-resources-lim-memory", "64Mi") },
+      requests: { cpu: values.caCpu, memory: values.caMemory },
+      limits: { memory: values.caMemoryLimit },
     },
   };
-  const configMap = given("tls-ca-cert-configmap");
-  return configMap === undefined ? undefined : { configMap, ...ca };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined; // which none of the settings is: the caller reports it
-  }
 }
 
 /** undefined: not a list of amounts. Absent is an empty one. */
 function resourceList(value: unknown): ResourceList | undefined {
   if (value === undefined || value === null) return {};
   if (!isObject(value)) return undefined;
-  const amounts = Object.entries(value).map(([name, amount]) => [name, String(amount)] as const);
-  return amounts.every(([, amount]) => parseQuantity(amount) !== undefined) ? Object.fromEntries(amounts) : undefined;
+  const amounts = Object.entries(value).map(([name, each]) => [name, String(each)] as const);
+  return amounts.every(([, each]) => parseQuantity(each) !== undefined) ? Object.fromEntries(amounts) : undefined;
 }
 
 function isObject(value: unknown): value is object {

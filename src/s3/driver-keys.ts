@@ -1,36 +1,13 @@
-/** Where the driver's own keys are, as flags and environment tell it. */
-import type { Problems } from "../runtime/problems.ts";
+/** Where the driver finds its own credentials for the object store. */
+import type { Secret } from "../runtime/secret.ts";
+import { type NamespacedName, namespacedName, secret, text, toggle } from "../runtime/settings/kinds.ts";
+import type { Settings } from "../runtime/settings/settings.ts";
 import { type KeyFields, type Keys, keysFrom, volumeKeyFields } from "./keys.ts";
 
-/** Our chart names a Secret; manifests of 2.x put its content into our environment. */
+/** Our chart names a Secret; manifests of 2.x put the content of the Secret into the environment. */
 export type DriverKeysConfig =
   | { readonly from: "secret"; readonly namespace: string; readonly name: string; readonly fields: KeyFields }
   | { readonly from: "environment"; readonly keys: Keys | undefined };
-
-/** For `parseArgs`. */
-export const driverKeyFlags = {
-  "credentials-secret": { type: "string", default: "" },
-  "access-key-id-field": { type: "string", default: volumeKeyFields.accessKeyId },
-  "secret-access-key-field": { type: "string", default: volumeKeyFields.secretAccessKey },
-  "session-token-field": { type: "string", default: volumeKeyFields.sessionToken },
-  "no-driver-credentials-fallback": { type: "boolean", default: false },
-} as const;
-
-type Flags = Readonly<Record<Exclude<keyof typeof driverKeyFlags, "no-driver-credentials-fallback">, string>>;
-type Environment = Readonly<Record<string, string | undefined>>;
-
-export function driverKeysFrom(flags: Flags, env: Environment, problems: Problems): DriverKeysConfig {
-  const reference = flags["credentials-secret"];
-  if (reference === "") return { from: "environment", keys: problems.unless(() => environmentKeys(env)) };
-  const [, namespace = "", name = ""] = /^([^/]+)\/([^/]+)$/.exec(reference) ?? [];
-  if (name === "") problems.add(`--credentials-secret is not NAMESPACE/NAME: ${reference}`);
-  const fields = {
-    accessKeyId: flags["access-key-id-field"],
-    secretAccessKey: flags["secret-access-key-field"],
-    sessionToken: flags["session-token-field"],
-  };
-  return { from: "secret", namespace, name, fields };
-}
 
 const variables: KeyFields = {
   accessKeyId: "AWS_ACCESS_KEY_ID",
@@ -38,8 +15,45 @@ const variables: KeyFields = {
   sessionToken: "AWS_SESSION_TOKEN",
 };
 
-/** Without any key the driver still serves volumes and classes that bring their own (PR-7). */
-function environmentKeys(env: Environment): Keys | undefined {
-  if (!env[variables.accessKeyId] && !env[variables.secretAccessKey]) return undefined;
-  return keysFrom("the environment", env, variables);
+export const driverKeySettings = {
+  credentialsSecret: { flag: "credentials-secret", kind: namespacedName },
+  accessKeyIdField: { flag: "access-key-id-field", kind: text, default: volumeKeyFields.accessKeyId },
+  secretAccessKeyField: { flag: "secret-access-key-field", kind: text, default: volumeKeyFields.secretAccessKey },
+  sessionTokenField: { flag: "session-token-field", kind: text, default: volumeKeyFields.sessionToken },
+  noDriverCredentialsFallback: { flag: "no-driver-credentials-fallback", kind: toggle, default: false },
+  accessKeyId: { variable: variables.accessKeyId, kind: secret },
+  secretAccessKey: { variable: variables.secretAccessKey, kind: secret },
+  sessionToken: { variable: variables.sessionToken, kind: secret },
+} as const satisfies Settings;
+
+interface DriverKeyValues {
+  readonly credentialsSecret: NamespacedName | undefined;
+  readonly accessKeyIdField: string;
+  readonly secretAccessKeyField: string;
+  readonly sessionTokenField: string;
+  readonly accessKeyId: Secret | undefined;
+  readonly secretAccessKey: Secret | undefined;
+  readonly sessionToken: Secret | undefined;
+}
+
+/** Throws if the environment holds a part of the credentials only. */
+export function driverKeysFrom(values: DriverKeyValues): DriverKeysConfig {
+  if (values.credentialsSecret === undefined) return { from: "environment", keys: environmentKeys(values) };
+  const fields = {
+    accessKeyId: values.accessKeyIdField,
+    secretAccessKey: values.secretAccessKeyField,
+    sessionToken: values.sessionTokenField,
+  };
+  return { from: "secret", ...values.credentialsSecret, fields };
+}
+
+/** Without credentials of its own, the driver still serves volumes and classes that bring theirs (PR-7). */
+function environmentKeys({ accessKeyId, secretAccessKey, sessionToken }: DriverKeyValues): Keys | undefined {
+  if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
+  const environment = {
+    [variables.accessKeyId]: accessKeyId?.reveal(),
+    [variables.secretAccessKey]: secretAccessKey?.reveal(),
+    [variables.sessionToken]: sessionToken?.reveal(),
+  };
+  return keysFrom("the environment", environment, variables);
 }

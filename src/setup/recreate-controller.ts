@@ -3,7 +3,6 @@
  * no lease. The chart cannot say so alone: what the API server filled in for the old strategy belongs to nobody, so a
  * server-side apply, which is how Helm 4 works, leaves it, and the new strategy is invalid beside it.
  */
-import { DriverError } from "../core/errors.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Kind, KubeObject } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
@@ -16,7 +15,6 @@ const deployments: Kind<KubeObject> = {
 };
 
 export async function recreateController(call: Call, client: KubeClient, namespace: string): Promise<void> {
-  if (namespace === "") throw new DriverError("invalid", "--namespace is required: that of the release");
   const ref = { namespace, name: "s3-csi-controller" };
   await client.patch(call, deployments, ref, { spec: { strategy: { type: "Recreate", rollingUpdate: null } } });
   call.log.info("the controller's Deployment ends its old Pod first", ref);

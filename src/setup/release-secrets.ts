@@ -2,7 +2,6 @@
  * Takes the driver's finalizer off every Secret that carries it: before the driver goes, and when the protection is turned off.
  * Nobody else would, and neither the Secrets nor their namespaces could be deleted any more.
  */
-import { DriverError } from "../core/errors.ts";
 import { secretFinalizer } from "../core/names.ts";
 import { namespaceAndName, protectionField, recordKey, recordsIn } from "../core/protected-secrets.ts";
 import type { KubeClient, Ref } from "../kube/client/client.ts";
@@ -16,11 +15,8 @@ const atOnce = 8;
 export async function releaseSecrets(
   call: Call,
   client: Pick<KubeClient, "get" | "patch">,
-  reference: string,
+  configMap: Ref,
 ): Promise<void> {
-  const [, namespace, name] = /^([^/]+)\/([^/]+)$/.exec(reference) ?? [];
-  if (name === undefined) throw new DriverError("invalid", `--protected-secrets is not NAMESPACE/NAME: ${reference}`);
-  const configMap: Ref = { namespace, name };
   if ((await client.get(call, kinds.configMaps, configMap)) === undefined) return;
   // A CSI controller service that still runs protects no further Secret from here on.
   const { data = {} } = await client.patch(call, kinds.configMaps, configMap, { data: { [protectionField]: "off" } });

@@ -1,23 +1,33 @@
-/** Where the API server is, as flags and environment tell it. */
-import type { Problems } from "../../runtime/problems.ts";
+/** Where the API server is. */
+import { text } from "../../runtime/settings/kinds.ts";
+import type { Settings } from "../../runtime/settings/settings.ts";
 import { type Credentials, inClusterCredentials, kubeconfigCredentials } from "./credentials.ts";
 
 export type ApiLocation =
   | { readonly kubeconfig: string }
-  /** Of the Pod that we run in. */
+  /** As kubelet passes it to every container of the cluster. */
   | { readonly host: string; readonly port: string };
 
-export function apiLocationFrom(
-  kubeconfig: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-  problems: Problems,
-): ApiLocation {
-  if (kubeconfig) return { kubeconfig };
-  const missing = "KUBERNETES_SERVICE_HOST is not set: this program runs in a Pod, or with --kubeconfig";
-  const host = problems.required(env["KUBERNETES_SERVICE_HOST"], missing);
-  return { host, port: env["KUBERNETES_SERVICE_PORT"] || "443" };
+export const apiSettings = {
+  kubeconfig: { flag: "kubeconfig", kind: text },
+  apiHost: { variable: "KUBERNETES_SERVICE_HOST", kind: text },
+  apiPort: { variable: "KUBERNETES_SERVICE_PORT", kind: text, default: "443" },
+} as const satisfies Settings;
+
+interface ApiValues {
+  readonly kubeconfig: string | undefined;
+  readonly apiHost: string | undefined;
+  readonly apiPort: string;
 }
 
+/** Throws if the program runs outside of a cluster and has no kubeconfig. */
+export function apiLocationFrom({ kubeconfig, apiHost, apiPort }: ApiValues): ApiLocation {
+  if (kubeconfig !== undefined) return { kubeconfig };
+  if (apiHost !== undefined) return { host: apiHost, port: apiPort };
+  throw new Error("KUBERNETES_SERVICE_HOST is not set: run this program in a Pod, or with --kubeconfig");
+}
+
+/** Reads the kubeconfig, if there is one: throws if that cannot be used. */
 export function credentialsAt(location: ApiLocation): Credentials {
   return "kubeconfig" in location ? kubeconfigCredentials(location.kubeconfig) : inClusterCredentials(location);
 }
