@@ -38,6 +38,6 @@ async function run(call: Call, config: MounterConfig): Promise<void> {
 try {
   await run({ signal: stop.signal, log }, mounterConfigFrom(process.argv.slice(2), process.env));
 } catch (error) {
-  log.info("mounter failed", { error });
+  log.error("program failed", { program: "mounter", error });
   process.exitCode = failureCode;
 }

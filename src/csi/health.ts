@@ -17,7 +17,7 @@ export interface Health {
 }
 
 export async function serveHealth(call: Call, port: number, health: Health): Promise<AsyncDisposable> {
-  const server = createServer(answerFrom(health));
+  const server = createServer(answerFrom(call, health));
   server.listen(port);
   await once(server, "listening");
   call.log.info("serving health", { port: (server.address() as AddressInfo).port });
@@ -31,13 +31,16 @@ export async function serveHealth(call: Call, port: number, health: Health): Pro
   };
 }
 
-function answerFrom({ readiness, liveness, metrics }: Health): RequestListener {
+function answerFrom({ log }: Call, { readiness, liveness, metrics }: Health): RequestListener {
   return (request, response) => {
     if (request.url === "/metrics" && metrics !== undefined) {
       response.setHeader("content-type", "text/plain; version=0.0.4; charset=utf-8");
       metrics().then(
         (text) => response.end(text),
-        () => response.writeHead(500).end(),
+        (error: unknown) => {
+          log.error("metrics cannot be collected", { error });
+          response.writeHead(500).end();
+        },
       );
       return;
     }

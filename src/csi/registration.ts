@@ -39,7 +39,7 @@ export function serveRegistration(call: Call, registration: Registration): Promi
         call.log.info("registered with kubelet");
         onRegistered();
       } else {
-        call.log.info("kubelet refused the registration and will ask again", { error });
+        call.log.error("kubelet refused the registration and will ask again", { error });
       }
       return {};
     },

@@ -37,7 +37,7 @@ async function answer<Request extends object, Response>(
     return [null, response];
   } catch (error) {
     const failure = toStatus(error);
-    call.log.info("call failed", { ...seen(failure.code), error, stack: stackOfBug(failure, error) });
+    call.log.error("call failed", { ...seen(failure.code), error, stack: stackOfBug(failure, error) });
     return [failure];
   }
 }

@@ -8,7 +8,7 @@ export class TroubleLog {
   met(log: Logger, about: string, message: string, fields: LogFields & { readonly error: unknown }): void {
     const text = describeError(fields.error);
     if (this.#current.get(about) === text) log.debug(message, fields);
-    else log.info(message, fields);
+    else log.error(message, fields);
     this.#current.set(about, text);
   }
 

@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from "./log.ts";
 
 it("SE-9 logs the failure of work that nobody waits for, and leaves no rejection without a handler", async () => {
   const logged = Promise.withResolvers<unknown[]>();
-  const log: Logger = { ...silentLogger, info: (...line) => logged.resolve(line) };
+  const log: Logger = { ...silentLogger, error: (...line) => logged.resolve(line) };
   inBackground(log, "telling", Promise.reject(new Error("nobody listens")));
   // Vitest itself fails a run with an unhandled rejection in it.
   expect(await logged.promise).toEqual([

@@ -5,5 +5,5 @@ import type { Logger } from "./log.ts";
  * one from the first moment, and is logged.
  */
 export function inBackground(log: Logger, what: string, work: Promise<unknown>): void {
-  work.catch((error: unknown) => log.info("background work failed", { work: what, error }));
+  work.catch((error: unknown) => log.error("background work failed", { work: what, error }));
 }

@@ -4,10 +4,14 @@ import { withoutUserInfo } from "./user-info.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
+type Level = "error" | "info" | "debug";
+
 export interface Logger {
-  /** What an operator would want to read after an incident. */
+  /** For the edges only: a loop, a call or a process gave up, or will try again. Code below an edge throws instead. */
+  error(message: string, fields?: LogFields): void;
+  /** What an operator wants to read after an incident. */
   info(message: string, fields?: LogFields): void;
-  /** The rest: shown from verbosity 4 on. */
+  /** The rest. Written from verbosity 4 on. */
   debug(message: string, fields?: LogFields): void;
   with(fields: LogFields): Logger;
 }
@@ -16,11 +20,12 @@ export interface Logger {
 const debugVerbosity = 4;
 
 export function jsonLogger(write: (line: string) => void, verbosity: number, context: LogFields = {}): Logger {
-  const emit = (level: string, message: string, fields: LogFields) => {
+  const emit = (level: Level, message: string, fields: LogFields) => {
     const entry = { time: new Date().toISOString(), level, message, ...context, ...fields };
     write(`${JSON.stringify(entry, printable)}\n`);
   };
   return {
+    error: (message, fields = {}) => emit("error", message, fields),
     info: (message, fields = {}) => emit("info", message, fields),
     debug: (message, fields = {}) => {
       if (verbosity >= debugVerbosity) emit("debug", message, fields);
@@ -49,6 +54,7 @@ export function describeError(error: unknown): string {
 }
 
 export const silentLogger: Logger = {
+  error: () => undefined,
   info: () => undefined,
   debug: () => undefined,
   with: () => silentLogger,

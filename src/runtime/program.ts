@@ -16,11 +16,11 @@ export async function runProgram(name: string, main: (stop: AbortSignal) => Prom
     await main(stop.signal);
   } catch (error) {
     if (!stop.signal.aborted) {
-      log.info(`${name} failed`, { error, hint: hintOf(error) });
+      log.error("program failed", { program: name, error, hint: hintOf(error) });
       process.exitCode = 1;
     }
   }
-  if (stop.signal.aborted) log.info(`${name} stopped`, { because: stop.signal.reason });
+  if (stop.signal.aborted) log.info("program stopped", { program: name, because: stop.signal.reason });
 }
 
 function hintOf(error: unknown): unknown {

@@ -95,7 +95,7 @@ it("tells the caller code, text and hint of a failure, and logs it once", async 
   });
   expect(logged("call failed")).toMatchObject([
     {
-      level: "info",
+      level: "error",
       method: "csi.v1.Node/NodeUnpublishVolume",
       code: "UNAVAILABLE",
       request,

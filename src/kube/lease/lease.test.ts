@@ -109,7 +109,7 @@ it("cut off, a leader stops before another begins, and takes part again when the
   server.trouble = hang;
   await afterSeconds(10);
   expect(a.working).toBe(false);
-  expect(a.lines.filter((line) => line.includes("the lease cannot be had"))).toHaveLength(1);
+  expect(a.lines.filter((line) => line.includes("failed to acquire or renew the lease"))).toHaveLength(1);
   server.trouble = undefined;
   await afterSeconds(10);
   expect([a.working, a.terms.length]).toEqual([true, 2]);

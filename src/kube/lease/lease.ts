@@ -96,7 +96,8 @@ class Turns {
 
   #begin(untilMs: number, how: "leading" | "unguarded"): void {
     if (how === "leading") this.#call.log.info("leading: the lease is ours");
-    else this.#call.log.info("leading without an election: there is no right to the lease, run one replica only");
+    else
+      this.#call.log.info("leading without an election: this account may not use the lease, so run one replica only");
     const term = new Term(this.#call, untilMs);
     this.#now = { term, working: this.#run(term) };
   }
@@ -142,7 +143,8 @@ async function ask(
   } catch (error) {
     call.signal.throwIfAborted();
     const saw = failureIn(error, next);
-    if (saw !== "conflict") troubles.met(call.log, "lease", "the lease cannot be had", { ...candidate, error });
+    if (saw !== "conflict")
+      troubles.met(call.log, "lease", "failed to acquire or renew the lease", { ...candidate, error });
     return { saw, atMs: performance.now() };
   }
 }
@@ -184,9 +186,9 @@ async function giveBack({ log }: Call, client: Client, { lease }: Candidate, hel
   const spec = { holderIdentity: null, acquireTime: null, leaseDurationSeconds: 1, renewTime: now() };
   try {
     await client.patch(limited, kinds.leases, lease, { metadata: { resourceVersion: held.version }, spec });
-    log.info("the lease is given back");
+    log.info("lease released");
   } catch (error) {
-    log.info("the lease could not be given back", { error });
+    log.error("failed to release the lease", { error });
   }
 }
 

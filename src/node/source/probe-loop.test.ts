@@ -146,9 +146,9 @@ it("forgets what is gone", async () => {
 
 it("goes on when a question fails unexpectedly, says so once, and ends only when it should", async () => {
   const messages: string[] = [];
-  const info = (message: string) => void messages.push(message);
+  const error = (message: string) => void messages.push(message);
   const stop = new AbortController();
-  const watching = probeSources({ signal: stop.signal, log: { ...call.log, info } }, node.parts, new Progress());
+  const watching = probeSources({ signal: stop.signal, log: { ...call.log, error } }, node.parts, new Progress());
   const probe = vi.spyOn(node.kernel, "probe").mockRejectedValue(errno("EAGAIN"));
   await vi.advanceTimersByTimeAsync(100_000);
   expect(messages).toEqual(["a mount could not be probed"]);
