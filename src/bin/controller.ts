@@ -30,8 +30,8 @@ import { trusted } from "../s3/trust.ts";
 import { version } from "./version.ts";
 
 async function run(call: Call, config: CsiControllerConfig): Promise<void> {
-  const { api, driverKeys, ...shown } = config;
-  call.log.info("CSI controller service starts", { version, ...shown, driverKeys: driverKeys.from });
+  const { api, driverCredentials, ...shown } = config;
+  call.log.info("CSI controller service starts", { version, ...shown, driverCredentials: driverCredentials.from });
   using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-controller/${version}` });
   const { s3, proxy, caBundle, systemRoots } = config;
   const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
@@ -39,7 +39,7 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const volumes = new KnownVolumes();
   const classes = new ClassesWithSecrets();
   const events = new EventRecorder(client, { component: "s3-csi-controller" });
-  const fallback = { client, classes, events, allowed: config.fallbackToDriverKeys };
+  const fallback = { client, classes, events, allowed: config.fallbackToDriverCredentials };
   const protection =
     config.protectedSecrets &&
     new SecretProtection({

@@ -47,8 +47,8 @@ import { Progress } from "../runtime/progress.ts";
 import { version } from "./version.ts";
 
 async function run(call: Call, config: NodeConfig): Promise<void> {
-  const { api, driverKeys, ...shown } = config;
-  call.log.info("node plugin starts", { version, ...shown, driverKeys: driverKeys.from });
+  const { api, driverCredentials, ...shown } = config;
+  call.log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
   const cluster = new Cluster(config);
   // The first here is the last at the end.
   const mountpointPods = () => cluster.mountpointPods.store.values();

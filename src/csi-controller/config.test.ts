@@ -17,8 +17,8 @@ it("has the defaults of 2.x", () => {
     caBundle: undefined,
     systemRoots: undefined,
     proxy: {},
-    driverKeys: { from: "environment", keys: undefined },
-    fallbackToDriverKeys: true,
+    driverCredentials: { from: "environment", credentials: undefined },
+    fallbackToDriverCredentials: true,
     orphans: { everyMs: 3_600_000, settleMs: 60_000 },
     protectedSecrets: undefined,
     pod: undefined,
@@ -33,15 +33,18 @@ it("reads the names of the driver's Secret and of its fields", () => {
     "--no-driver-credentials-fallback",
   ];
   expect(csiControllerConfigFrom(flags, env)).toMatchObject({
-    driverKeys: { from: "secret", namespace: "kube-system", name: "keys", fields: { accessKeyId: "id" } },
-    fallbackToDriverKeys: false,
+    driverCredentials: { from: "secret", namespace: "kube-system", name: "keys", fields: { accessKeyId: "id" } },
+    fallbackToDriverCredentials: false,
   });
 });
 
 it("takes keys from the environment, as under manifests of 2.x, and never prints them", () => {
   const config = csiControllerConfigFrom([], { ...env, AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hidden" });
   expect(JSON.stringify(config)).not.toContain("hidden");
-  expect(config.driverKeys).toMatchObject({ from: "environment", keys: { secretAccessKey: expect.anything() } });
+  expect(config.driverCredentials).toMatchObject({
+    from: "environment",
+    credentials: { secretAccessKey: expect.anything() },
+  });
 });
 
 it("reports every mistake at once", () => {

@@ -6,7 +6,11 @@ import type { Ref } from "../kube/client/client.ts";
 import { verbosity } from "../runtime/log-settings.ts";
 import { integer, namespacedName, seconds, text, toggle, url } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
-import { type DriverKeysConfig, driverKeySettings, driverKeysFrom } from "../s3/driver-keys.ts";
+import {
+  type DriverCredentialsConfig,
+  driverCredentialSettings,
+  driverCredentialsFrom,
+} from "../s3/driver-credentials.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
 import { proxyFrom, proxySettings } from "../s3/proxy-settings.ts";
 import type { OwnPod } from "./orphans/orphan-reports.ts";
@@ -26,9 +30,9 @@ export interface CsiControllerConfig {
   /** Where those of the system are; undefined: where the image has them. */
   readonly systemRoots: string | undefined;
   readonly proxy: Proxy;
-  readonly driverKeys: DriverKeysConfig;
+  readonly driverCredentials: DriverCredentialsConfig;
   /** Whether a class that names a Secret for one half of the work may use the driver's keys for the other. */
-  readonly fallbackToDriverKeys: boolean;
+  readonly fallbackToDriverCredentials: boolean;
   readonly orphans: OrphanTimes;
   /** The ConfigMap with the records of protected Secrets; undefined: none is protected, as under manifests of 2.x. */
   readonly protectedSecrets: Ref | undefined;
@@ -57,7 +61,7 @@ const declared = {
   // How often to look for buckets without a volume (0: never), and how long a bucket must stay one before it is reported.
   orphanEveryMs: { flag: "orphan-look-seconds", kind: seconds({ min: 0, max: 1_000_000 }), default: 3_600_000 },
   orphanSettleMs: { flag: "orphan-settle-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 60_000 },
-  ...driverKeySettings,
+  ...driverCredentialSettings,
   protectedSecrets: { flag: "protected-secrets", kind: namespacedName },
   podNamespace: { variable: "POD_NAMESPACE", kind: text },
   podName: { variable: "POD_NAME", kind: text },
@@ -68,7 +72,7 @@ const declared = {
 
 /** Throws one Error that names every mistake. */
 export function csiControllerConfigFrom(args: readonly string[], env: Environment): CsiControllerConfig {
-  const settings = readSettings(declared, { args, env }, [driverKeysFrom, apiLocationFrom]);
+  const settings = readSettings(declared, { args, env }, [driverCredentialsFrom, apiLocationFrom]);
   const { endpointUrl, region, connectMs, answerMs, attempts } = settings;
   return Object.freeze<CsiControllerConfig>({
     endpoint: settings.endpoint,
@@ -79,8 +83,8 @@ export function csiControllerConfigFrom(args: readonly string[], env: Environmen
     caBundle: settings.caBundle,
     systemRoots: settings.systemRoots,
     proxy: proxyFrom(settings),
-    driverKeys: driverKeysFrom(settings),
-    fallbackToDriverKeys: !settings.noDriverCredentialsFallback,
+    driverCredentials: driverCredentialsFrom(settings),
+    fallbackToDriverCredentials: !settings.noDriverCredentialsFallback,
     orphans: { everyMs: settings.orphanEveryMs, settleMs: settings.orphanSettleMs },
     protectedSecrets: settings.protectedSecrets,
     pod: podFrom(settings),

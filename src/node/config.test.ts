@@ -7,7 +7,7 @@ const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hunter2" };
 it("has the defaults of 2.x", () => {
   expect(nodeConfigFrom([], env)).toEqual({
     endpoint: "unix:///tmp/csi.sock",
-    fallbackToDriverKeys: true,
+    fallbackToDriverCredentials: true,
     nodeId: "node-1",
     nodeName: "node-1",
     verbosity: 2,
@@ -20,7 +20,7 @@ it("has the defaults of 2.x", () => {
     pidNamespaces: { usual: "private", inHostPids: false },
     hostProc: "/proc",
     hangLimitMs: 600_000,
-    driverKeys: { from: "environment", keys: undefined },
+    driverCredentials: { from: "environment", credentials: undefined },
     registryDir: undefined,
     healthPort: undefined,
     metrics: false,
@@ -39,7 +39,9 @@ it("understands what manifests of 2.x pass", () => {
     s3: { region: "eu-west-1" },
     mountpointNamespace: "mp",
   });
-  expect(config.driverKeys.from === "environment" && config.driverKeys.keys?.secretAccessKey.reveal()).toBe("hunter2");
+  expect(
+    config.driverCredentials.from === "environment" && config.driverCredentials.credentials?.secretAccessKey.reveal(),
+  ).toBe("hunter2");
   expect(JSON.stringify(config)).not.toContain("hunter2");
 });
 
@@ -61,7 +63,7 @@ it("understands what our chart passes", () => {
     healthPort: 9808,
     metrics: true,
     pidNamespaces: { usual: "host", inHostPids: true },
-    driverKeys: {
+    driverCredentials: {
       from: "secret",
       namespace: "storage",
       name: "s3-secret",

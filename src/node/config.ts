@@ -7,7 +7,11 @@ import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/a
 import { verbosity } from "../runtime/log-settings.ts";
 import { oneOf, seconds, text, toggle } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
-import { type DriverKeysConfig, driverKeySettings, driverKeysFrom } from "../s3/driver-keys.ts";
+import {
+  type DriverCredentialsConfig,
+  driverCredentialSettings,
+  driverCredentialsFrom,
+} from "../s3/driver-credentials.ts";
 import { proxyFrom, proxySettings } from "../s3/proxy-settings.ts";
 import { pluginDir } from "./domain/target-path.ts";
 
@@ -32,9 +36,9 @@ export interface NodeConfig {
   readonly hostProc: string;
   /** How long a mount that does not answer and does nothing is left alone; 0: for ever. */
   readonly hangLimitMs: number;
-  readonly driverKeys: DriverKeysConfig;
+  readonly driverCredentials: DriverCredentialsConfig;
   /** Whether they stand in for those that a volume names, but does not bring. */
-  readonly fallbackToDriverKeys: boolean;
+  readonly fallbackToDriverCredentials: boolean;
   /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
   readonly registryDir: string | undefined;
   /** undefined where a sidecar answers kubelet's probes. */
@@ -62,7 +66,7 @@ const declared = {
   hangLimitMs: { flag: "hang-limit-seconds", kind: seconds({ min: 0, max: 1_000_000 }), default: 600_000 },
   register: { flag: "register", kind: toggle, default: false },
   registrationDir: { flag: "registration-dir", kind: text, default: "/registration" },
-  ...driverKeySettings,
+  ...driverCredentialSettings,
   healthPort,
   metrics: { flag: "metrics", kind: toggle, default: false },
   ...proxySettings,
@@ -71,7 +75,7 @@ const declared = {
 
 /** Throws one Error that names every mistake. */
 export function nodeConfigFrom(args: readonly string[], env: Environment): NodeConfig {
-  const settings = readSettings(declared, { args, env }, [pidNamespacesFrom, driverKeysFrom, apiLocationFrom]);
+  const settings = readSettings(declared, { args, env }, [pidNamespacesFrom, driverCredentialsFrom, apiLocationFrom]);
   const kubeletDir = withoutEndSlash(settings.kubeletDir);
   return Object.freeze<NodeConfig>({
     endpoint: settings.endpoint,
@@ -87,8 +91,8 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     pidNamespaces: pidNamespacesFrom(settings),
     hostProc: settings.hostProc,
     hangLimitMs: settings.hangLimitMs,
-    driverKeys: driverKeysFrom(settings),
-    fallbackToDriverKeys: !settings.noDriverCredentialsFallback,
+    driverCredentials: driverCredentialsFrom(settings),
+    fallbackToDriverCredentials: !settings.noDriverCredentialsFallback,
     registryDir: settings.register ? settings.registrationDir : undefined,
     healthPort: settings.healthPort,
     metrics: settings.metrics,

@@ -20,7 +20,7 @@ import type { SourceRegistry } from "./source/source-registry.ts";
 export interface NodeParts {
   readonly config: Pick<
     NodeConfig,
-    "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverKeys" | "hangLimitMs"
+    "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverCredentials" | "hangLimitMs"
   >;
   readonly driverVersion: string;
   /** undefined until the API server has told. */

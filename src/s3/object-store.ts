@@ -6,8 +6,8 @@ import { NodeHttpHandler } from "@smithy/node-http-handler";
 import type { Proxy } from "../core/proxy.ts";
 import { Slots } from "../runtime/slots.ts";
 import { Buckets, type Region } from "./buckets.ts";
+import type { Credentials } from "./credentials.ts";
 import { fromEndpoint } from "./error.ts";
-import type { Keys } from "./keys.ts";
 import { maskedFor } from "./masked.ts";
 
 export interface StoreSettings {
@@ -26,9 +26,9 @@ export interface StoreLimits {
   readonly attempts: number;
 }
 
-/** Whose keys, and the region that they sign for. */
+/** Whose credentials, and the region that they sign for. */
 export interface Access extends Region {
-  readonly keys: Keys;
+  readonly credentials: Credentials;
 }
 
 /** Requests that wait for a connection time out like those that wait for an answer: emptying must leave some to other calls. */
@@ -53,9 +53,9 @@ export class ObjectStore implements Disposable {
     });
   }
 
-  as({ keys, region, regionAskedBy }: Access): Buckets {
+  as({ credentials, region, regionAskedBy }: Access): Buckets {
     const { endpointUrl, userAgent, limits } = this.#settings;
-    const { accessKeyId, secretAccessKey, sessionToken } = keys;
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     const client = new S3Client({
       endpoint: endpointUrl,
       region,
@@ -74,7 +74,7 @@ export class ObjectStore implements Disposable {
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
     });
-    const masked = maskedFor(keys);
+    const masked = maskedFor(credentials);
     client.middlewareStack.add(
       (next) => async (args) => {
         try {

@@ -28,7 +28,7 @@ import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
-import type { Keys } from "../../src/s3/keys.ts";
+import type { Credentials } from "../../src/s3/credentials.ts";
 import { FakeKernel } from "./fake-kernel.ts";
 
 export const kubeletDir = "/kubelet";
@@ -46,7 +46,7 @@ export function targetOf(of: PodUid): string {
   return targetPath(kubeletDir, { workload: of, persistentVolume: volume });
 }
 
-export function keysOf(name: string): Keys {
+export function keysOf(name: string): Credentials {
   return {
     accessKeyId: new Secret(`${name}-id`),
     secretAccessKey: new Secret(`${name}-secret`),
@@ -134,7 +134,7 @@ export class FakeNode implements Disposable {
   #version = 0;
   readonly #listeners = new Set<() => void>();
 
-  constructor({ driverKeys }: { readonly driverKeys: Keys | undefined } = { driverKeys: keysOf("driver") }) {
+  constructor({ driverKeys }: { readonly driverKeys: Credentials | undefined } = { driverKeys: keysOf("driver") }) {
     this.parts = {
       config: {
         nodeId: "node-1",
@@ -143,7 +143,7 @@ export class FakeNode implements Disposable {
         proxy: {},
         pidNamespaces: { usual: "private", inHostPids: false },
         hangLimitMs: 600_000,
-        fallbackToDriverKeys: true,
+        fallbackToDriverCredentials: true,
       },
       driverVersion: "3.0.0",
       kubernetesVersion: () => "v1.36.3",

@@ -24,7 +24,7 @@ function lonely() {
     },
   } as unknown as BucketActions;
   const search = new OrphanSearch({
-    access: async () => ({ keys: undefined as never, region: "us-east-1", regionAskedBy: undefined }),
+    access: async () => ({ credentials: undefined as never, region: "us-east-1", regionAskedBy: undefined }),
     store: { as: () => buckets },
     clusterId: async () => "c-1",
     volumes: { haveBucket: async (_call, name) => world.volumes.includes(name) },

@@ -3,8 +3,8 @@ import { DriverError } from "../../core/errors.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { DriverKeysConfig } from "../../s3/driver-keys.ts";
-import { type Keys, keysFrom, volumeKeyFields } from "../../s3/keys.ts";
+import { type Credentials, credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";
+import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
 import type { Access } from "../../s3/object-store.ts";
 import type { CsiControllerConfig } from "../config.ts";
 
@@ -15,12 +15,12 @@ export type AccessFor = (call: Call, secrets: Secrets, region: string | undefine
 /** A region that the class names beats that of its Secret, and that the driver's. */
 export function accessFor(
   client: Pick<KubeClient, "get">,
-  { driverKeys, s3 }: Pick<CsiControllerConfig, "driverKeys" | "s3">,
+  { driverCredentials, s3 }: Pick<CsiControllerConfig, "driverCredentials" | "s3">,
 ): AccessFor {
   return async (call, secrets, region) => ({
-    keys: bringsKeys(secrets)
-      ? keysFrom("the provisioner Secret", secrets, volumeKeyFields)
-      : await keysOfDriver(call, client, driverKeys),
+    credentials: bringsKeys(secrets)
+      ? credentialsFrom("the provisioner Secret", secrets, volumeCredentialFields)
+      : await keysOfDriver(call, client, driverCredentials),
     ...regionFrom(region, secrets["region"]?.trim(), s3.region),
   });
 }
@@ -36,8 +36,12 @@ export function bringsKeys(secrets: Secrets): boolean {
 }
 
 /** Read anew each time: a call is rare, and a key may have been replaced a moment ago. */
-async function keysOfDriver(call: Call, client: Pick<KubeClient, "get">, config: DriverKeysConfig): Promise<Keys> {
-  if (config.from === "environment") return config.keys ?? refuse("AWS_ACCESS_KEY_ID is not set");
+async function keysOfDriver(
+  call: Call,
+  client: Pick<KubeClient, "get">,
+  config: DriverCredentialsConfig,
+): Promise<Credentials> {
+  if (config.from === "environment") return config.credentials ?? refuse("AWS_ACCESS_KEY_ID is not set");
   const { namespace, name, fields } = config;
   const origin = `Secret ${namespace}/${name}`;
   const secret = await client.get(call, kinds.secrets, { namespace, name });
@@ -46,7 +50,7 @@ async function keysOfDriver(call: Call, client: Pick<KubeClient, "get">, config:
     field,
     Buffer.from(value, "base64").toString(),
   ]);
-  return keysFrom(origin, Object.fromEntries(decoded), fields);
+  return credentialsFrom(origin, Object.fromEntries(decoded), fields);
 }
 
 function refuse(because: string): never {

@@ -18,11 +18,14 @@ export class Cluster {
   #kubernetesVersion: string | undefined;
 
   constructor(config: NodeConfig) {
-    const { driverKeys } = config;
+    const { driverCredentials } = config;
     this.#config = config;
     this.attachments = new Attachments(controllerHint(config));
     this.mountpointPods = new MountpointPods(config.mountpointNamespace);
-    this.driverKeys = driverKeys.from === "secret" ? new SecretKeys(driverKeys) : fixedKeys(driverKeys.keys);
+    this.driverKeys =
+      driverCredentials.from === "secret"
+        ? new SecretKeys(driverCredentials)
+        : fixedKeys(driverCredentials.credentials);
   }
 
   /** Not ready until the first picture is complete; from then on the watches look after themselves. */
@@ -57,7 +60,7 @@ export class Cluster {
 }
 
 /** Its namespace is the one of the driver's Secret, which only our chart names. */
-function controllerHint({ driverKeys }: NodeConfig): string {
-  const namespace = driverKeys.from === "secret" ? driverKeys.namespace : "NAMESPACE-OF-THE-DRIVER";
+function controllerHint({ driverCredentials }: NodeConfig): string {
+  const namespace = driverCredentials.from === "secret" ? driverCredentials.namespace : "NAMESPACE-OF-THE-DRIVER";
   return `See: kubectl logs -n ${namespace} -lapp=s3-csi-controller -c s3-pod-reconciler`;
 }

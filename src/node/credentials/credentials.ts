@@ -1,7 +1,7 @@
 /** Credentials belong to the Mountpoint Pod, not to the workload that came first (MP-3). */
 import { DriverError } from "../../core/errors.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { Keys } from "../../s3/keys.ts";
+import type { Credentials } from "../../s3/credentials.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { CommVolume } from "../mounts/comm-volume.ts";
@@ -18,7 +18,7 @@ export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "drive
  * A mount-s3 that a node plugin of 2.x has mounted reads the file named after the workload that came first, which nobody
  * knows: so all are renewed. During an upgrade that may be one in a Mountpoint Pod of ours.
  */
-function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): void {
+function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Credentials): void {
   const ofOthers = renewedFiles(volume.credentialFiles(), keys);
   volume.keepCredentials({ ...ofOthers, ...protocolOf(pod).renewedFiles(keys) });
 }
@@ -27,7 +27,7 @@ function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Keys): voi
 export function refreshKeys(
   { comm, driverKeys }: Pick<NodeParts, "comm" | "driverKeys">,
   pod: LocalMountpointPod,
-  volumeKeys: Keys | undefined,
+  volumeKeys: Credentials | undefined,
 ): void {
   const keys = volumeKeys ?? driverKeys.known();
   if (keys === undefined) return;

@@ -1,9 +1,9 @@
 import { beforeEach, expect, it } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
-import { volumeKeyFields } from "../../s3/keys.ts";
+import { volumeCredentialFields } from "../../s3/credentials.ts";
 import { SecretKeys, secretSeen } from "./driver-keys.ts";
 
-const reference = { from: "secret", namespace: "storage", name: "s3-secret", fields: volumeKeyFields } as const;
+const reference = { from: "secret", namespace: "storage", name: "s3-secret", fields: volumeCredentialFields } as const;
 const encoded = (fields: Record<string, string>) => ({
   data: Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, Buffer.from(value).toString("base64")]),

@@ -6,22 +6,22 @@ import { keyOf, Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
-import type { DriverKeysConfig } from "../../s3/driver-keys.ts";
-import { type Keys, keysFrom } from "../../s3/keys.ts";
+import { type Credentials, credentialsFrom } from "../../s3/credentials.ts";
+import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
 import { orMissing } from "../cluster/waiting.ts";
 
 export interface DriverKeys {
   /** What is known now, without waiting. */
-  known(): Keys | undefined;
+  known(): Credentials | undefined;
   /** Waits only for the first look; refuses with the reason if there are no usable keys. */
-  get(call: Call): Promise<Keys>;
+  get(call: Call): Promise<Credentials>;
   onChange(listener: () => void): Disposable;
   /** Keeps them up to date until the call ends. */
   follow(call: Call, client: Watcher, progress: Pulses): Promise<void>;
 }
 
 /** Keys that cannot change: a new one needs a new Pod. */
-export function fixedKeys(keys: Keys | undefined): DriverKeys {
+export function fixedKeys(keys: Credentials | undefined): DriverKeys {
   return {
     known: () => keys,
     get: async () => {
@@ -35,10 +35,10 @@ export function fixedKeys(keys: Keys | undefined): DriverKeys {
   };
 }
 
-type SecretReference = DriverKeysConfig & { readonly from: "secret" };
+type SecretReference = DriverCredentialsConfig & { readonly from: "secret" };
 
 /** A Secret that is there but of no use keeps its reason. */
-type SecretSeen = { readonly keys: Keys } | { readonly refusal: Error };
+type SecretSeen = { readonly keys: Credentials } | { readonly refusal: Error };
 
 /** Those of one Secret, which is all that the node may read. */
 export class SecretKeys implements DriverKeys {
@@ -61,12 +61,12 @@ export class SecretKeys implements DriverKeys {
     await watch(call, client, secret, this.store);
   }
 
-  known(): Keys | undefined {
+  known(): Credentials | undefined {
     const seen = this.#seen();
     return seen !== undefined && "keys" in seen ? seen.keys : undefined;
   }
 
-  async get(call: Call): Promise<Keys> {
+  async get(call: Call): Promise<Credentials> {
     const { namespace, name } = this.#reference;
     const secret = `Secret ${namespace}/${name}`;
     const unread = () => new DriverError("notReady", `Timed out waiting for ${secret} with the keys of the driver`);
@@ -96,7 +96,7 @@ export function secretSeen(
 ): SecretSeen {
   const decoded = Object.entries(data).map(([field, value]) => [field, Buffer.from(value, "base64").toString()]);
   try {
-    return { keys: keysFrom(`Secret ${namespace}/${name}`, Object.fromEntries(decoded), fields) };
+    return { keys: credentialsFrom(`Secret ${namespace}/${name}`, Object.fromEntries(decoded), fields) };
   } catch (error) {
     return { refusal: error instanceof Error ? error : new Error(String(error)) };
   }

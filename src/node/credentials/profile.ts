@@ -1,6 +1,6 @@
 /** How mount-s3 gets its keys: from files in the Mountpoint Pod's memory volume, and never from its environment. */
 import { comm, type PodUid, type VolumeId } from "../../core/names.ts";
-import type { Keys } from "../../s3/keys.ts";
+import type { Credentials } from "../../s3/credentials.ts";
 
 /** Name → content of the files in `credentials/`, and the variables that lead mount-s3 to them. */
 export interface Profile {
@@ -10,7 +10,7 @@ export interface Profile {
 
 /** Keys, and for whom they are used first. */
 export interface KeysInUse {
-  readonly keys: Keys;
+  readonly keys: Credentials;
   readonly workload: PodUid;
   readonly volumeId: VolumeId;
 }
@@ -37,7 +37,7 @@ function environmentOf(profile: string): Readonly<Record<string, string>> {
  * mount-s3 runs the script again 30 s after it got keys, so a changed file reaches a running mount. The command itself
  * is read only once, which is why it never changes.
  */
-export function processProfile(keys: Keys): Profile {
+export function processProfile(keys: Credentials): Profile {
   const files = {
     [`${name}${configEnd}`]: `[profile ${name}]\ncredential_process = ${printCredentials} ${directory}/${keysFile}\n`,
     [keysFile]: `${jsonMembers(keys)}\n`,
@@ -51,7 +51,7 @@ export function oldProfileName(workload: PodUid, volumeId: VolumeId): string {
 }
 
 /** For mount-s3 of 1.x and 2.x, which have no script: it reads the file again after 15 minutes. */
-export function staticProfile(profile: string, keys: Keys): Profile {
+export function staticProfile(profile: string, keys: Credentials): Profile {
   const files = {
     [`${profile}${configEnd}`]: `[profile ${profile}]\n`,
     [`${profile}${credentialsEnd}`]: credentialsOf(profile, keys),
@@ -60,7 +60,7 @@ export function staticProfile(profile: string, keys: Keys): Profile {
 }
 
 /** New content for those among these files that hold keys in the way of 2.x, whoever wrote them. */
-export function renewedFiles(names: readonly string[], keys: Keys): Profile["files"] {
+export function renewedFiles(names: readonly string[], keys: Credentials): Profile["files"] {
   const profiles = names.flatMap((file) => (isCredentials(file) ? [file.slice(0, -credentialsEnd.length)] : []));
   return Object.fromEntries(profiles.map((profile) => [`${profile}${credentialsEnd}`, credentialsOf(profile, keys)]));
 }
@@ -76,7 +76,7 @@ export function workloadOfFile(file: string): PodUid | undefined {
   return workload as PodUid | undefined;
 }
 
-function credentialsOf(profile: string, { accessKeyId, secretAccessKey, sessionToken }: Keys): string {
+function credentialsOf(profile: string, { accessKeyId, secretAccessKey, sessionToken }: Credentials): string {
   const lines = [
     `[${profile}]`,
     `aws_access_key_id=${accessKeyId.reveal()}`,
@@ -87,7 +87,7 @@ function credentialsOf(profile: string, { accessKeyId, secretAccessKey, sessionT
 }
 
 /** One line, without the braces: the script puts them around it, together with the expiry that only it can know. */
-function jsonMembers({ accessKeyId, secretAccessKey, sessionToken }: Keys): string {
+function jsonMembers({ accessKeyId, secretAccessKey, sessionToken }: Credentials): string {
   const answer = {
     AccessKeyId: accessKeyId.reveal(),
     SecretAccessKey: secretAccessKey.reveal(),

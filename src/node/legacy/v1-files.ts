@@ -2,7 +2,7 @@
 import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Directory } from "../../linux/directory.ts";
 import { isErrno } from "../../runtime/errno.ts";
-import type { Keys } from "../../s3/keys.ts";
+import type { Credentials } from "../../s3/credentials.ts";
 import { oldProfileName, staticProfile, workloadOfFile } from "../credentials/profile.ts";
 import { pluginDir } from "../domain/target-path.ts";
 
@@ -13,7 +13,7 @@ export interface V1Volume {
 
 export interface V1Files {
   /** Writes what changed. */
-  keep(volume: V1Volume, keys: Keys): void;
+  keep(volume: V1Volume, keys: Credentials): void;
   remove(volume: V1Volume): void;
   /** Answers the names of what is gone. */
   removeUnless(isUsed: (workload: PodUid) => boolean): readonly string[];

@@ -2,7 +2,7 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodUid, PvName, VolumeId } from "../../core/names.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../../core/volume-attributes.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
-import { type Keys, keysFrom, volumeKeyFields } from "../../s3/keys.ts";
+import { type Credentials, credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";
 import { parseTargetPath, targetPath } from "../domain/target-path.ts";
 
 /** A volume, at a path, for one workload. */
@@ -25,7 +25,7 @@ export interface PublishIntent extends PublishPlace {
   /** The group that the volume should belong to, decimal; empty where the workload sets none. */
   readonly fsGroup: string;
   /** The volume's own keys; undefined: those of the driver. */
-  readonly keys: Keys | undefined;
+  readonly keys: Credentials | undefined;
   /** Of the volume's attributes, else of its Secret; undefined: the driver's. */
   readonly region: string | undefined;
 }
@@ -108,11 +108,11 @@ export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }:
 function parseSecrets(
   { authenticationSource }: VolumeAttributes,
   secrets: Readonly<Record<string, string>>,
-): { readonly keys: Keys | undefined; readonly region: string | undefined } {
+): { readonly keys: Credentials | undefined; readonly region: string | undefined } {
   if (authenticationSource === "driver" || Object.keys(secrets).length === 0) {
     return { keys: undefined, region: undefined };
   }
-  const keys = keysFrom("the Secret named by nodePublishSecretRef", secrets, volumeKeyFields);
+  const keys = credentialsFrom("the Secret named by nodePublishSecretRef", secrets, volumeCredentialFields);
   return { keys, region: secrets["region"]?.trim() || undefined };
 }
 

@@ -18,7 +18,7 @@ const bad: Readonly<Record<string, Partial<NodePublishVolumeRequest>>> = {
 /** The driver's keys stand in for no others. */
 function strictNode(): FakeNode {
   const node = new FakeNode().knows(podOf(), workload);
-  Object.assign(node.parts.config, { fallbackToDriverKeys: false });
+  Object.assign(node.parts.config, { fallbackToDriverCredentials: false });
   return node;
 }
 

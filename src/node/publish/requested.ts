@@ -11,7 +11,7 @@ export function requested(node: Needed, request: NodePublishVolumeRequest): Publ
   const place = publishPlaceFrom(node.config.kubeletDir, request);
   try {
     const intent = publishIntentFrom(place, request);
-    if (!node.config.fallbackToDriverKeys) refuseFallback(intent, request);
+    if (!node.config.fallbackToDriverCredentials) refuseFallback(intent, request);
     return intent;
   } catch (error) {
     throw error instanceof DriverError ? failureAt(node, place.target, error) : error;

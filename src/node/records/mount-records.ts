@@ -6,7 +6,7 @@ import type { MountRequest } from "../../core/mount-request.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import { Secret } from "../../runtime/secret.ts";
-import type { Keys } from "../../s3/keys.ts";
+import type { Credentials } from "../../s3/credentials.ts";
 
 export interface MountRecord {
   readonly persistentVolume: PvName;
@@ -17,7 +17,7 @@ export interface MountRecord {
   readonly pidNamespace: PidNamespace;
   readonly request: MountRequest;
   /** The volume's own keys; undefined: those of the driver. */
-  readonly keys: Keys | undefined;
+  readonly keys: Credentials | undefined;
 }
 
 /** A workload as events name it. */
@@ -63,7 +63,7 @@ export class MountMemory {
   }
 
   /** Kubelet brought these keys for a mount that serves already. */
-  keepKeys(name: PodName, keys: Keys | undefined): void {
+  keepKeys(name: PodName, keys: Credentials | undefined): void {
     const entry = this.#entries.get(name);
     if (entry === undefined || hasSameKeys(entry.record.keys, keys)) return;
     this.#put(name, { ...entry, record: { ...entry.record, keys } });
@@ -167,7 +167,7 @@ function entryIn(text: string): Entry | undefined {
   }
 }
 
-function hasSameKeys(a: Keys | undefined, b: Keys | undefined): boolean {
+function hasSameKeys(a: Credentials | undefined, b: Credentials | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   const fields = ["accessKeyId", "secretAccessKey", "sessionToken"] as const;
   return fields.every((field) => a[field]?.reveal() === b[field]?.reveal());

@@ -1,6 +1,6 @@
 /** How the node plugin works with the mounter of a Mountpoint Pod. The wire format is the same for all; this is what differs. */
 import type { Call } from "../../runtime/call.ts";
-import type { Keys } from "../../s3/keys.ts";
+import type { Credentials } from "../../s3/credentials.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
 import { type KeysInUse, type Profile, processProfile } from "../credentials/profile.ts";
 import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
@@ -23,7 +23,7 @@ export interface MounterProtocol {
   /** Where a mount-s3 that is about to start finds its credentials. */
   profileFor(use: KeysInUse): Profile;
   /** Files that a running mount-s3 reads again, beside those of a node plugin of 2.x. */
-  renewedFiles(keys: Keys): Profile["files"];
+  renewedFiles(keys: Credentials): Profile["files"];
   /** Whether the kernel closes the connection when mount-s3 ends, and nobody else does. */
   readonly connectionEndsWithMountS3: boolean;
   /** What mount-s3 printed before it ended; empty if that is not known in time. */

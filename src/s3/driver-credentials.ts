@@ -2,31 +2,35 @@
 import type { Secret } from "../runtime/secret.ts";
 import { type NamespacedName, namespacedName, secret, text, toggle } from "../runtime/settings/kinds.ts";
 import type { Settings } from "../runtime/settings/settings.ts";
-import { type KeyFields, type Keys, keysFrom, volumeKeyFields } from "./keys.ts";
+import { type CredentialFields, type Credentials, credentialsFrom, volumeCredentialFields } from "./credentials.ts";
 
 /** Our chart names a Secret; manifests of 2.x put the content of the Secret into the environment. */
-export type DriverKeysConfig =
-  | { readonly from: "secret"; readonly namespace: string; readonly name: string; readonly fields: KeyFields }
-  | { readonly from: "environment"; readonly keys: Keys | undefined };
+export type DriverCredentialsConfig =
+  | { readonly from: "secret"; readonly namespace: string; readonly name: string; readonly fields: CredentialFields }
+  | { readonly from: "environment"; readonly credentials: Credentials | undefined };
 
-const variables: KeyFields = {
+const variables: CredentialFields = {
   accessKeyId: "AWS_ACCESS_KEY_ID",
   secretAccessKey: "AWS_SECRET_ACCESS_KEY",
   sessionToken: "AWS_SESSION_TOKEN",
 };
 
-export const driverKeySettings = {
+export const driverCredentialSettings = {
   credentialsSecret: { flag: "credentials-secret", kind: namespacedName },
-  accessKeyIdField: { flag: "access-key-id-field", kind: text, default: volumeKeyFields.accessKeyId },
-  secretAccessKeyField: { flag: "secret-access-key-field", kind: text, default: volumeKeyFields.secretAccessKey },
-  sessionTokenField: { flag: "session-token-field", kind: text, default: volumeKeyFields.sessionToken },
+  accessKeyIdField: { flag: "access-key-id-field", kind: text, default: volumeCredentialFields.accessKeyId },
+  secretAccessKeyField: {
+    flag: "secret-access-key-field",
+    kind: text,
+    default: volumeCredentialFields.secretAccessKey,
+  },
+  sessionTokenField: { flag: "session-token-field", kind: text, default: volumeCredentialFields.sessionToken },
   noDriverCredentialsFallback: { flag: "no-driver-credentials-fallback", kind: toggle, default: false },
   accessKeyId: { variable: variables.accessKeyId, kind: secret },
   secretAccessKey: { variable: variables.secretAccessKey, kind: secret },
   sessionToken: { variable: variables.sessionToken, kind: secret },
 } as const satisfies Settings;
 
-interface DriverKeyValues {
+interface DriverCredentialValues {
   readonly credentialsSecret: NamespacedName | undefined;
   readonly accessKeyIdField: string;
   readonly secretAccessKeyField: string;
@@ -37,8 +41,9 @@ interface DriverKeyValues {
 }
 
 /** Throws if the environment holds a part of the credentials only. */
-export function driverKeysFrom(values: DriverKeyValues): DriverKeysConfig {
-  if (values.credentialsSecret === undefined) return { from: "environment", keys: environmentKeys(values) };
+export function driverCredentialsFrom(values: DriverCredentialValues): DriverCredentialsConfig {
+  if (values.credentialsSecret === undefined)
+    return { from: "environment", credentials: environmentCredentials(values) };
   const fields = {
     accessKeyId: values.accessKeyIdField,
     secretAccessKey: values.secretAccessKeyField,
@@ -48,12 +53,16 @@ export function driverKeysFrom(values: DriverKeyValues): DriverKeysConfig {
 }
 
 /** Without credentials of its own, the driver still serves volumes and classes that bring theirs (PR-7). */
-function environmentKeys({ accessKeyId, secretAccessKey, sessionToken }: DriverKeyValues): Keys | undefined {
+function environmentCredentials({
+  accessKeyId,
+  secretAccessKey,
+  sessionToken,
+}: DriverCredentialValues): Credentials | undefined {
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
   const environment = {
     [variables.accessKeyId]: accessKeyId?.reveal(),
     [variables.secretAccessKey]: secretAccessKey?.reveal(),
     [variables.sessionToken]: sessionToken?.reveal(),
   };
-  return keysFrom("the environment", environment, variables);
+  return credentialsFrom("the environment", environment, variables);
 }

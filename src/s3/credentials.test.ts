@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { keysFrom, volumeKeyFields } from "./keys.ts";
+import { credentialsFrom, volumeCredentialFields } from "./credentials.ts";
 
-const read = (values: Record<string, string>) => keysFrom("Secret default/keys", values, volumeKeyFields);
+const read = (values: Record<string, string>) => credentialsFrom("Secret default/keys", values, volumeCredentialFields);
 
 it("accepts every printable key", () => {
   const key = `-_.~/+="'\\ é`;

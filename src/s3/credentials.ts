@@ -1,34 +1,37 @@
 import { DriverError } from "../core/errors.ts";
 import { Secret } from "../runtime/secret.ts";
 
-/** What signs requests to the object store. */
-export interface Keys {
+/** The credentials that sign requests to the object store. */
+export interface Credentials {
   readonly accessKeyId: Secret;
   readonly secretAccessKey: Secret;
   readonly sessionToken: Secret | undefined;
 }
 
-/** Under which names a Secret, or the environment, holds the three. */
-export type KeyFields = Readonly<Record<keyof Keys, string>>;
+/** The names of the three in a Secret, or in the environment. */
+export type CredentialFields = Readonly<Record<keyof Credentials, string>>;
 
-/** The names in the Secrets that volumes bring along; the driver's own Secret may use others. */
-export const volumeKeyFields: KeyFields = {
+/** The names in the Secrets of volumes. The driver's own Secret may use others. */
+export const volumeCredentialFields: CredentialFields = {
   accessKeyId: "access_key_id",
   secretAccessKey: "secret_access_key",
   sessionToken: "session_token",
 };
 
-/** Refuses with the name of the field and never with its content. `origin` names the Secret or the environment. */
-export function keysFrom(
+/**
+ * Throws a DriverError that names the field, and never shows its content. `origin` names the Secret, or the environment, in that
+ * message.
+ */
+export function credentialsFrom(
   origin: string,
   values: Readonly<Record<string, string | undefined>>,
-  fields: KeyFields,
-): Keys {
+  fields: CredentialFields,
+): Credentials {
   const read = (field: string): Secret | undefined => {
-    // Whoever makes a Secret from a file gets the line feed at its end, too.
+    // A Secret that is made from a file often ends with a line feed.
     const value = values[field]?.trim();
     if (!value) return undefined;
-    // It ends up in a file that mount-s3 reads line by line; no store hands out such a key.
+    // The value goes to a file that mount-s3 reads line by line. No store hands out a key with control characters.
     if (/\p{Cc}/u.test(value)) throw refusal(origin, field, "contains a control character");
     return new Secret(value);
   };
