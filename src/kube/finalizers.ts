@@ -1,7 +1,7 @@
 import type { Call } from "../runtime/call.ts";
-import { ApiError } from "./client/api-error.ts";
 import type { KubeClient, Ref } from "./client/client.ts";
 import type { Kind, KubeObject } from "./kinds.ts";
+import { unlessChanged } from "./unless-changed.ts";
 
 export interface Finalized {
   readonly kind: Kind<KubeObject>;
@@ -46,15 +46,4 @@ async function replaced(
 ): Promise<boolean> {
   const { uid, resourceVersion } = object.metadata;
   return await unlessChanged(client.patch(call, kind, ref, { metadata: { uid, resourceVersion, finalizers } }));
-}
-
-/** Whether a write was done that holds only for an object as it was read; false if that has changed, or has gone, since. */
-export async function unlessChanged(write: Promise<unknown>): Promise<boolean> {
-  try {
-    await write;
-    return true;
-  } catch (error) {
-    if (error instanceof ApiError && (error.isConflict || error.isNotFound)) return false;
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 import { cacheContainerPath, comm } from "../core/names.ts";
 import { type Kind, text } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
+import { longestTimerMs } from "../runtime/timer.ts";
 import { parseDurationMs } from "./duration.ts";
 
 export interface MounterConfig {
@@ -14,9 +15,6 @@ export interface MounterConfig {
   /** Of mount-s3, in MiB, where the Pod has a memory limit; undefined: mount-s3 decides. */
   readonly memoryTarget: string | undefined;
 }
-
-/** Timers of Node fire at once when their time is longer than this. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /** As in Go, in whose form 2.x reads the flag. */
 const duration: Kind<number> = {

@@ -1,7 +1,7 @@
 /** Which certificates are trusted: those of the system, and one bundle of the installation's own on top (PR-8). */
 import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
-import { isErrno } from "../runtime/errno.ts";
+import { unlessErrno } from "../runtime/errno.ts";
 
 /** Where Debian, and with it the image, has the roots of the system. */
 const systemRoots = "/etc/ssl/certs/ca-certificates.crt";
@@ -13,10 +13,6 @@ export function trusted(bundle: string | undefined, system = systemRoots): reado
 }
 
 function readIfThere(file: string): readonly string[] {
-  try {
-    return [readFileSync(file, "utf8")];
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return []; // an image without them still has those of Node
-    throw error;
-  }
+  const content = unlessErrno(["ENOENT"], () => readFileSync(file, "utf8"));
+  return content === undefined ? [] : [content]; // an image without the file still has the roots of Node
 }

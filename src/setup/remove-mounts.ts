@@ -5,9 +5,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import { annotations, labels } from "../core/names.ts";
-import { ApiError } from "../kube/client/api-error.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
+import { unlessChanged } from "../kube/unless-changed.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 
 export interface Removal {
@@ -29,11 +29,18 @@ export async function removeMounts(call: Call, client: Client, removal: Removal)
     const seen = await observe(limited, client, removal.mountpointNamespace);
     refuseWhileInUse(seen.workloads);
     const left = [...seen.workloads, ...seen.mountpointPods];
-    const isUnchanged = seen.workloads.length > 0 || (await unlessChanged(limited, removeSeen(limited, client, seen)));
+    const isUnchanged = seen.workloads.length > 0 || (await removedAsSeen(limited, client, seen));
     if (left.length === 0 && isUnchanged) return;
     call.log.info("waiting for Pods to end", { pods: left.map(nameOf) });
     await pause(removal.everyMs, undefined, { signal: limited.signal });
   }
+}
+
+/** False if an object has changed, or is gone, since it was observed. */
+async function removedAsSeen(call: Call, client: Client, seen: Seen): Promise<boolean> {
+  return await unlessChanged(removeSeen(call, client, seen), (error) => {
+    call.log.info("an object changed meanwhile, looking again", { error });
+  });
 }
 
 /** Attachments first: as long as one of them changes, no Mountpoint Pod is touched. */
@@ -43,18 +50,6 @@ async function removeSeen(call: Call, client: Client, { attachments, mountpointP
     await client.delete(call, kinds.attachments, metadata, { uid, resourceVersion });
   }
   for (const pod of mountpointPods) await end(call, client, pod);
-}
-
-/** Whether the work was done; false if an object has changed, or has gone, since it was observed. */
-async function unlessChanged(call: Call, work: Promise<void>): Promise<boolean> {
-  try {
-    await work;
-    return true;
-  } catch (error) {
-    if (!(error instanceof ApiError && (error.isConflict || error.isNotFound))) throw error;
-    call.log.info("an object changed meanwhile, looking again", { error });
-    return false;
-  }
 }
 
 interface Seen {

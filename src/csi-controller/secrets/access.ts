@@ -2,6 +2,7 @@
 import { DriverError } from "../../core/errors.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
+import { secretData } from "../../kube/secret-data.ts";
 import type { Call } from "../../runtime/call.ts";
 import { type Credentials, credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";
 import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
@@ -46,11 +47,7 @@ async function keysOfDriver(
   const origin = `Secret ${namespace}/${name}`;
   const secret = await client.get(call, kinds.secrets, { namespace, name });
   if (secret === undefined) return refuse(`${origin} does not exist`);
-  const decoded = Object.entries(secret.data ?? {}).map(([field, value]) => [
-    field,
-    Buffer.from(value, "base64").toString(),
-  ]);
-  return credentialsFrom(origin, Object.fromEntries(decoded), fields);
+  return credentialsFrom(origin, secretData(secret), fields);
 }
 
 function refuse(because: string): never {

@@ -10,8 +10,9 @@ import {
   type SecretRecord,
 } from "../../core/protected-secrets.ts";
 import type { KubeClient, Ref } from "../../kube/client/client.ts";
-import { addFinalizer, type Finalized, removeFinalizer, unlessChanged } from "../../kube/finalizers.ts";
+import { addFinalizer, type Finalized, removeFinalizer } from "../../kube/finalizers.ts";
 import { kinds } from "../../kube/kinds.ts";
+import { unlessChanged } from "../../kube/unless-changed.ts";
 import type { Call } from "../../runtime/call.ts";
 
 export class SecretRecords {

@@ -1,5 +1,6 @@
 /** What is to be looked at: a set of keys, each in one pair of hands at a time, failures further and further apart. */
 import type { Call } from "../../runtime/call.ts";
+import { longestTimerMs } from "../../runtime/timer.ts";
 import { orAborted } from "../or-aborted.ts";
 
 export type Outcome =
@@ -17,9 +18,6 @@ export function nextDelayMs(result: Outcome | Error, failures: number): number |
  * causes a change of its own, and must not chase itself.
  */
 const changeDelayMs = 1000;
-
-/** Of a longer one, as a time in the far future asks for, Node makes one of 1 ms. */
-const longestTimerMs = 2 ** 31 - 1;
 
 export class WorkQueue<Key extends string> implements Disposable {
   /** In the order of arrival. */

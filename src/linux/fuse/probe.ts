@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import type { Call } from "../../runtime/call.ts";
-import { isErrno } from "../../runtime/errno.ts";
+import { isErrno, unlessErrno } from "../../runtime/errno.ts";
 import { type Descriptor, openPlace } from "../descriptor.ts";
 import { deviceOf } from "../device-of.ts";
 import { detachedSyscall } from "../native.ts";
@@ -67,12 +67,7 @@ export class Prober {
 type Tell = (answer: Promise<Health>) => void;
 
 function openRoot(path: string): Descriptor | undefined {
-  try {
-    return openPlace(path, constants.O_DIRECTORY);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  return unlessErrno(["ENOENT"], () => openPlace(path, constants.O_DIRECTORY));
 }
 
 const FUSE_SUPER_MAGIC = 0x65735546;

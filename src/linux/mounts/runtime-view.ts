@@ -4,7 +4,7 @@
  */
 import { constants, openSync, readFileSync, readlinkSync } from "node:fs";
 import { relative } from "node:path/posix";
-import { isErrno } from "../../runtime/errno.ts";
+import { isErrno, unlessErrno } from "../../runtime/errno.ts";
 import { Descriptor } from "../descriptor.ts";
 import { deviceOf } from "../device-of.ts";
 import { syscall } from "../native.ts";
@@ -68,10 +68,5 @@ function openInRoot(root: Descriptor, path: string, tries = 1): Descriptor | und
 
 /** ENOSYS: no openat2 before Linux 5.6. EAGAIN: mounts on the path change all the time. */
 function unlessUnsure<Answer>(ask: () => Answer): Answer | undefined {
-  try {
-    return unlessGone(ask);
-  } catch (error) {
-    if (isErrno(error, "ENOSYS", "EAGAIN")) return undefined;
-    throw error;
-  }
+  return unlessErrno(["ENOSYS", "EAGAIN"], () => unlessGone(ask));
 }

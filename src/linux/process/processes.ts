@@ -1,7 +1,7 @@
 /** Processes of a container, in a /proc that shows them. Nothing here is asked of a process itself, so none can block us. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path/posix";
-import { isErrno } from "../../runtime/errno.ts";
+import { unlessErrno } from "../../runtime/errno.ts";
 
 export interface ContainerProgram {
   readonly podUid: string;
@@ -70,10 +70,5 @@ function readOrEmpty(file: string): string {
 
 /** It may have ended between the listing and the look. */
 function orElse<Answer>(otherwise: Answer, read: () => Answer): Answer {
-  try {
-    return read();
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH")) return otherwise;
-    throw error;
-  }
+  return unlessErrno(["ENOENT", "ESRCH"], read) ?? otherwise;
 }

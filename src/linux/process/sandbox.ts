@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path/posix";
-import { isErrno } from "../../runtime/errno.ts";
+import { unlessErrno } from "../../runtime/errno.ts";
 
 const sandboxes: Readonly<Record<string, string>> = {
   runsc: "gVisor",
@@ -24,11 +24,7 @@ export function sandboxOf(proc: string, pids: readonly number[]): string | undef
 
 /** The name by which it was started; empty if it has ended. */
 function programOf(proc: string, pid: number): string {
-  try {
-    const [path = ""] = readFileSync(`${proc}/${pid}/cmdline`, "utf8").split("\0", 1);
-    return basename(path);
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH")) return "";
-    throw error;
-  }
+  const line = unlessErrno(["ENOENT", "ESRCH"], () => readFileSync(`${proc}/${pid}/cmdline`, "utf8")) ?? "";
+  const [path = ""] = line.split("\0", 1);
+  return basename(path);
 }

@@ -2,6 +2,7 @@
 
 import { DriverError } from "../../core/errors.ts";
 import { kinds, type SecretObject } from "../../kube/kinds.ts";
+import { secretData } from "../../kube/secret-data.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -92,11 +93,10 @@ export class SecretKeys implements DriverKeys {
 
 export function secretSeen(
   { namespace, name, fields }: SecretReference,
-  { data = {} }: Pick<SecretObject, "data">,
+  secret: Pick<SecretObject, "data">,
 ): SecretSeen {
-  const decoded = Object.entries(data).map(([field, value]) => [field, Buffer.from(value, "base64").toString()]);
   try {
-    return { keys: credentialsFrom(`Secret ${namespace}/${name}`, Object.fromEntries(decoded), fields) };
+    return { keys: credentialsFrom(`Secret ${namespace}/${name}`, secretData(secret), fields) };
   } catch (error) {
     return { refusal: error instanceof Error ? error : new Error(String(error)) };
   }

@@ -1,7 +1,7 @@
 /** Files with keys that mount-s3 of the driver 1.x reads, in the plugin's directory on the host (contract 2.4, 2.6). */
 import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Directory } from "../../linux/directory.ts";
-import { isErrno } from "../../runtime/errno.ts";
+import { unlessErrno } from "../../runtime/errno.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 import { oldProfileName, staticProfile, workloadOfFile } from "../credentials/profile.ts";
 import { pluginDir } from "../domain/target-path.ts";
@@ -51,10 +51,5 @@ export function v1FilesIn(kubeletDir: string): V1Files {
 
 /** kubelet's plugin directory may be missing where nothing was ever registered. */
 function openOrNone(path: string): Directory | undefined {
-  try {
-    return Directory.open(path);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  return unlessErrno(["ENOENT"], () => Directory.open(path));
 }

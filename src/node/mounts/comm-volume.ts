@@ -4,7 +4,7 @@ import { comm, type PodUid } from "../../core/names.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
 import { Directory } from "../../linux/directory.ts";
 import { connect } from "../../linux/socket/fd-sender.ts";
-import { isErrno } from "../../runtime/errno.ts";
+import { unlessErrno } from "../../runtime/errno.ts";
 import { commDir } from "../domain/target-path.ts";
 import type { Kernel } from "./kernel.ts";
 
@@ -41,7 +41,7 @@ export function commVolumes(kubeletDir: string, kernel: Pick<Kernel, "onMountCha
     subscribe: (mountpointPod, listener) => changesIn(kernel, commDir(kubeletDir, mountpointPod), listener),
     open: (mountpointPod) => {
       using undo = new DisposableStack();
-      const directory = unless(["ENOENT"], () => Directory.open(commDir(kubeletDir, mountpointPod)));
+      const directory = unlessErrno(["ENOENT"], () => Directory.open(commDir(kubeletDir, mountpointPod)));
       if (directory === undefined) return undefined;
       undo.use(directory);
       // Until kubelet has mounted the volume, and after it was unmounted, this is a directory on the node's disk.
@@ -73,14 +73,11 @@ function changesIn(kernel: Pick<Kernel, "onMountChange">, directory: string, lis
 
 /** undefined: the directory is not there, or there is no watch left for us; what the API tells must do then. */
 function watchFiles(directory: string, listener: () => void): FSWatcher | undefined {
-  try {
+  return unlessErrno(["ENOENT", "ENOSPC", "EMFILE"], () => {
     const files = watch(directory, { persistent: false }, listener);
     files.on("error", () => undefined); // the directory went: the mount table tells that, too
     return files;
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOSPC", "EMFILE")) return undefined;
-    throw error;
-  }
+  });
 }
 
 const errorLimitBytes = 4096;
@@ -88,7 +85,7 @@ const errorLimitBytes = 4096;
 function commVolume(directory: Directory): CommVolume {
   return {
     // EAGAIN: somebody else's connection waits to be accepted.
-    connect: () => unless(["ENOENT", "ECONNREFUSED", "EAGAIN"], () => connect(directory, comm.socket)),
+    connect: () => unlessErrno(["ENOENT", "ECONNREFUSED", "EAGAIN"], () => connect(directory, comm.socket)),
     keepCredentials: (files) => {
       using credentials = directory.subdirectory(comm.credentials, 0o750);
       for (const [name, content] of Object.entries(files)) {
@@ -108,13 +105,4 @@ function commVolume(directory: Directory): CommVolume {
     forgetError: () => directory.remove(comm.error),
     [Symbol.dispose]: () => directory[Symbol.dispose](),
   };
-}
-
-function unless<Answer>(codes: readonly string[], ask: () => Answer): Answer | undefined {
-  try {
-    return ask();
-  } catch (error) {
-    if (isErrno(error, ...codes)) return undefined;
-    throw error;
-  }
 }

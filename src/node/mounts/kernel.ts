@@ -11,7 +11,7 @@ import { isFuseForRuntime } from "../../linux/mounts/runtime-view.ts";
 import { hasVanished } from "../../linux/mounts/vanished-root.ts";
 import { type ContainerProgram, cpuTimeNs, podsWithProcesses } from "../../linux/process/processes.ts";
 import type { Call } from "../../runtime/call.ts";
-import { isErrno } from "../../runtime/errno.ts";
+import { unlessErrno } from "../../runtime/errno.ts";
 
 export interface Kernel {
   mounts(): readonly Mount[];
@@ -71,16 +71,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
     hasVanished,
     abortFuse: abortConnection,
     makeDirectory: (path) => void mkdirSync(path, { recursive: true, mode: 0o750 }),
-    removeDirectory: (path) => unlessMissing(() => (rmdirSync(path), true)) ?? false,
-    namesIn: (directory) => unlessMissing(() => readdirSync(directory)) ?? [],
+    removeDirectory: (path) => unlessErrno(["ENOENT"], () => (rmdirSync(path), true)) ?? false,
+    namesIn: (directory) => unlessErrno(["ENOENT"], () => readdirSync(directory)) ?? [],
   };
-}
-
-function unlessMissing<Answer>(ask: () => Answer): Answer | undefined {
-  try {
-    return ask();
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
 }
