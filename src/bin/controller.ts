@@ -1,4 +1,4 @@
-/** The CSI controller service: makes and deletes the buckets of dynamic volumes for the provisioner beside it. */
+/** The CSI controller service: makes and deletes the buckets of dynamic volumes for the csi-provisioner sidecar. */
 import { randomUUID } from "node:crypto";
 import { InFlight } from "../core/in-flight.ts";
 import { serveHealth } from "../csi/health.ts";
@@ -59,17 +59,17 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   };
 
   await using parts = new AsyncDisposableStack();
-  // Calls that are being finished still need it: it ends last.
-  const beside = new AbortController();
-  const until = { signal: beside.signal, log: call.log };
+  // Calls that are being finished still need the background loops, so these end last.
+  const stopBackground = new AbortController();
+  const background = { signal: stopBackground.signal, log: call.log };
   const following = Promise.all([
-    volumes.follow(until, client, progress.pulse("watch over volumes")),
-    classes.follow(until, client, progress.pulse("watch over classes")),
-    lookForOrphans(until, looking, config.orphans),
-    protection?.follow(until),
+    volumes.follow(background, client, progress.pulse("watch over volumes")),
+    classes.follow(background, client, progress.pulse("watch over classes")),
+    lookForOrphans(background, looking, config.orphans),
+    protection?.follow(background),
   ]);
   parts.defer(async () => {
-    beside.abort(call.signal.reason);
+    stopBackground.abort(call.signal.reason);
     await following;
   });
   const service = controllerService({
@@ -80,15 +80,15 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
     keepSecret: keepSecretOf({ client, classes, protection }),
     noVolumeMade: (id) => protection?.noVolumeMade(id),
   });
-  let complete = false;
+  let synced = false;
   const readiness = () =>
-    complete ? ({ ready: true } as const) : ({ ready: false, because: "the volumes are not known yet" } as const);
+    synced ? ({ ready: true } as const) : ({ ready: false, because: "the caches are not synced yet" } as const);
   const identity = identityService({ version, readiness, servesController: true });
   parts.use(await serve(call, config.endpoint, [identity, service]));
   const health = { readiness, liveness: progress.liveness, metrics: config.metrics ? metrics.text : undefined };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   await Promise.all([volumes.synced(call), classes.synced(call)]);
-  complete = true;
+  synced = true;
   await orAborted(call, following);
 }
 

@@ -10,10 +10,10 @@ import { receive } from "../mounter/receive.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import { jsonLogger } from "../runtime/log.ts";
 
-// Not through process.stderr, which writes to pipes later: what is still buffered is lost when we become mount-s3.
+// process.stderr writes to pipes asynchronously, and execve(2) would drop what is still buffered.
 const log = jsonLogger((line) => writeSync(2, line), 2);
 const stop = new AbortController();
-/** The Pod has restartPolicy OnFailure: only what nobody asked for may end with another code than 0. */
+/** The Pod has restartPolicy OnFailure: an exit code other than 0 makes kubelet start the container again. */
 let failureCode = 1;
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.once(signal, () => {

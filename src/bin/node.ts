@@ -1,4 +1,4 @@
-/** The node plugin: serves kubelet, and unmounts what nobody needs. */
+/** The node plugin: serves kubelet, and unmounts sources that no workload uses any more. */
 import { basename, extname, join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { InFlight } from "../core/in-flight.ts";
@@ -64,35 +64,35 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   }
 
   await using parts = new AsyncDisposableStack();
-  // Calls that are being finished still need what runs beside them: it ends last.
-  const beside = new AbortController();
-  const until = { signal: beside.signal, log: call.log };
+  // Calls that are being finished still need the background loops, so these end last.
+  const stopBackground = new AbortController();
+  const background = { signal: stopBackground.signal, log: call.log };
   const registered = Promise.withResolvers<void>();
   const progress = new Progress();
   const loops = Promise.all([
-    cluster.follow(until, client, progress),
-    unmountUnneeded(until, node),
-    probeSources(until, node, progress),
-    healDeadMounts(until, node, healEvents(node, client, config.nodeName)),
-    reportStatus(until, client, node),
-    removeV1Leftovers(until, node),
-    detachVanishedSubPaths(until, node, progress),
-    removeStartupTaint(until, client, config.nodeName, registered.promise),
+    cluster.follow(background, client, progress),
+    unmountUnneeded(background, node),
+    probeSources(background, node, progress),
+    healDeadMounts(background, node, healEvents(node, client, config.nodeName)),
+    reportStatus(background, client, node),
+    removeV1Leftovers(background, node),
+    detachVanishedSubPaths(background, node, progress),
+    removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
-  const ended = loops.catch(() => undefined); // a failure that is not this end is thrown below
+  const ended = loops.catch(() => undefined); // a failure of a loop is thrown below
   parts.defer(async () => {
-    beside.abort(call.signal.reason);
+    stopBackground.abort(call.signal.reason);
     await ended;
   });
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
   parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
-  // Until the Mountpoint Pods are known nobody takes anything out of it, and a restart would not change that.
+  // Before the caches are synced no worker takes a key, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
   const metrics = config.metrics ? node.metrics.text : undefined;
   const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
-    registered.resolve(); // a sidecar does it, and does not tell
+    registered.resolve(); // a sidecar registers the driver, and does not report when
   } else {
     const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
     parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
@@ -124,7 +124,7 @@ function nodeParts(
     inFlight: new InFlight(),
     memory: new MountMemory(keeper),
     owed: new OwedHeals(keeper),
-    // Manifests of 2.x do not mount the host's.
+    // Manifests of 2.x do not mount the host's /proc.
     swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
     unmounts,
     attachments: cluster.attachments,
@@ -135,21 +135,21 @@ function nodeParts(
   };
 }
 
-/** Registered, watching, and probed once or twice: what has not run again by then is not needed in memory. */
+/** By then the plugin is registered, watches, and was probed: code that has not run again is not needed in memory. */
 const startTakesMs = 20_000;
 
 function pageOutAfterStart(log: Logger): Disposable {
   const timer = setTimeout(() => {
     try {
-      log.info("start is over, its code may leave the memory", { mappedBytes: pageOutFiles() });
+      log.info("start-up code is paged out", { mappedBytes: pageOutFiles() });
     } catch (error) {
-      log.info("code of the start stays in memory", { error }); // we are larger, and that is all
+      log.info("start-up code stays in memory", { error }); // the process is larger, and nothing else
     }
   }, startTakesMs);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** kubelet sees our directory at another place than we do. */
+/** The plugin directory has another path on the host, where kubelet runs, than in this container. */
 function socketOnHost({ endpoint, hostPluginDir }: NodeConfig): string {
   const at = parseEndpoint(endpoint);
   if (at.kind !== "unix") throw new Error(`kubelet finds drivers on unix sockets only: ${endpoint}`);

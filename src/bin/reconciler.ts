@@ -17,10 +17,10 @@ async function run(signal: AbortSignal): Promise<void> {
   call.log.info("Pod Reconciler starts", { driverVersion, mountpointNamespace: mountpointPods.namespace });
 
   using client = new KubeClient(credentialsAt(config.api), { userAgent: `s3-pod-reconciler/${driverVersion}` });
-  let complete = false;
+  let synced = false;
   const watchHealth = new WatchHealth();
   const readiness = () =>
-    complete ? watchHealth.readiness() : ({ ready: false, because: "the cluster is not known yet" } as const);
+    synced ? watchHealth.readiness() : ({ ready: false, because: "the caches are not synced yet" } as const);
   const progress = new Progress();
   const health = { readiness, liveness: progress.liveness };
   await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, health);
@@ -29,7 +29,7 @@ async function run(signal: AbortSignal): Promise<void> {
     progress,
     watchHealth,
     onReady: () => {
-      complete = true;
+      synced = true;
     },
   });
 }

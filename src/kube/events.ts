@@ -5,7 +5,7 @@ import { withoutUserInfo } from "../runtime/user-info.ts";
 import { ApiError } from "./client/api-error.ts";
 import type { KubeClient } from "./client/client.ts";
 import { type Kind, kinds } from "./kinds.ts";
-import { TroubleLog } from "./trouble-log.ts";
+import { ProblemLog } from "./problem-log.ts";
 
 export interface Happening {
   readonly type: "Normal" | "Warning";
@@ -47,7 +47,7 @@ export class EventRecorder {
   readonly #source: EventSource;
   /** By the name of the Event, in the order of last use. */
   readonly #recorded = new Map<string, Recorded>();
-  readonly #troubles = new TroubleLog();
+  readonly #problems = new ProblemLog();
 
   constructor(client: Pick<KubeClient, "create" | "patch">, source: EventSource) {
     this.#client = client;
@@ -60,9 +60,9 @@ export class EventRecorder {
     const message = withoutUserInfo(happening.message).slice(0, messageLimit);
     try {
       await this.#write(limited, about, { ...happening, message });
-      this.#troubles.over("events");
+      this.#problems.resolve("events");
     } catch (error) {
-      this.#troubles.met(call.log, "events", "events cannot be recorded", { reason: happening.reason, error });
+      this.#problems.report(call.log, "events", "events cannot be recorded", { reason: happening.reason, error });
     }
   }
 

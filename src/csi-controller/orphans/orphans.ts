@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
-import { TroubleLog } from "../../kube/trouble-log.ts";
+import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { BucketActions, ClusterId, Store } from "../csi-controller-parts.ts";
 import { type Tags, type Trace, traceOn } from "../domain/bucket-tags.ts";
@@ -41,16 +41,16 @@ export interface OrphanTimes {
 export async function lookForOrphans(call: Call, parts: OrphanParts, times: OrphanTimes): Promise<void> {
   if (times.everyMs === 0) return;
   const search = new OrphanSearch(parts);
-  const troubles = new TroubleLog();
+  const troubles = new ProblemLog();
   while (!call.signal.aborted) {
     let again: keyof OrphanTimes = "everyMs";
     try {
       again = (await search.look(call)) === "settled" ? "everyMs" : "settleMs";
-      troubles.over("orphans");
+      troubles.resolve("orphans");
     } catch (error) {
       if (call.signal.aborted) return;
       const hint = error instanceof DriverError ? error.hint : undefined;
-      troubles.met(call.log, "orphans", "cannot look for buckets without a volume", { error, hint });
+      troubles.report(call.log, "orphans", "cannot look for buckets without a volume", { error, hint });
     }
     await sleep(times[again], undefined, { signal: call.signal }).catch(() => undefined); // the call has ended
   }

@@ -6,7 +6,7 @@ import { keepForMs, type SecretKey, type SecretRecord, settleMs } from "../../co
 import { ApiError } from "../../kube/client/api-error.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
-import { TroubleLog } from "../../kube/trouble-log.ts";
+import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Call } from "../../runtime/call.ts";
 import { OneAtATime } from "../../runtime/one-at-a-time.ts";
 import { Slots } from "../../runtime/slots.ts";
@@ -48,7 +48,7 @@ export class SecretProtection {
   readonly #turns = new OneAtATime<SecretKey>();
   /** Volumes that are being made, or were made and have no PersistentVolume yet. */
   readonly #coming = new Map<string, { readonly secret: SecretKey; readonly untilMs: number }>();
-  readonly #problems = new TroubleLog();
+  readonly #problems = new ProblemLog();
   readonly #slots = new Slots(workers);
 
   constructor(parts: ProtectionParts) {
@@ -94,10 +94,10 @@ export class SecretProtection {
     await this.#turns.run(secret, async () => {
       try {
         await this.#record(call, secret);
-        this.#problems.over("protect");
+        this.#problems.resolve("protect");
       } catch (error) {
         if (!(error instanceof ApiError && refusals.has(error.code))) throw error;
-        this.#problems.met(call.log, "protect", "Secrets of volumes cannot be protected", { secret, error });
+        this.#problems.report(call.log, "protect", "Secrets of volumes cannot be protected", { secret, error });
       }
     });
   }

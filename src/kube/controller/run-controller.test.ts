@@ -43,19 +43,19 @@ it("retries what failed and logs the same failure once", async () => {
   let attempts = 0;
   const running = run(async () => {
     attempts += 1;
-    throw new Error(attempts < 5 ? "first trouble" : "second trouble");
+    throw new Error(attempts < 5 ? "first problem" : "second problem");
   });
   queue.add("a");
   await vi.advanceTimersByTimeAsync(1000);
   stop.abort();
   await running;
   expect(attempts).toBe(8);
-  expect(logged("first trouble")).toHaveLength(1);
-  expect(logged("second trouble")).toHaveLength(1);
+  expect(logged("first problem")).toHaveLength(1);
+  expect(logged("second problem")).toHaveLength(1);
 });
 
 it("logs a failure anew after a success in between", async () => {
-  const results: readonly (Outcome | Error)[] = [new Error("trouble"), { kind: "done" }, new Error("trouble")];
+  const results: readonly (Outcome | Error)[] = [new Error("problem"), { kind: "done" }, new Error("problem")];
   let attempt = 0;
   const running = run(async () => {
     const result = results[attempt];
@@ -69,7 +69,7 @@ it("logs a failure anew after a success in between", async () => {
   await vi.advanceTimersByTimeAsync(10);
   stop.abort();
   await running;
-  expect(logged("trouble")).toHaveLength(2);
+  expect(logged("problem")).toHaveLength(2);
 });
 
 it.for([

@@ -1,55 +1,60 @@
-/** Workers that take keys and reconcile them, until the call ends. */
+/** Workers that take keys from a queue and reconcile them. */
 import { DriverError } from "../../core/errors.ts";
 import { type Call, withFields } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
-import { TroubleLog } from "../trouble-log.ts";
+import { ProblemLog } from "../problem-log.ts";
 import type { Outcome, WorkQueue } from "./work-queue.ts";
 
 export interface Controller<Key extends string> {
   readonly queue: WorkQueue<Key>;
   readonly workers: number;
+  /** Brings the world to the wanted state for one key. Must be safe to repeat: after a failure it is called again. */
   readonly reconcile: (call: Call, key: Key) => Promise<Outcome>;
 }
 
+/**
+ * Runs until the call is aborted, then lets every worker finish its key, and resolves. A failure of `reconcile` is logged and
+ * brings the key back after a back-off; an invalid or unsupported object is left alone until it changes. Assumes that nobody else
+ * takes keys from the queue.
+ */
 export async function runController<Key extends string>(call: Call, controller: Controller<Key>): Promise<void> {
-  const troubles = new TroubleLog();
+  const problems = new ProblemLog();
   const work = async () => {
     try {
       while (!call.signal.aborted) {
         const key = await controller.queue.take(call);
-        controller.queue.settle(key, await attempt(call, controller, key, troubles));
+        controller.queue.settle(key, await attempt(call, controller, key, problems));
       }
     } catch (error) {
       if (!call.signal.aborted) throw error;
     }
   };
-  // Ends when the last worker has put down what it had in hands.
   await Promise.all(Array.from({ length: controller.workers }, work));
 }
 
-/** The edge at which a failed reconcile stops travelling: logged here, and for every key only when it changes. */
+/** A failed reconcile is logged here and nowhere else, and for every key only when the failure changes. */
 async function attempt<Key extends string>(
   call: Call,
   { reconcile }: Controller<Key>,
   key: Key,
-  troubles: TroubleLog,
+  problems: ProblemLog,
 ): Promise<Outcome | Error> {
   const { log } = call;
   try {
     const outcome = await reconcile(withFields(call, { key }), key);
-    troubles.over(key);
+    problems.resolve(key);
     if (outcome.kind === "again") log.debug("reconcile again later", { key, ...outcome });
     return outcome;
   } catch (error) {
     if (call.signal.aborted) return { kind: "done" };
     const terminal = isTerminal(error);
-    troubles.met(log, key, "reconcile failed", { key, error, terminal });
+    problems.report(log, key, "reconcile failed", { key, error, terminal });
     if (terminal) return { kind: "done" };
     return error instanceof Error ? error : new Error(describeError(error), { cause: error });
   }
 }
 
-/** Trying again does not help; a change of the objects brings the key back. */
+/** A retry does not help; a change of the objects brings the key back. */
 function isTerminal(error: unknown): boolean {
   return error instanceof DriverError && (error.kind === "invalid" || error.kind === "unsupported");
 }

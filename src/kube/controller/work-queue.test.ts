@@ -158,7 +158,7 @@ it("makes one look of what has time, and puts it off no further", async () => {
   expect(taken).toEqual(["a"]);
 });
 
-it("does not put off what is ready or in hands", async () => {
+it("does not put off a key that is ready or being processed", async () => {
   queue.add("a");
   queue.addLater("a", 1000);
   const key = await queue.take(call());
@@ -184,7 +184,7 @@ it("leaves no timer behind", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("stands still while a key is ready and nobody takes it", async () => {
+it("is stalled while a key is ready and no worker takes it", async () => {
   queue.add("a");
   vi.advanceTimersByTime(5000);
   queue.add("b");
@@ -197,7 +197,7 @@ it("stands still while a key is ready and nobody takes it", async () => {
   expect(queue.stalledMs).toBe(0);
 });
 
-it("stands still while a key is in the same hands, whatever else moves", async () => {
+it("is stalled while one worker processes the same key, whatever else moves", async () => {
   queue.add("stuck");
   await queue.take(call());
   vi.advanceTimersByTime(5000);

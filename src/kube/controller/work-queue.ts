@@ -1,4 +1,4 @@
-/** What is to be looked at: a set of keys, each in one pair of hands at a time, failures further and further apart. */
+/** A work queue in the manner of client-go: a set of keys, each processed by one worker at a time, with a back-off per key. */
 import type { Call } from "../../runtime/call.ts";
 import { longestTimerMs } from "../../runtime/timer.ts";
 import { orAborted } from "../or-aborted.ts";
@@ -15,27 +15,35 @@ export function nextDelayMs(result: Outcome | Error, failures: number): number |
 
 /**
  * A change shortens the back-off of a failing key to this and no further: an attempt that writes before it fails
- * causes a change of its own, and must not chase itself.
+ * causes a change of its own, and would otherwise be repeated at once, without end.
  */
 const changeDelayMs = 1000;
 
+/**
+ * Guarantees that a key which is added is processed at least once after that, that no two workers process the same key at the
+ * same time, and that keys which are added several times before a worker takes them are processed once. Keys are taken in the
+ * order in which they became ready.
+ *
+ * The caller must settle every key that it takes, and must dispose of the queue, which ends its timers.
+ */
 export class WorkQueue<Key extends string> implements Disposable {
   /** In the order of arrival. */
   readonly #ready = new Set<Key>();
-  /** Since when, in the order of taking. */
-  readonly #inHands = new Map<Key, number>();
-  /** Added while in hands: the hands may have looked already, so it is looked at again. */
-  readonly #changedMeanwhile = new Set<Key>();
+  /** Key → when a worker took it, in the order of taking. */
+  readonly #processing = new Map<Key, number>();
+  /** Keys that were added while a worker processes them: the worker may have read the old state, so they become ready again. */
+  readonly #dirty = new Set<Key>();
   readonly #delayed = new Map<Key, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failing = new Map<Key, { readonly failures: number; readonly notBefore: number }>();
+  /** Workers that wait for a key. */
   readonly #takers = new Set<(key: Key) => void>();
   /** When a key was last taken, or became the only one that is ready. */
   #movedAtMs = 0;
 
   /** Something about this key may have changed. */
   add(key: Key): void {
-    if (this.#inHands.has(key)) {
-      this.#changedMeanwhile.add(key);
+    if (this.#processing.has(key)) {
+      this.#dirty.add(key);
       return;
     }
     const waitMs = (this.#failing.get(key)?.notBefore ?? 0) - performance.now();
@@ -43,16 +51,16 @@ export class WorkQueue<Key extends string> implements Disposable {
     else this.#makeReady(key);
   }
 
-  /** The same, and there is time: whatever else changes until then is looked at with it. */
+  /** As `add`, but not urgent: further changes within `afterMs` are processed together with this one. */
   addLater(key: Key, afterMs: number): void {
-    if (this.#inHands.has(key)) this.#changedMeanwhile.add(key);
+    if (this.#processing.has(key)) this.#dirty.add(key);
     else if (!this.#ready.has(key)) this.#delay(key, afterMs);
   }
 
-  /** Whoever takes a key must settle it. Rejects when the call is aborted. */
+  /** Waits for a key. The caller must settle the key. Rejects when the call is aborted. */
   async take(call: Call): Promise<Key> {
     const { value: first } = this.#ready.values().next();
-    if (first !== undefined) return this.#hand(first);
+    if (first !== undefined) return this.#startProcessing(first);
 
     const { promise, resolve } = Promise.withResolvers<Key>();
     this.#takers.add(resolve);
@@ -63,8 +71,9 @@ export class WorkQueue<Key extends string> implements Disposable {
     }
   }
 
+  /** Ends the processing of a key. An Error brings the key back after its back-off, "again" after the time that it names. */
   settle(key: Key, result: Outcome | Error): void {
-    this.#inHands.delete(key);
+    this.#processing.delete(key);
     const failures = this.#failing.get(key)?.failures ?? 0;
     const delayMs = nextDelayMs(result, failures);
     if (result instanceof Error) {
@@ -74,17 +83,17 @@ export class WorkQueue<Key extends string> implements Disposable {
       this.#failing.delete(key);
     }
     if (delayMs !== undefined) this.#delay(key, delayMs);
-    if (this.#changedMeanwhile.delete(key)) this.add(key);
+    if (this.#dirty.delete(key)) this.add(key);
   }
 
   /**
-   * For how long something has not moved that should: a key in the same hands, or keys that are ready and nobody takes one.
-   * A long queue out of which keys are taken is slow, but moves.
+   * For how long the queue has not moved although it should: one worker processes the same key, or keys are ready and no worker
+   * takes one. A long queue from which workers take keys is slow, but moves.
    */
   get stalledMs(): number {
-    const { value: sinceMs } = this.#inHands.values().next();
-    const heldMs = sinceMs === undefined ? 0 : performance.now() - sinceMs;
-    return Math.max(heldMs, this.#ready.size === 0 ? 0 : performance.now() - this.#movedAtMs);
+    const { value: sinceMs } = this.#processing.values().next();
+    const processingMs = sinceMs === undefined ? 0 : performance.now() - sinceMs;
+    return Math.max(processingMs, this.#ready.size === 0 ? 0 : performance.now() - this.#movedAtMs);
   }
 
   [Symbol.dispose](): void {
@@ -92,13 +101,13 @@ export class WorkQueue<Key extends string> implements Disposable {
     this.#delayed.clear();
   }
 
-  /** The earlier of two appointments holds. */
+  /** Of two delays for the same key, the one that ends earlier counts. */
   #delay(key: Key, wantedMs: number): void {
     const afterMs = Math.min(wantedMs, longestTimerMs);
     const at = performance.now() + afterMs;
-    const appointed = this.#delayed.get(key);
-    if (appointed !== undefined && appointed.at <= at) return;
-    clearTimeout(appointed?.timer);
+    const pending = this.#delayed.get(key);
+    if (pending !== undefined && pending.at <= at) return;
+    clearTimeout(pending?.timer);
     this.#delayed.set(key, { at, timer: setTimeout(() => this.#makeReady(key), afterMs) });
   }
 
@@ -109,13 +118,13 @@ export class WorkQueue<Key extends string> implements Disposable {
     const { value: taker } = this.#takers.values().next();
     if (taker === undefined) return;
     this.#takers.delete(taker);
-    taker(this.#hand(key));
+    taker(this.#startProcessing(key));
   }
 
-  #hand(key: Key): Key {
+  #startProcessing(key: Key): Key {
     this.#ready.delete(key);
     this.#movedAtMs = performance.now();
-    this.#inHands.set(key, this.#movedAtMs);
+    this.#processing.set(key, this.#movedAtMs);
     return key;
   }
 

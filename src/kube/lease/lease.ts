@@ -4,7 +4,7 @@ import { ApiError } from "../client/api-error.ts";
 import type { KubeClient } from "../client/client.ts";
 import { kinds, type Lease } from "../kinds.ts";
 import { orAborted } from "../or-aborted.ts";
-import { TroubleLog } from "../trouble-log.ts";
+import { ProblemLog } from "../problem-log.ts";
 import {
   advance,
   durationMs,
@@ -39,14 +39,14 @@ export async function lead(
   const ended = new AbortController();
   const until = { log: call.log, signal: AbortSignal.any([call.signal, ended.signal]) };
   const turns = new Turns(call, work, ended);
-  const troubles = new TroubleLog();
+  const problems = new ProblemLog();
   let state: State = initialState;
   let next: Next = firstLook;
   try {
     while (true) {
       // Spread a little, so that those who wait do not all ask at once.
       await pause(until, next.afterMs * (1 + Math.random() / 5));
-      [state, next] = advance(candidate.identity, state, await ask(until, client, candidate, { next, troubles }));
+      [state, next] = advance(candidate.identity, state, await ask(until, client, candidate, { next, problems }));
       await turns.follow(state);
     }
   } catch (error) {
@@ -129,7 +129,7 @@ async function ask(
   call: Call,
   client: Client,
   candidate: Candidate,
-  { next, troubles }: { readonly next: Next; readonly troubles: TroubleLog },
+  { next, problems }: { readonly next: Next; readonly problems: ProblemLog },
 ): Promise<Input> {
   const askedAtMs = performance.now();
   using limited = deadline(call, answerLimitMs, "an answer about the lease");
@@ -138,13 +138,13 @@ async function ask(
       next.do === "look"
         ? ({ saw: "lease", lease: recordFrom(await client.get(limited, kinds.leases, candidate.lease)) } as const)
         : ({ saw: "accepted", lease: await write(limited, client, candidate, next.over), askedAtMs } as const);
-    troubles.over("lease");
+    problems.resolve("lease");
     return { ...answer, atMs: performance.now() };
   } catch (error) {
     call.signal.throwIfAborted();
     const saw = failureIn(error, next);
     if (saw !== "conflict")
-      troubles.met(call.log, "lease", "failed to acquire or renew the lease", { ...candidate, error });
+      problems.report(call.log, "lease", "failed to acquire or renew the lease", { ...candidate, error });
     return { saw, atMs: performance.now() };
   }
 }

@@ -5,7 +5,7 @@ import { ApiError, statusError } from "../client/api-error.ts";
 import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
 import { SilenceError } from "../client/transport.ts";
 import type { Kind, KubeObject } from "../kinds.ts";
-import { TroubleLog } from "../trouble-log.ts";
+import { ProblemLog } from "../problem-log.ts";
 import type { WatchFreshness } from "./freshness.ts";
 import { type Intern, interner } from "./intern.ts";
 import { type Feed, keyOf } from "./store.ts";
@@ -35,7 +35,7 @@ export async function watch<Shape extends KubeObject, Kept>(
   store: Feed<Kept>,
 ): Promise<void> {
   const apply = applier(call, what, store);
-  const troubles = new TroubleLog();
+  const problems = new ProblemLog();
   const { kind } = what.kind;
   let state = initialState;
   const take = (input: Input<Shape>) => {
@@ -51,7 +51,7 @@ export async function watch<Shape extends KubeObject, Kept>(
       for await (const input of open(turn, client, what, state)) {
         // What arrived with it was asked for before.
         turn.signal.throwIfAborted();
-        if (troubles.over(kind)) call.log.info("watch recovered", { kind });
+        if (problems.resolve(kind)) call.log.info("watch recovered", { kind });
         what.follows?.(true);
         take(input);
       }
@@ -60,7 +60,7 @@ export async function watch<Shape extends KubeObject, Kept>(
       if (call.signal.aborted) return;
       const input = inputFrom(turn, error, state);
       if (isFailure(input)) {
-        troubles.met(call.log, kind, troubleIn(state, kind), { kind, error });
+        problems.report(call.log, kind, problemIn(state, kind), { kind, error });
         what.follows?.(false);
       } else call.log.debug("watch starts anew", { kind, error, saw: input.saw });
       take(input);
@@ -122,7 +122,7 @@ function streamParameters(): Readonly<Record<string, string>> {
 }
 
 /** Operators search for the second text: it means that the CRD or a right is missing. */
-function troubleIn(state: State, kind: string): string {
+function problemIn(state: State, kind: string): string {
   return state.at === "watch" ? "watch interrupted" : `Failed to list ${kind}s`;
 }
 
@@ -154,14 +154,14 @@ function applier<Shape extends KubeObject, Kept>(
   store: Feed<Kept>,
 ): (emit: Emit<Shape>) => void {
   const intern = interner();
-  const troubles = new TroubleLog();
+  const problems = new ProblemLog();
   const keptOf = (key: string, object: Shape): Kept | undefined => {
     try {
       return what.keep === undefined || what.keep(object) ? what.trim(object, intern) : undefined;
     } catch (error) {
       // One odd object must not end the watch over all others.
       const { kind } = what.kind;
-      troubles.met(call.log, kind, "object cannot be understood and is left out", { kind, key, error });
+      problems.report(call.log, kind, "object cannot be understood and is left out", { kind, key, error });
       return undefined;
     }
   };

@@ -1,6 +1,6 @@
 import { mountpointContainer, type PodName } from "../../core/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { TroubleLog } from "../../kube/trouble-log.ts";
+import { ProblemLog } from "../../kube/problem-log.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 
 /** The end of what the mount-s3 of a Mountpoint Pod has printed; empty if nobody tells. */
@@ -12,17 +12,17 @@ const tailLines = 50;
 
 /** From the API: only kubelet has it. Manifests of 2.x grant no right to it, and then nobody is told more than before. */
 export function mountS3Log(client: Pick<KubeClient, "logTail">, namespace: string): MountS3Log {
-  const troubles = new TroubleLog();
+  const troubles = new ProblemLog();
   return async (call, name) => {
     using limited = deadline(call, limitMs, "the log of mount-s3");
     try {
       const wish = { container: mountpointContainer, lines: tailLines };
       const tail = await client.logTail(limited, { namespace, name }, wish);
-      troubles.over("log");
+      troubles.resolve("log");
       return tail;
     } catch (error) {
       if (call.signal.aborted) throw error;
-      troubles.met(call.log, "log", "the log of mount-s3 cannot be read", { error });
+      troubles.report(call.log, "log", "the log of mount-s3 cannot be read", { error });
       return "";
     }
   };

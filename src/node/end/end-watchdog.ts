@@ -4,7 +4,7 @@
  * Runs in a process of its own beside the plugin that ends, and gives a mount up by the same rule as the plugin does.
  */
 import type { PodName } from "../../core/names.ts";
-import { TroubleLog } from "../../kube/trouble-log.ts";
+import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { ContainerProgram } from "../../linux/process/processes.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -34,7 +34,7 @@ const longestPauseMs = 30_000;
 /** Ends with the call, which ends with the plugin. */
 export async function watchEnd(call: Call, machine: Machine, ending: Ending): Promise<void> {
   const pauseMs = Math.min(longestPauseMs, ending.hangLimitMs / 5);
-  const problems = new TroubleLog();
+  const problems = new ProblemLog();
   let hangs: Hangs = new Map();
   // A plugin that is not kept ends in a moment: there is nothing to look at.
   for (;;) {
@@ -42,9 +42,9 @@ export async function watchEnd(call: Call, machine: Machine, ending: Ending): Pr
     if (call.signal.aborted) return;
     try {
       hangs = lookAtAll(call, machine, ending, hangs);
-      problems.over("look");
+      problems.resolve("look");
     } catch (error) {
-      problems.met(call.log, "look", "the end of the node plugin cannot be watched", { error });
+      problems.report(call.log, "look", "the end of the node plugin cannot be watched", { error });
     }
   }
 }

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodUid } from "../../core/names.ts";
-import { TroubleLog } from "../../kube/trouble-log.ts";
+import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
@@ -26,7 +26,7 @@ interface Parts {
 /** Ends with the call. */
 export async function detachVanishedSubPaths(call: Call, node: Parts, progress: Pulses): Promise<void> {
   const turned = progress.pulse("looking for vanished subPaths");
-  const troubles = new TroubleLog();
+  const troubles = new ProblemLog();
   const asked = new Set<PodUid>();
   while (!call.signal.aborted) {
     turned();
@@ -38,9 +38,9 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
         const work = detachVanished(call, node, workload, binds).finally(() => asked.delete(workload));
         inBackground(call.log, "looking for vanished subPaths of a Pod", work);
       }
-      troubles.over("subPaths");
+      troubles.resolve("subPaths");
     } catch (error) {
-      troubles.met(call.log, "subPaths", "could not look for vanished subPaths", { error });
+      troubles.report(call.log, "subPaths", "could not look for vanished subPaths", { error });
     }
     // The end of the program is no failure.
     await delay(lookEveryMs, undefined, { signal: call.signal, ref: false }).catch(() => undefined);

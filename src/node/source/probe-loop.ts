@@ -3,7 +3,7 @@
  * hang closes nothing, and nobody else notices it while its users wait. A mount-s3 that hung for too long is given up, which frees them.
  */
 import type { PodName } from "../../core/names.ts";
-import { TroubleLog } from "../../kube/trouble-log.ts";
+import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -30,7 +30,7 @@ const shortestPauseMs = 1000;
 export async function probeSources(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
   const { hangLimitMs } = node.config;
   const periodMs = hangLimitMs === 0 ? allEveryMs : Math.min(allEveryMs, hangLimitMs / 5);
-  const problems = new TroubleLog();
+  const problems = new ProblemLog();
   let changed = Promise.withResolvers<void>();
   using _mounts = node.kernel.onMountChange(() => changed.resolve());
   using _ends = node.sources.onEnd((name) => {
@@ -63,7 +63,7 @@ async function pause(call: Call, ms: number, changed: Promise<void>): Promise<bo
 }
 
 interface Look {
-  readonly problems: TroubleLog;
+  readonly problems: ProblemLog;
   /** Otherwise only those without a connection. */
   readonly everySource: boolean;
 }
@@ -85,10 +85,11 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
     probes.map(async ({ about, probe }) => {
       try {
         await probe();
-        problems.over(about);
+        problems.resolve(about);
       } catch (error) {
         // No thread for the question, or an answer that nobody foresaw: the other mounts are probed all the same.
-        if (!call.signal.aborted) problems.met(call.log, about, "a mount could not be probed", { mount: about, error });
+        if (!call.signal.aborted)
+          problems.report(call.log, about, "a mount could not be probed", { mount: about, error });
       }
     }),
   );
