@@ -1,4 +1,4 @@
-/** Events on objects: what a user sees in `kubectl describe`. */
+/** Events: what a user sees in `kubectl describe`. */
 import { createHash } from "node:crypto";
 import { type Call, deadline } from "../runtime/call.ts";
 import { withoutUserInfo } from "../runtime/user-info.ts";
@@ -9,7 +9,7 @@ import { ProblemLog } from "./problem-log.ts";
 
 export interface Happening {
   readonly type: "Normal" | "Warning";
-  /** One word in CamelCase, for machines. */
+  /** A CamelCase identifier, for programs. */
   readonly reason: string;
   /** Cause and remedy, for people. */
   readonly message: string;
@@ -22,19 +22,19 @@ export interface About {
 }
 
 export interface EventSource {
-  /** Which program speaks. */
+  /** The program that emits the event. */
   readonly component: string;
-  /** On which node, if that matters. */
+  /** Its node, if that matters. */
   readonly host?: string;
 }
 
-/** How long a record may hold up its caller. */
+/** How long the recorder may hold up its caller. */
 const recordLimitMs = 5000;
-/** A key in its first, quick attempts repeats the same event many times; it is counted, and written this often. */
+/** The first, quick attempts for a key repeat the same event many times. All are counted, and the count is written this often. */
 const writeEveryMs = 10_000;
-/** Beyond this many, the longest unused is forgotten, and at its next occurrence the server is asked how often it was. */
+/** How many events to remember. The least recently used is forgotten; when it occurs again, the API server has its count. */
 const rememberedEvents = 500;
-/** Longer ones are refused by the newer Event API, and nobody reads them. */
+/** events.k8s.io/v1 refuses longer messages. */
 const messageLimit = 1024;
 
 interface Recorded {
@@ -42,6 +42,10 @@ interface Recorded {
   writtenAt: number;
 }
 
+/**
+ * Emits events, and counts repetitions of the same event instead of creating new ones. Needs the rights to create and patch
+ * events, and not the right to read them.
+ */
 export class EventRecorder {
   readonly #client: Pick<KubeClient, "create" | "patch">;
   readonly #source: EventSource;
@@ -54,7 +58,7 @@ export class EventRecorder {
     this.#source = source;
   }
 
-  /** Never rejects: an event that cannot be written, for lack of rights or of a server, costs nothing but itself. */
+  /** Resolves within 5 seconds and never rejects: if the event cannot be written, the log says so once. */
   async record(call: Call, about: About, happening: Happening): Promise<void> {
     using limited = deadline(call, recordLimitMs, "an Event to be recorded");
     const message = withoutUserInfo(happening.message).slice(0, messageLimit);
@@ -77,7 +81,7 @@ export class EventRecorder {
     }
   }
 
-  /** The same for the same news, so that the server knows it again when we have forgotten it. */
+  /** The same event has the same name, so that its creation is refused (AlreadyExists) when we have forgotten it. */
   #nameOf({ metadata }: About, { type, reason, message }: Happening): string {
     const { component, host = "" } = this.#source;
     const identity = [component, host, metadata.uid, type, reason, message].join("\n");
@@ -98,7 +102,7 @@ export class EventRecorder {
   }
 
   async #create(call: Call, name: string, about: About, happening: Happening): Promise<void> {
-    // Remembered first: several workers may say the same at the same time.
+    // Remembered first: several workers may emit the same event at the same time.
     this.#remember(name, { count: 1, writtenAt: performance.now() });
     const time = now();
     const event = {
@@ -120,7 +124,7 @@ export class EventRecorder {
     }
   }
 
-  /** One that was written before we forgot it, or by a predecessor. We may not read Events, but are shown what we change. */
+  /** The event exists since before we forgot it, or before our start. We may not read events, but a patch answers with the object. */
   async #countOn(call: Call, name: string, about: About): Promise<void> {
     const ref = { namespace: namespaceOf(about), name };
     const { count = 1 } = await this.#client.patch(call, kinds.events, ref, { lastTimestamp: now() });

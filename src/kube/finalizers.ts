@@ -12,8 +12,8 @@ export interface Finalized {
 type Client = Pick<KubeClient, "get" | "patch">;
 
 /**
- * Puts a finalizer on an object. "gone": there is no such object. "ending": it is being deleted, and the API server takes no new
- * finalizers for it. Other writers of the object lose nothing: on a conflict it is read again.
+ * Puts a finalizer on an object, and is safe to repeat. "gone": there is no such object. "ending": the object is being deleted, and
+ * the API server accepts no new finalizers for it. Changes of other writers are kept: after a conflict the object is read again.
  */
 export async function addFinalizer(call: Call, client: Client, what: Finalized): Promise<"added" | "gone" | "ending"> {
   for (;;) {
@@ -26,7 +26,7 @@ export async function addFinalizer(call: Call, client: Client, what: Finalized):
   }
 }
 
-/** Afterwards the object does not have the finalizer, or is gone. */
+/** Removes a finalizer, and is safe to repeat. Afterwards the object does not have the finalizer, or is gone. */
 export async function removeFinalizer(call: Call, client: Client, what: Finalized): Promise<void> {
   for (;;) {
     const object = await client.get(call, what.kind, what.ref);
@@ -37,7 +37,7 @@ export async function removeFinalizer(call: Call, client: Client, what: Finalize
   }
 }
 
-/** A merge patch replaces the whole list, so it holds only for the object as it was read. */
+/** A merge patch replaces the whole list, so the write is conditional on the version that was read. */
 async function replaced(
   call: Call,
   client: Client,

@@ -1,6 +1,6 @@
 /**
- * The kinds we use, as slices: only fields that some program reads or writes. The API server validates objects against
- * their schema, so a slice is believed where an answer is decoded and checked nowhere else.
+ * The kinds that the programs use, with the fields that one of them reads or writes. The API server validates objects against their
+ * schema, so answers are not validated again.
  */
 import type { AttachmentStatus } from "../core/attachment-status.ts";
 import { driverName } from "../core/names.ts";
@@ -10,7 +10,7 @@ export interface Kind<Shape> {
   readonly kind: string;
   readonly plural: string;
   readonly scope: "namespaced" | "cluster";
-  /** Never present: carries the type from a kind to the answers about it. */
+  /** Never present: carries the type of the objects to the verbs of the client. */
   readonly __shape?: Shape;
 }
 
@@ -193,7 +193,7 @@ export interface CoreEvent extends KubeObject {
   readonly count?: number;
 }
 
-/** Who of several may work; every field may be missing. */
+/** Every field may be missing. */
 export interface Lease extends KubeObject {
   readonly spec?: {
     readonly holderIdentity?: string | null;

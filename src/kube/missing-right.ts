@@ -1,14 +1,14 @@
 import type { Logger } from "../runtime/log.ts";
 
-/** A restarting API server refuses what it will grant a moment later; manifests of 2.x never grant it. */
+/** An API server that restarts refuses for a moment what it grants later. Manifests of 2.x never grant it. */
 const pauseMs = 60_000;
 
-/** A right that may be missing: after a refusal no requests are made in vain for a while, and the log says so once. */
+/** A right that may be missing. After a refusal the caller makes no such requests for a minute, and the log says so once. */
 export class MissingRight {
   #untilMs = 0;
   #isKnown = false;
 
-  /** 0: ask. */
+  /** How long the caller must not ask; 0: it may. */
   get waitMs(): number {
     return Math.max(0, this.#untilMs - performance.now());
   }

@@ -7,7 +7,7 @@ function callWith(signal: AbortSignal) {
   return { signal, log: silentLogger };
 }
 
-/** Rejections that nobody has handled until the end of the test. */
+/** Rejections without a handler at the end of the test. */
 function unhandled(): unknown[] {
   const seen: unknown[] = [];
   const note = (reason: unknown) => void seen.push(reason);

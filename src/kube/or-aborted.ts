@@ -1,10 +1,10 @@
 import type { Call } from "../runtime/call.ts";
 
 /**
- * The promise, or the reason for which the call was aborted; leaves no listener on the call's signal.
+ * Settles like the promise, or rejects with the reason of the abort, whichever comes first. Leaves no listener on the signal.
+ * Does not stop the work behind the promise: that must watch the signal itself.
  *
- * The promise has a handler from the first moment, also when the call is over already: its work was started before we
- * could look, and Node ends a process in which a rejection has no handler.
+ * The promise gets a handler at once, also if the call is aborted already: Node ends a process in which a rejection has no handler.
  */
 export async function orAborted<T>(call: Call, promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);

@@ -1,8 +1,8 @@
-/** An answer of the API server that is not a success: its code, its reason and its own words. */
+/** A failed answer of the API server: its HTTP code, and the reason and message of its Status object. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: number;
-  /** The machine-readable word of the Status object; empty when a proxy or the bare router answered. */
+  /** The machine-readable reason of the Status object. Empty if a proxy answered, or no such path is served. */
   readonly reason: string;
 
   constructor(code: number, reason: string, message: string) {
@@ -11,7 +11,7 @@ export class ApiError extends Error {
     this.reason = reason;
   }
 
-  /** Someone else wrote first, or a precondition of a delete does not hold. */
+  /** The object has changed since it was read, or a precondition of a delete does not hold. */
   get isConflict(): boolean {
     return this.reason === "Conflict";
   }
@@ -20,7 +20,7 @@ export class ApiError extends Error {
     return this.reason === "AlreadyExists";
   }
 
-  /** No such object. A kind that the server does not serve is a bare 404 without a reason, and must not look the same. */
+  /** There is no such object. False for a kind that the server does not serve, which is a 404 without a reason. */
   get isNotFound(): boolean {
     return this.reason === "NotFound";
   }
@@ -30,13 +30,13 @@ export class ApiError extends Error {
     return this.code === 403;
   }
 
-  /** The version asked for has been compacted away: only a new list helps. */
+  /** etcd has compacted the requested version away: only a new list helps. */
   get isGone(): boolean {
     return this.code === 410;
   }
 }
 
-/** From the body of a failed answer, which is a Status object unless something in front of the API server spoke. */
+/** `body` is a Status object, unless a proxy in front of the API server answered. */
 export function apiErrorFrom(code: number, body: string): ApiError {
   const status = parseStatus(body);
   if (status === undefined) return new ApiError(code, "", excerpt(body) || "the API server gave no explanation");
@@ -50,7 +50,7 @@ export interface Status {
   readonly message?: string;
 }
 
-/** A watch reports failures as objects inside a successful answer, hence no code from HTTP. */
+/** A watch reports failures as objects inside of a successful answer, so there is no failed HTTP code. */
 export function statusError(status: Status, code = 500): ApiError {
   return new ApiError(status.code ?? code, status.reason ?? "", status.message ?? "the API server gave no explanation");
 }
@@ -62,11 +62,11 @@ function parseStatus(body: string): Status | undefined {
       ? (parsed as Status)
       : undefined;
   } catch {
-    return undefined; // not JSON: the caller shows the text as it is
+    return undefined; // not JSON: the caller shows the text
   }
 }
 
-/** Load balancers answer with whole HTML pages; their beginning says enough. */
+/** Load balancers answer with whole HTML pages; the beginning is enough. */
 function excerpt(body: string): string {
   return body.replaceAll(/\s+/g, " ").trim().slice(0, 200);
 }

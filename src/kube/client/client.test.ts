@@ -26,7 +26,7 @@ afterEach(async () => {
   if (server.listening) await new Promise((resolve) => server.close(resolve));
 });
 
-/** A client of a server that answers in this way. */
+/** A client of a server with these answers. */
 async function against(answer: RequestListener, options: Partial<TransportOptions & Credentials> = {}) {
   server = createServer(answer).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -64,7 +64,7 @@ it("gets an object", async () => {
   expect(asked[0]?.headers).toMatchObject({ accept: "application/json", "user-agent": "test" });
 });
 
-it("tells an object that is missing from a kind that is not served", async () => {
+it("distinguishes a missing object from a kind that is not served", async () => {
   const client = await against(answering(status(404, "NotFound"), [404, "404 page not found"]).answer);
   expect(await client.get(call, kinds.attachments, { name: "x" })).toBeUndefined();
   await expect(client.get(call, kinds.attachments, { name: "x" })).rejects.toThrow(ApiError);

@@ -1,17 +1,17 @@
-/** The verbs of the Kubernetes API that we use, typed by kind. */
+/** The verbs of the Kubernetes API that the programs use, typed by kind. */
 import type { Call } from "../../runtime/call.ts";
 import { type Kind, type KubeObject, kinds } from "../kinds.ts";
 import { ApiError, type Status } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { type Exchange, Transport, type TransportOptions } from "./transport.ts";
 
-/** Names an object; `metadata` of any object will do. */
+/** Names an object. The `metadata` of an object is a Ref, too. */
 export interface Ref {
   readonly name: string;
   readonly namespace?: string | undefined;
 }
 
-/** Narrows a list or a watch, on the server. */
+/** Restricts a list or a watch. The API server applies it. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
@@ -24,11 +24,17 @@ export interface Page<Shape> {
   readonly last: boolean;
 }
 
-/** As it travels on the wire; a bookmark's object has nothing but a version and annotations. */
+/** As the API server sends it. The object of a BOOKMARK has only a version and annotations. */
 export type WatchEvent<Shape> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: Shape }
   | { readonly type: "ERROR"; readonly object: Status };
 
+/**
+ * Every verb rejects with an ApiError if the server answers with a failure, with a DriverError "notReady" if there is no answer, and
+ * with the reason of the abort if the call is aborted. GET, PATCH and DELETE are repeated once if the connection breaks.
+ *
+ * Answers are trusted to have the shape of their kind. The caller must dispose of the client, which closes its connections.
+ */
 export class KubeClient implements Disposable {
   readonly #transport: Transport;
 
@@ -36,6 +42,7 @@ export class KubeClient implements Disposable {
     this.#transport = new Transport(credentials, options);
   }
 
+  /** Resolves with undefined if there is no such object. Rejects if the server does not serve the kind. */
   async get<Shape>(call: Call, kind: Kind<Shape>, ref: Ref): Promise<Shape | undefined> {
     try {
       return (await this.#json(call, { method: "GET", path: pathOf(kind, ref) })) as Shape;
@@ -45,13 +52,14 @@ export class KubeClient implements Disposable {
     }
   }
 
+  /** Reads all pages into memory. For kinds with many objects use `pages`. */
   async list<Shape>(call: Call, kind: Kind<Shape>, selection: Selection = {}): Promise<Shape[]> {
     const objects: Shape[] = [];
     for await (const page of this.pages(call, kind, selection)) objects.push(...page.objects);
     return objects;
   }
 
-  /** A list in pages, so that a reader who keeps little never holds much. */
+  /** A consistent list in pages of 500, so that a caller that keeps little never holds all objects in memory. */
   async *pages<Shape>(call: Call, kind: Kind<Shape>, selection: Selection): AsyncGenerator<Page<Shape>> {
     let next: string | undefined;
     do {
@@ -62,7 +70,10 @@ export class KubeClient implements Disposable {
     } while (next !== undefined);
   }
 
-  /** The promise is kept once the server agreed; the stream then lasts until it ends, fails or falls silent. */
+  /**
+   * Resolves when the server has accepted the watch. The stream ends when the server ends it, and throws if the connection fails,
+   * is silent for too long, or the call is aborted. The caller must read it to its end or return it.
+   */
   async watch<Shape>(
     call: Call,
     kind: Kind<Shape>,
@@ -73,6 +84,7 @@ export class KubeClient implements Disposable {
     return eventsIn<Shape>(await this.#transport.lines(call, path));
   }
 
+  /** Rejects with AlreadyExists if the name is taken. Never repeated: the object may exist although the connection broke. */
   async create<Shape>(call: Call, kind: Kind<Shape>, object: { readonly metadata: Ref }): Promise<Shape> {
     const path = pathOf(kind, { namespace: object.metadata.namespace });
     const body = { apiVersion: kind.apiVersion, kind: kind.kind, ...object };
@@ -80,8 +92,8 @@ export class KubeClient implements Disposable {
   }
 
   /**
-   * A JSON merge patch: null removes a field, a list is replaced as a whole. With `metadata.resourceVersion` in it,
-   * the server refuses the patch (Conflict) if the object has changed since.
+   * A JSON merge patch: null removes a field, and a list is replaced as a whole. The write is unconditional, unless the patch has
+   * `metadata.resourceVersion`: then it rejects with Conflict if the object has changed since that version.
    */
   async patch<Shape>(call: Call, kind: Kind<Shape>, ref: Ref, patch: object): Promise<Shape> {
     const contentType = "application/merge-patch+json";
@@ -89,25 +101,28 @@ export class KubeClient implements Disposable {
   }
 
   /**
-   * Server-side apply of all that this manager says in the status: what it said before and does not say now is removed,
-   * fields of others stay. Never creates; with another object under the name by now it is a Conflict.
+   * Server-side apply of the status fields of one manager: fields that the manager applied before and leaves out now are removed,
+   * and fields of others stay. Never creates the object. Rejects with Conflict if the name belongs to an object with another UID.
    */
   async applyStatus<Shape>(
     call: Call,
     kind: Kind<Shape>,
     { name, namespace, uid }: Ref & { readonly uid: string },
-    said: { readonly manager: string; readonly status: object },
+    applied: { readonly manager: string; readonly status: object },
   ): Promise<Shape> {
-    const query = new URLSearchParams({ fieldManager: said.manager, force: "true" });
+    const query = new URLSearchParams({ fieldManager: applied.manager, force: "true" });
     const path = `${pathOf(kind, { name, namespace })}/status?${query.toString()}`;
     const metadata = { name, namespace, uid };
-    const body = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, status: said.status };
+    const body = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, status: applied.status };
     // JSON is YAML, too.
     const contentType = "application/apply-patch+yaml";
     return (await this.#json(call, { method: "PATCH", path, body, contentType })) as Shape;
   }
 
-  /** Deletes exactly the object that was looked at; one that is gone already is what was wanted. */
+  /**
+   * Deletes the object with this UID and, if given, this version; rejects with Conflict if the name belongs to another by now.
+   * Resolves if the object is gone already. The object may still exist afterwards, with finalizers or a grace period.
+   */
   async delete(
     call: Call,
     kind: Kind<KubeObject>,
@@ -123,7 +138,7 @@ export class KubeClient implements Disposable {
     }
   }
 
-  /** The end of what a container of a Pod has printed. */
+  /** The last lines that a container of a Pod has printed, at most 64 KiB. */
   async logTail(call: Call, ref: Ref, { container, lines }: { container: string; lines: number }): Promise<string> {
     const query = new URLSearchParams({ container, tailLines: String(lines), limitBytes: String(logLimitBytes) });
     return await this.#transport.text(call, `${pathOf(kinds.pods, ref)}/log?${query.toString()}`);

@@ -81,7 +81,7 @@ it("reads certificates inside the kubeconfig", () => {
   expect(credentials.token()).toBeUndefined();
 });
 
-it("reads certificates and tokens in files beside the kubeconfig", () => {
+it("reads certificates and tokens from files next to the kubeconfig", () => {
   write("ca.crt", "CA");
   write("user.token", "TOKEN");
   const path = kubeconfig({ server: "https://h", "certificate-authority": "ca.crt" }, { tokenFile: "user.token" });

@@ -1,4 +1,4 @@
-/** How to reach and convince the API server: from inside a Pod, or from a kubeconfig file. */
+/** Address and credentials of the API server: of a Pod, or from a kubeconfig file. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DriverError } from "../../core/errors.ts";
@@ -7,15 +7,15 @@ import { Secret } from "../../runtime/secret.ts";
 export interface Credentials {
   readonly server: URL;
   /**
-   * Asked again for every connection: kubelet replaces `ca.crt` when the cluster's authority is rotated, and operators replace
-   * the files that a kubeconfig names. Throws if one of them cannot be read.
+   * Called for every connection: kubelet replaces `ca.crt` when the authority of the cluster is rotated, and operators replace the
+   * files that a kubeconfig names. Throws if a file cannot be read.
    */
   tls(): TlsMaterial;
-  /** Asked again for every request, because kubelet replaces the token long before it expires. */
+  /** Called for every request, because kubelet replaces the token long before it expires. Throws if its file cannot be read. */
   token(): Secret | undefined;
 }
 
-/** PEM. Without an authority, that of the system counts. */
+/** PEM. Without `ca`, the authorities of the system are trusted. */
 export interface TlsMaterial {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
@@ -31,6 +31,7 @@ export interface InClusterOptions {
   readonly serviceAccountDir?: string;
 }
 
+/** The service account of the Pod. Reads its files later, with every connection and request. */
 export function inClusterCredentials(options: InClusterOptions): Credentials {
   const { host, port, serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount" } = options;
   return {
@@ -40,7 +41,7 @@ export function inClusterCredentials(options: InClusterOptions): Credentials {
   };
 }
 
-/** Reads the current context. Client certificates and tokens are known; login plugins are not. */
+/** Of the current context. Supports client certificates and tokens, and no login plugins. Throws if the file cannot be used. */
 export function kubeconfigCredentials(path: string): Credentials {
   const config = parseKubeconfig(path);
   const context = named(path, config, "contexts", config["current-context"])["context"] as Entry;
@@ -59,7 +60,7 @@ export function kubeconfigCredentials(path: string): Credentials {
   };
 }
 
-/** From the kubeconfig itself, or from the file that it names, relative to its own directory. */
+/** The kubeconfig holds the content itself, or names a file relative to its own directory. */
 function contentOf(path: string, entry: Entry, field: string): Buffer | undefined {
   const inline = entry[`${field}-data`];
   if (typeof inline === "string") return Buffer.from(inline, "base64");
@@ -74,7 +75,7 @@ function parseKubeconfig(path: string): Entry {
   try {
     return JSON.parse(text) as Entry;
   } catch (error) {
-    throw new DriverError("invalid", `${path} is not JSON, the only form of kubeconfig we read`, {
+    throw new DriverError("invalid", `${path} is not JSON, the only supported form of a kubeconfig`, {
       cause: error,
       hint: `kubectl config view --kubeconfig=${path} --raw --flatten --minify -o json`,
     });
@@ -95,7 +96,7 @@ function userToken(path: string, user: Entry): Credentials["token"] {
   return () => token;
 }
 
-/** A read of a few hundred bytes in memory, in place of a cache with an age to get wrong. */
+/** Not cached: the file has a few hundred bytes and is in memory. */
 function tokenIn(file: string): Credentials["token"] {
   return () => new Secret(readFileSync(file, "utf8").trim());
 }

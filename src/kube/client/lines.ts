@@ -1,4 +1,4 @@
-/** Cuts a stream of bytes into lines, whatever the boundaries of its chunks. */
+/** Cuts a stream of bytes into lines, wherever its chunks begin and end. */
 export class LineSplitter {
   readonly #limitBytes: number;
   #pending: Buffer[] = [];
@@ -9,8 +9,8 @@ export class LineSplitter {
   }
 
   /**
-   * The lines that this chunk completes. Bytes become text only when a line is whole: no byte of a longer UTF-8
-   * sequence equals a line feed, so characters are never torn.
+   * The lines that this chunk completes. Throws if a line is longer than the limit. Bytes are decoded when a line is complete: no
+   * byte of a UTF-8 sequence equals a line feed, so characters are never split.
    */
   *push(chunk: Buffer): Generator<string> {
     let start = 0;

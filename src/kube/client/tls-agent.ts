@@ -1,10 +1,10 @@
-/** Connections over TLS that trust the certificates of this moment, not those of the program's start. */
+/** TLS connections that trust the certificates of now, not those of the program's start. */
 import { Agent, type AgentOptions, type RequestOptions } from "node:https";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { Credentials, TlsMaterial } from "./credentials.ts";
 
 /**
- * Asks the credentials again for every new connection. Connections that are open stay: they were verified when they were made.
+ * Reads the credentials for every new connection. Open connections stay: they were verified when they were made.
  *
  * When the authority of a cluster is rotated, kubelet replaces `ca.crt` in the service account's volume under the running
  * container. Node's own agent keeps the context that it was made with, so every connection after the first broken one would be
@@ -17,7 +17,7 @@ export class TlsAgent extends Agent {
 
   /** Throws if the certificates cannot be read or parsed now. */
   constructor(credentials: Pick<Credentials, "tls">, options: AgentOptions) {
-    // A resumed session skips the verification, so it would outlive the authority that it was verified with.
+    // A resumed session skips the verification, so it would stay trusted after its authority is not.
     super({ ...options, maxCachedSessions: 0 });
     this.#credentials = credentials;
     this.#material = credentials.tls();
@@ -28,7 +28,7 @@ export class TlsAgent extends Agent {
     return super.createConnection({ ...options, secureContext: this.#currentContext() } as RequestOptions, ...rest);
   }
 
-  /** Parsing an authority costs a millisecond, so that is done only when there is another one. */
+  /** Parsing an authority costs a millisecond, so the context is kept until the certificates change. */
   #currentContext(): SecureContext {
     const material = this.#credentials.tls();
     if (!isSame(material, this.#material)) {

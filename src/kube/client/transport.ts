@@ -1,4 +1,4 @@
-/** Exchanges with one API server over kept-alive HTTP/1.1: what is sent, what comes back, and what went wrong between. */
+/** HTTP/1.1 requests to one API server, over connections that are kept alive. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { DriverError } from "../../core/errors.ts";
@@ -19,20 +19,20 @@ export interface Exchange {
 
 export interface TransportOptions {
   readonly userAgent: string;
-  /** How long an answer may take; the API server itself gives up after 60 s. */
+  /** How long an answer may take. The API server itself gives up after 60 s. */
   readonly answerLimitMs?: number;
-  /** How long a stream may be silent; a watch gets a bookmark about every minute. */
+  /** How long a stream may be silent. A watch gets a bookmark about every minute. */
   readonly silenceLimitMs?: number;
 }
 
-/** A page of 500 large objects fits; a runaway answer does not fill the memory. */
+/** A page of 500 large objects fits, and a runaway answer does not fill the memory. */
 const answerLimitBytes = 64 * 1024 * 1024;
-/** etcd holds no object above 1.5 MB unless told to. */
+/** etcd refuses objects above 1.5 MB by default. */
 const lineLimitBytes = 16 * 1024 * 1024;
 
-/** Below the 90 s after which the API server closes idle connections, so that we rarely write into a closed one. */
+/** Below the 90 s after which the API server closes idle connections, so that requests rarely meet a closed one. */
 const idleSocketMs = 60_000;
-/** The kernel then probes every second, ten times (libuv's setting), so a vanished peer is noticed in 40 s. */
+/** After this the kernel probes every second, ten times (set by libuv), so it notices a vanished peer within 40 s. */
 const keepAliveProbeMs = 30_000;
 
 export class Transport implements Disposable {
@@ -55,8 +55,8 @@ export class Transport implements Disposable {
   }
 
   /**
-   * One exchange of JSON. A kept-alive connection may have been closed by the server, or the server restarted, in the
-   * moment we wrote: such a failure is repeated once if repeating is harmless.
+   * One request with a JSON answer. The server may close a kept-alive connection, or restart, in the moment of the request: such a
+   * failure is repeated once, except for a POST, which may have been performed.
    */
   async json(call: Call, exchange: Exchange): Promise<unknown> {
     try {
@@ -68,12 +68,12 @@ export class Transport implements Disposable {
     }
   }
 
-  /** An answer that is no JSON. */
+  /** One request with an answer that is not JSON. */
   async text(call: Call, path: string): Promise<string> {
     return await this.#text(call, { method: "GET", path });
   }
 
-  /** Opens an endless answer; the promise is kept once the server agreed. */
+  /** Resolves when the server has accepted the request; its answer is a stream of lines without an end. */
   async lines(call: Call, path: string): Promise<AsyncGenerator<string>> {
     const answer = await this.#accepted(call, { method: "GET", path }, this.#options.silenceLimitMs);
     return linesOf(this.#chunks(call, answer));
@@ -110,10 +110,10 @@ export class Transport implements Disposable {
     const payload = exchange.body === undefined ? undefined : Buffer.from(JSON.stringify(exchange.body));
     const request = this.#request(this.#requestOptions(call, exchange));
     let response: IncomingMessage | undefined;
-    // Not the socket's own timeout: that one takes bytes still in its send queue for a sign of life.
+    // Not the timeout of the socket: it takes bytes in the send queue for a sign of life.
     const clock = setTimeout(() => (response ?? request).destroy(new SilenceError(silenceMs)), silenceMs);
     request.on("error", (error) => {
-      // Stays for the whole exchange: a late error without a listener would end the process.
+      // Stays for the whole request: a late error without a listener would end the process.
       clearTimeout(clock);
       reject(error);
     });
@@ -121,7 +121,7 @@ export class Transport implements Disposable {
       response = message;
       resolve({ response, clock });
     });
-    // Node announces no length for a DELETE by itself: its body, the preconditions, would be taken for the next request.
+    // Node sends no content-length for a DELETE, so the server would take its body, the preconditions, for the next request.
     if (payload !== undefined) request.setHeader("content-length", payload.length);
     request.end(payload);
     return promise;
@@ -145,7 +145,7 @@ export class Transport implements Disposable {
     const token = this.#credentials.token();
     return {
       agent: this.#agent,
-      // The URL keeps the brackets of an IPv6 address; connecting needs it without.
+      // A URL has an IPv6 address in brackets; connect(2) needs it without.
       host: server.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: server.port,
       method: exchange.method,
@@ -160,20 +160,20 @@ export class Transport implements Disposable {
     };
   }
 
-  /** Everything but an answer: the caller gave up, or the connection failed. */
+  /** There is no answer: the caller gave up, or the connection failed. */
   #failure(call: Call, cause: unknown): Error {
     if (call.signal.aborted) return call.signal.reason as Error;
     const { host } = this.#credentials.server;
     return new DriverError("notReady", `the connection to the Kubernetes API server ${host} failed`, { cause });
   }
 
-  /** When one kept connection turns out to be dead, its idle siblings of the same age are dead, too. */
+  /** If one kept connection is dead, idle connections of the same age are probably dead, too. */
   #dropIdleConnections(): void {
     for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
   }
 }
 
-/** An accepted or refused request whose body is still to be read, and the clock that ends it when nothing comes. */
+/** An answer whose body is not read yet, and the timer that ends the request when nothing arrives. */
 interface Answer {
   readonly response: IncomingMessage;
   readonly clock: NodeJS.Timeout;
@@ -195,7 +195,7 @@ async function textOf(chunks: AsyncGenerator<Buffer>): Promise<string> {
   return Buffer.concat(parts, bytes).toString("utf8");
 }
 
-/** The other side is connected and says nothing: stopped, or behind a proxy that outlives it. */
+/** The server is connected and sends nothing: it is stopped, or gone behind a proxy that keeps the connection open. */
 export class SilenceError extends Error {
   override readonly name = "SilenceError";
 

@@ -1,30 +1,29 @@
 /**
- * Leader election as a state machine. No server and no clock here, so every way to win and to lose is a row of a table in
- * the test.
+ * Leader election as a state machine. It has neither a server nor a clock, so the test is a table of all transitions.
  *
- *   standby ──it is free, and our claim is accepted──▶ leading ──renewed──▶ leading
+ *   standby ──lease is free, and our write succeeds──▶ leading ──renewed──▶ leading
  *    ▲  │  ▲                                              │
- *    │  │  └──taken by another, or not renewed in time────┘
- *    │  └──forbidden, again and again──▶ unguarded
- *    └──allowed after all──────────────────┘
+ *    │  │  └──another holds it, or not renewed in time────┘
+ *    │  └──forbidden for 15 seconds──▶ unguarded
+ *    └──no longer forbidden────────────────┘
  *
- * All moments are those of our own clock, which only moves forward. What another machine's clock says is compared for
- * being the same as before and never read as a time.
+ * All moments are those of our own monotonic clock. Times in the Lease come from clocks of other machines: they are only compared
+ * for equality with what was seen before.
  */
 export type State =
   | {
       readonly at: "standby";
       readonly seen: Sighting | undefined;
-      /** From when on we were forbidden everything that we asked for. */
+      /** Since when the API server has forbidden every request of ours. */
       readonly refusedSinceMs: number | undefined;
     }
   | { readonly at: "leading"; readonly lease: LeaseRecord; readonly untilMs: number }
-  /** There is no right to a lease, so there is no election: everyone works. */
+  /** The account has no right to the lease, so there is no election: every process works. */
   | { readonly at: "unguarded" };
 
-/** What stands in the Lease. */
+/** The fields of the Lease that the election uses. */
 export interface LeaseRecord {
-  /** Empty: given back. */
+  /** Empty: released. */
   readonly holder: string;
   readonly renewTime: string;
   readonly durationMs: number;
@@ -34,30 +33,30 @@ export interface LeaseRecord {
 
 interface Sighting {
   readonly lease: LeaseRecord;
-  /** When we first saw it as it is. */
+  /** When we first saw the lease in this state. */
   readonly sinceMs: number;
 }
 
 export type Input = { readonly atMs: number } /** undefined: there is none. */ & (
   | { readonly saw: "lease"; readonly lease: LeaseRecord | undefined }
-  /** Our claim or renewal stands. Others count from when they see it, hence later than we, who count from asking. */
+  /** The write succeeded. Others count from when they see it, so later than we, who count from the request. */
   | { readonly saw: "accepted"; readonly lease: LeaseRecord; readonly askedAtMs: number }
-  /** Someone wrote since we looked: perhaps we, with an answer that got lost. */
+  /** The lease was written since we read it: perhaps by our own request whose answer got lost. */
   | { readonly saw: "conflict" }
   | { readonly saw: "forbidden" }
   | { readonly saw: "failure" }
 );
 
-/** What to ask of the server next, and when. A claim or a renewal holds for the version that `over` has. */
+/** The next request, and when to send it. A write is conditional on the version of `over`. */
 export type Next =
   | { readonly do: "look"; readonly afterMs: number }
   | { readonly do: "write"; readonly over: LeaseRecord | undefined; readonly afterMs: number };
 
-/** As in client-go. A leader stops well before others may begin: what it has sent by then has arrived. */
+/** As in client-go. A leader stops 5 seconds before others may begin, so that its last requests have arrived by then. */
 export const durationMs = 15_000;
 export const renewWithinMs = 10_000;
 export const retryMs = 2000;
-/** Rights that were forgotten are granted some day. */
+/** How often to ask again without a right to the lease: an administrator may grant it. */
 const rightsMs = 60_000;
 
 export const initialState: State & { at: "standby" } = { at: "standby", seen: undefined, refusedSinceMs: undefined };
@@ -95,7 +94,7 @@ function looked(me: string, state: Exclude<State, Leading>, { lease, atMs }: Loo
     ];
   }
   const sinceMs = seen !== undefined && isSame(seen.lease, lease) ? seen.sinceMs : atMs;
-  // Ours: a container that was killed is started anew only when its former process is gone, and need not wait for it.
+  // Our own identity: kubelet starts a killed container again only after its process is gone, so there is nothing to wait for.
   const free = lease.holder === "" || lease.holder === me || atMs - sinceMs >= lease.durationMs;
   return [
     { at: "standby", seen: { lease, sinceMs }, refusedSinceMs: free ? refusedSinceMs : undefined },
@@ -103,7 +102,7 @@ function looked(me: string, state: Exclude<State, Leading>, { lease, atMs }: Loo
   ];
 }
 
-/** After a conflict, or an answer that did not come: the holder's name tells who wrote. */
+/** After a conflict or a lost answer, the name of the holder shows who wrote. */
 function recognised(me: string, state: Leading, { lease, atMs }: Look): readonly [State, Next] {
   if (lease !== undefined && lease.holder !== me) {
     const seen = { lease, sinceMs: atMs };
@@ -115,7 +114,7 @@ function recognised(me: string, state: Leading, { lease, atMs }: Look): readonly
   return [kept(state, atMs), { do: "write", over: lease, afterMs: 0 }];
 }
 
-/** A server that is starting may not have read its rules yet: only a refusal that lasts is believed. */
+/** An API server that is starting may not have read its RBAC rules yet, so only a refusal that lasts counts. */
 function forbidden(state: State, atMs: number): readonly [State, Next] {
   if (state.at !== "standby") return failed(state, atMs);
   const refusedSinceMs = state.refusedSinceMs ?? atMs;
@@ -134,7 +133,7 @@ function failed(state: State, atMs: number): readonly [State, Next] {
   ];
 }
 
-/** The same, unless it is a leadership that has run out. */
+/** The same state, unless its term has expired. */
 function kept(state: State, atMs: number): State {
   if (state.at !== "leading" || atMs < state.untilMs) return state;
   return { at: "standby", seen: { lease: state.lease, sinceMs: atMs }, refusedSinceMs: undefined };

@@ -15,21 +15,21 @@ afterEach(() => void vi.useRealTimers());
 class LeaseServer {
   lease: Lease | undefined;
   /** What happens to a request before it is looked at. */
-  trouble: ((signal: AbortSignal) => Promise<void>) | undefined;
+  failure: ((signal: AbortSignal) => Promise<void>) | undefined;
   #version = 0;
 
   readonly client = {
     get: async (call: { signal: AbortSignal }) => {
-      await this.trouble?.(call.signal);
+      await this.failure?.(call.signal);
       return this.lease;
     },
     create: async (call: { signal: AbortSignal }, _kind: unknown, object: Lease) => {
-      await this.trouble?.(call.signal);
+      await this.failure?.(call.signal);
       if (this.lease !== undefined) throw new ApiError(409, "AlreadyExists", "there is one");
       return this.#store(object.spec);
     },
     patch: async (call: { signal: AbortSignal }, _kind: unknown, _ref: unknown, patch: Lease) => {
-      await this.trouble?.(call.signal);
+      await this.failure?.(call.signal);
       if (this.lease === undefined) throw new ApiError(404, "NotFound", "there is none");
       if (patch.metadata.resourceVersion !== this.lease.metadata.resourceVersion) {
         throw new ApiError(409, "Conflict", "the object has been modified");
@@ -106,11 +106,11 @@ it("cut off, a leader stops before another begins, and takes part again when the
   const server = new LeaseServer();
   const a = new Worker(server, "a");
   await afterSeconds(10);
-  server.trouble = hang;
+  server.failure = hang;
   await afterSeconds(10);
   expect(a.working).toBe(false);
   expect(a.lines.filter((line) => line.includes("failed to acquire or renew the lease"))).toHaveLength(1);
-  server.trouble = undefined;
+  server.failure = undefined;
   await afterSeconds(10);
   expect([a.working, a.terms.length]).toEqual([true, 2]);
 });
@@ -130,7 +130,7 @@ it("a leader whose lease another has taken stops at its next renewal", async () 
 
 it("without the right to leases it says so once, and works", async () => {
   const server = new LeaseServer();
-  server.trouble = () => Promise.reject(new ApiError(403, "Forbidden", "leases is forbidden"));
+  server.failure = () => Promise.reject(new ApiError(403, "Forbidden", "leases is forbidden"));
   const a = new Worker(server, "a");
   await afterSeconds(10);
   expect(a.working).toBe(false);
@@ -150,7 +150,7 @@ it("ends with the failure of its work, and gives the lease back", async () => {
   expect(server.holder).toBeUndefined();
 });
 
-it("lets nothing be written after the term, even before a timer could tell", async () => {
+it("refuses writes after the term, even before the timer has run", async () => {
   const server = new LeaseServer();
   const a = new Worker(server, "a");
   await afterSeconds(1);

@@ -1,4 +1,4 @@
-/** Leader election over a Lease: of all that call this with the same lease, one at a time works. */
+/** Leader election over a Lease, with the times of client-go. */
 import { type Call, deadline } from "../../runtime/call.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { KubeClient } from "../client/client.ts";
@@ -20,15 +20,22 @@ import { Term } from "./term.ts";
 
 export interface Candidate {
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** No two processes have it at the same time; one that is started in the place of another has the same. */
+  /** No two processes may have it at the same time. A process that replaces an ended one has the same, and need not wait. */
   readonly identity: string;
 }
 
 type Client = Pick<KubeClient, "get" | "create" | "patch">;
 
 /**
- * Runs the work whenever it is our turn, and ends it, before another may begin, when it no longer is. Ends when the call
- * does, giving the lease back so that the next one need not wait; or when the work does.
+ * Runs `work` while this process holds the lease. Guarantees that of all processes that call it with the same lease, one at a time
+ * works: a term ends, and the work with it, before another process may acquire the lease. `work` may run several times.
+ *
+ * Resolves when the call is aborted, and releases the lease then, so that the next leader need not wait; or when `work` ends by
+ * itself. Rejects with the failure of `work`. An account without any right to the lease leads without an election, as under
+ * manifests of 2.x, which run one replica.
+ *
+ * `work` must stop when its term is aborted, and must write with `term.writer`: the abort alone does not stop a process that was
+ * frozen.
  */
 export async function lead(
   call: Call,
@@ -37,29 +44,29 @@ export async function lead(
   work: (term: Term) => Promise<void>,
 ): Promise<void> {
   const ended = new AbortController();
-  const until = { log: call.log, signal: AbortSignal.any([call.signal, ended.signal]) };
-  const turns = new Turns(call, work, ended);
+  const election = { log: call.log, signal: AbortSignal.any([call.signal, ended.signal]) };
+  const terms = new Terms(call, work, ended);
   const problems = new ProblemLog();
   let state: State = initialState;
   let next: Next = firstLook;
   try {
     while (true) {
-      // Spread a little, so that those who wait do not all ask at once.
-      await pause(until, next.afterMs * (1 + Math.random() / 5));
-      [state, next] = advance(candidate.identity, state, await ask(until, client, candidate, { next, problems }));
-      await turns.follow(state);
+      // Spread by up to a fifth, so that candidates do not all ask at the same time.
+      await pause(election, next.afterMs * (1 + Math.random() / 5));
+      [state, next] = advance(candidate.identity, state, await ask(election, client, candidate, { next, problems }));
+      await terms.follow(state);
     }
   } catch (error) {
-    if (!until.signal.aborted) throw error;
+    if (!election.signal.aborted) throw error;
   } finally {
-    await turns.end();
-    if (state.at === "leading") await giveBack(call, client, candidate, state.lease);
+    await terms.end();
+    if (state.at === "leading") await release(call, client, candidate, state.lease);
   }
-  turns.throwIfFailed();
+  terms.throwIfFailed();
 }
 
-/** The work, begun and ended as the election goes. */
-class Turns {
+/** Begins and ends the work as the election goes. */
+class Terms {
   readonly #call: Call;
   readonly #work: (term: Term) => Promise<void>;
   /** Aborted when the work ends by itself. */
@@ -122,7 +129,7 @@ async function pause(call: Call, ms: number): Promise<void> {
   }
 }
 
-/** Half of the time that a renewal may take: after one that hangs there is time for another. */
+/** Half of the time that a renewal may take: after a request that hangs there is time for another. */
 const answerLimitMs = renewWithinMs / 2;
 
 async function ask(
@@ -152,12 +159,12 @@ async function ask(
 function failureIn(error: unknown, next: Next): "conflict" | "forbidden" | "failure" {
   if (!(error instanceof ApiError)) return "failure";
   if (error.isForbidden) return "forbidden";
-  // Not found on creation is a namespace that is missing, which looking again does not mend.
+  // "Not found" on creation means that the namespace is missing, and another look does not help.
   const vanished = error.isNotFound && next.do === "write" && next.over !== undefined;
   return error.isConflict || error.isAlreadyExists || vanished ? "conflict" : "failure";
 }
 
-/** Takes the lease, or renews it, exactly as it was seen. */
+/** Acquires or renews the lease. The API server refuses that (Conflict) if the lease has changed since it was read. */
 async function write(
   call: Call,
   client: Client,
@@ -165,13 +172,13 @@ async function write(
   over: LeaseRecord | undefined,
 ): Promise<LeaseRecord> {
   const renewTime = now();
-  const changesHands = over !== undefined && over.holder !== identity;
+  const hasNewHolder = over !== undefined && over.holder !== identity;
   const spec = {
     holderIdentity: identity,
     leaseDurationSeconds: durationMs / 1000,
     renewTime,
     ...(over?.holder !== identity && { acquireTime: renewTime }),
-    leaseTransitions: (over?.transitions ?? 0) + Number(changesHands),
+    leaseTransitions: (over?.transitions ?? 0) + Number(hasNewHolder),
   };
   const written =
     over === undefined
@@ -180,9 +187,9 @@ async function write(
   return recordFrom(written);
 }
 
-/** What the call ended with is no reason to keep it; a failure costs the next one 15 seconds and nothing else. */
-async function giveBack({ log }: Call, client: Client, { lease }: Candidate, held: LeaseRecord): Promise<void> {
-  using limited = deadline({ log, signal: new AbortController().signal }, answerLimitMs, "the lease to be given back");
+/** Has a limit of its own, because the call is aborted already. A failure costs the next leader 15 seconds and nothing else. */
+async function release({ log }: Call, client: Client, { lease }: Candidate, held: LeaseRecord): Promise<void> {
+  using limited = deadline({ log, signal: new AbortController().signal }, answerLimitMs, "the lease to be released");
   const spec = { holderIdentity: null, acquireTime: null, leaseDurationSeconds: 1, renewTime: now() };
   try {
     await client.patch(limited, kinds.leases, lease, { metadata: { resourceVersion: held.version }, spec });
@@ -206,7 +213,7 @@ function recordFrom(lease: Lease | undefined): LeaseRecord | undefined {
   };
 }
 
-/** The API server insists on microseconds. */
+/** The API server accepts no other precision than microseconds. */
 function now(): string {
   return new Date().toISOString().replace("Z", "000Z");
 }

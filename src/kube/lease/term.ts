@@ -1,9 +1,9 @@
-/** One leadership, from its beginning to its end. */
+/** One term of a leader. */
 import type { Call } from "../../runtime/call.ts";
 import type { Logger } from "../../runtime/log.ts";
 import type { KubeClient } from "../client/client.ts";
 
-/** A call that ends with the leadership. */
+/** A call that is aborted when the term ends. */
 export class Term implements Call {
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -35,8 +35,8 @@ export class Term implements Call {
   }
 
   /**
-   * The client for writing in this term. A timer is not enough to keep a former leader from writing: a process that was
-   * frozen and goes on deals with what has arrived in the meantime before it looks at its timers.
+   * A client that refuses to write after the term. A timer is not enough for that: a process that was frozen handles the answers
+   * that arrived in the meantime before it runs its timers.
    */
   writer(client: Writer): Writer {
     const check = () => {
@@ -52,9 +52,9 @@ export class Term implements Call {
         check();
         return await client.patch(call, kind, ref, patch);
       },
-      applyStatus: async (call, kind, ref, said) => {
+      applyStatus: async (call, kind, ref, applied) => {
         check();
-        return await client.applyStatus(call, kind, ref, said);
+        return await client.applyStatus(call, kind, ref, applied);
       },
       delete: async (call, kind, ref, preconditions) => {
         check();

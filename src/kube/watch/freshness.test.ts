@@ -43,7 +43,7 @@ class Server {
   }
 }
 
-it("SC-7 drops a stream that stands still when somebody needs to know what there is now, and tells when the stores have it", async () => {
+it("SC-7 drops a stalled stream when a caller needs the state of now, and reports when the stores have it", async () => {
   const [server, freshness, stop] = [new Server(), new Freshness(), new AbortController()];
   const lines: string[] = [];
   const call = { signal: stop.signal, log: jsonLogger((line) => lines.push(line), 2) };

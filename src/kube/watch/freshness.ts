@@ -1,20 +1,20 @@
-/** Makes watches read everything anew, and tells when all of them have. */
+/** Makes watches list again, and reports when all of them have. */
 import type { Call } from "../../runtime/call.ts";
 import { orAborted } from "../or-aborted.ts";
 
-/** What one watch does for it. */
+/** The part of one watch. */
 export interface WatchFreshness {
-  /** Aborted when the watch is to drop its connection and list again; asked for at every attempt. */
+  /** Aborted when the watch must drop its connection and list again. The watch asks for it at every attempt. */
   signal(): AbortSignal;
-  /** The watch begins to read everything, in a request that it sent after the last abort. */
+  /** The watch calls this when a list begins that it requested after the last abort. */
   begun(): void;
-  /** What was begun last is in the store. */
+  /** The watch calls this when the store holds the list that began last. */
   completed(): void;
 }
 
 /**
- * A watch may stand still without an error: a proxy or a server holds the connection, and bookmarks of another watch say nothing
- * of it. Nobody notices before the limit of silence, so a store may be minutes old while another one is not.
+ * A watch may stall without an error: a proxy or a server holds its connection open and sends nothing. The client notices that only
+ * after the limit of silence, so one store may be minutes older than another. A caller that must not act on old state renews first.
  */
 export class Freshness {
   readonly #completed = new Map<WatchFreshness, number>();
@@ -22,7 +22,7 @@ export class Freshness {
   #stop = new AbortController();
   #progress = Promise.withResolvers<void>();
 
-  /** For one more watch, before it begins. */
+  /** Adds a watch. The caller must do so before the watch starts. */
   join(): WatchFreshness {
     let begun = 0;
     const watch: WatchFreshness = {
@@ -41,8 +41,8 @@ export class Freshness {
   }
 
   /**
-   * Resolves when the stores of all watches are not older than this moment: a list without a version is a consistent read.
-   * Rejects when the call ends.
+   * Resolves when the stores of all watches are at least as new as the start of this call: a list without a version is a
+   * consistent read. Rejects when the call is aborted.
    */
   async renew(call: Call): Promise<void> {
     this.#round += 1;

@@ -57,7 +57,7 @@ it("moves an object in its index", () => {
   expect(store.by("byNode", "n2")).toEqual([]);
 });
 
-it("tells listeners what was and what is", () => {
+it("gives listeners the object before and after the change", () => {
   const seen = changes();
   store.put("a", "1", thing("n1"));
   store.put("a", "2", thing("n2"));
@@ -111,7 +111,7 @@ it("is synced once the first list is complete", async () => {
   await expect(store.synced(call)).resolves.toBeUndefined();
 });
 
-it("does not take an incomplete picture for an absence", async () => {
+it("does not take an object for absent before it is synced", async () => {
   const asked: number[] = [];
   const waiting = store.waitFor(call, { key: "a" }, (found) => {
     asked.push(found.length);
@@ -151,7 +151,7 @@ it("waits for an object to be gone", async () => {
   expect(await gone).toBe(true);
 });
 
-it("asks nobody about changes elsewhere", async () => {
+it("runs no check for changes elsewhere", async () => {
   list({});
   let asked = 0;
   const waiting = store.waitFor(call, { key: "a" }, ([a]) => {

@@ -1,15 +1,18 @@
-/** A read-only, indexed picture of the objects of one kind; fed by a watch, asked by everyone else. */
+/** An indexed cache of the objects of one kind. One watch writes it, all other code reads it. */
 import type { Call } from "../../runtime/call.ts";
 import { orAborted } from "../or-aborted.ts";
 
-/** `before` and `after` may be different objects of the same name: a deletion can go unseen while a watch is down. */
+/** `before` and `after` may be two objects of the same name: while a watch is down, a deletion and a creation look like a change. */
 export interface Change<Kept> {
   readonly key: string;
   readonly before: Kept | undefined;
   readonly after: Kept | undefined;
 }
 
-/** The side of a store that a watch writes to. Between `begin` and `complete` everything that exists is put. */
+/**
+ * The side of a store that a watch writes to. Between `begin` and `complete` the watch puts everything that exists, and `complete`
+ * removes all other objects.
+ */
 export interface Feed<Kept> {
   begin(): void;
   put(key: string, version: string, value: Kept): void;
@@ -17,33 +20,37 @@ export interface Feed<Kept> {
   complete(): void;
 }
 
-/** What a wait looks at: one object, or those under one value of an index. */
+/** What a caller waits for: a change of one object, or of the objects under one value of an index. */
 export type Where<Index extends string> = { readonly key: string } | { readonly index: Index; readonly value: string };
 
-/** `namespace/name`, or the name alone for kinds without a namespace. */
+/** `namespace/name`, or the name alone for kinds without a namespace. Keys of a store have this form. */
 export function keyOf({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
+/**
+ * Guarantees that readers see the objects as the API server had them at one moment in the recent past, in the order of their
+ * changes. Assumes one writer. Before the store is synced, the absence of an object means nothing: callers must wait with `synced`.
+ */
 export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   readonly #entries = new Map<string, { readonly version: string; readonly value: Kept }>();
   readonly #indexes: readonly (readonly [name: string, valuesOf: (value: Kept) => readonly string[]])[];
   /** Topic (an index and a value in it) → keys. */
   readonly #keysByTopic = new Map<string, Set<string>>();
-  /** Topic → those who wait for a change there; nobody else is woken by it. */
+  /** Topic → the checks of callers that wait for a change there. Changes elsewhere do not run them. */
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #listeners = new Set<(change: Change<Kept>) => void>();
-  /** Keys not confirmed yet by the list in progress. */
+  /** Keys that the list in progress has not confirmed yet. */
   #unconfirmed: Set<string> | undefined;
-  #complete = false;
+  #synced = false;
 
   constructor(indexes: Readonly<Record<Index, (value: Kept) => readonly string[]>>) {
     this.#indexes = Object.entries<(value: Kept) => readonly string[]>(indexes);
   }
 
-  /** Whether "not there" means anything yet. */
-  get isComplete(): boolean {
-    return this.#complete;
+  /** Whether the first list is complete, so that the absence of an object means that it does not exist. */
+  get isSynced(): boolean {
+    return this.#synced;
   }
 
   get(key: string): Kept | undefined {
@@ -63,29 +70,32 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
     return [...keys].flatMap((key) => this.get(key) ?? []);
   }
 
-  /** From now on, in order, synchronously; a listener does no work of its own but notes what is to be done. */
+  /**
+   * Calls the listener for every change from now on, in order and synchronously. A listener must not block or throw: it notes what
+   * is to be done, usually in a queue.
+   */
   subscribe(listener: (change: Change<Kept>) => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
   }
 
-  /** Until the first picture is complete: before that, "not there" means nothing. */
+  /** Waits for the first complete list. Rejects when the call is aborted. */
   async synced(call: Call): Promise<void> {
-    await this.#until(call, syncedTopic, () => this.#complete || undefined);
+    await this.#waitUntil(call, syncedTopic, () => this.#synced || undefined);
   }
 
   /**
-   * Resolves with the first answer of `check` that is not undefined, asked now and after every change at the place.
-   * `check` throws to end the wait for a reason that will not go away.
+   * Waits for the store to be synced, then resolves with the first answer of `check` that is not undefined. `check` runs now and
+   * after every change of the objects that `where` names; it throws to end the wait for a reason that will not go away.
    */
   async waitFor<Found>(
     call: Call,
     where: Where<Index>,
     check: (objects: readonly Kept[]) => Found | undefined,
   ): Promise<Found> {
-    if (!this.#complete) await this.synced(call);
+    if (!this.#synced) await this.synced(call);
     const topic = "key" in where ? keyTopic(where.key) : topicOf(where.index, where.value);
-    return await this.#until(call, topic, () => check(this.#at(where)));
+    return await this.#waitUntil(call, topic, () => check(this.#at(where)));
   }
 
   begin(): void {
@@ -95,7 +105,7 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   put(key: string, version: string, value: Kept): void {
     this.#unconfirmed?.delete(key);
     const before = this.#entries.get(key);
-    if (before?.version === version) return; // a repeated list tells what we know
+    if (before?.version === version) return; // a repeated list has nothing new
     this.#entries.set(key, { version, value });
     this.#changed({ key, before: before?.value, after: value });
   }
@@ -110,7 +120,7 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   complete(): void {
     for (const key of this.#unconfirmed ?? []) this.remove(key);
     this.#unconfirmed = undefined;
-    this.#complete = true;
+    this.#synced = true;
     this.#wake(syncedTopic);
   }
 
@@ -151,7 +161,7 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
     for (const look of this.#waiting.get(topic) ?? []) look();
   }
 
-  async #until<Found>(call: Call, topic: string, check: () => Found | undefined): Promise<Found> {
+  async #waitUntil<Found>(call: Call, topic: string, check: () => Found | undefined): Promise<Found> {
     call.signal.throwIfAborted();
     const now = check();
     if (now !== undefined) return now;

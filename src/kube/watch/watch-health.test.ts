@@ -6,13 +6,13 @@ afterEach(() => void vi.useRealTimers());
 
 it("is ready while interruptions are short, however many", () => {
   const health = new WatchHealth();
-  const tell = health.of("watch over pods");
+  const report = health.of("watch over pods");
   for (let times = 0; times < 10; times += 1) {
-    tell(false);
+    report(false);
     vi.advanceTimersByTime(59_000);
-    tell(false);
+    report(false);
     expect(health.readiness()).toEqual({ ready: true });
-    tell(true);
+    report(true);
   }
 });
 

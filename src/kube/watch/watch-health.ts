@@ -1,12 +1,12 @@
-/** Which watches are interrupted, and since when. What is known is then old; a restart would not make it newer. */
+/** Which watches are interrupted, and since when. Their stores are out of date, and a restart would not make them newer. */
 
-/** Watches are restored within seconds when an API server restarts, and that is no reason to alarm anybody. */
+/** Watches recover within seconds after a restart of the API server; that is no reason to become unready. */
 const patienceMs = 60_000;
 
 export class WatchHealth {
   readonly #interruptedSinceMs = new Map<string, number>();
 
-  /** To be told at every turn of a watch whether it follows the server or has lost it. */
+  /** The caller calls the result for every event and failure of the watch: true if the watch follows the server. */
   of(watch: string): (follows: boolean) => void {
     return (follows) => {
       if (follows) this.#interruptedSinceMs.delete(watch);

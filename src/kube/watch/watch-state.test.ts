@@ -21,7 +21,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   {
-    says: "an accepted list begins a new picture",
+    says: "an accepted list begins",
     from: list,
     input: { saw: "opened" },
     to: listing,
@@ -35,23 +35,23 @@ const rows: readonly Row[] = [
   },
   { says: "an accepted watch changes nothing", from: watch, input: { saw: "opened" }, to: watch },
   {
-    says: "objects of the first picture are put, and their versions are no place to continue from",
+    says: "objects of the first list are put, and no watch continues from their versions",
     from: listing,
     input: change,
     to: listing,
     emits: [put("a")],
   },
   {
-    says: "the marked bookmark completes the picture",
+    says: "the bookmark with the end annotation completes the list",
     from: { ...listing, failures: 3 },
     input: { ...bookmark, endsList: true },
     to: { ...watch, from: "9" },
     emits: [{ emit: "complete" }],
   },
-  { says: "a bookmark without the mark does not", from: listing, input: bookmark, to: listing },
+  { says: "a bookmark without the annotation does not", from: listing, input: bookmark, to: listing },
   { says: "a page is put", from: listing, input: page, to: listing, emits: [put("a"), put("b")] },
   {
-    says: "the last page completes the picture",
+    says: "the last page completes the list",
     from: { ...listing, failures: 3 },
     input: { ...page, last: true },
     to: { ...watch, from: "5" },
@@ -79,7 +79,7 @@ const rows: readonly Row[] = [
     to: { ...watch, failures: 2 },
   },
   {
-    says: "a picture that broke off starts again",
+    says: "a list that broke off starts again",
     from: { ...listing, failures: 1 },
     input: { saw: "lost" },
     to: { ...list, failures: 2 },
@@ -97,7 +97,7 @@ const rows: readonly Row[] = [
     to: { ...list, failures: 1 },
   },
   {
-    says: "a list that expires on the way is repeated with growing patience",
+    says: "a list that expires is repeated with growing pauses",
     from: { ...listing, failures: 6 },
     input: { saw: "expired" },
     to: { ...list, failures: 7 },

@@ -14,11 +14,11 @@ export type State = Habits &
   );
 
 interface Habits {
-  /** Attempts since something useful was last received; decides the pause before the next. */
+  /** Failed attempts since the last useful answer. They decide the pause before the next attempt. */
   readonly failures: number;
-  /** How the first picture is obtained. Streaming needs a server with the WatchList feature. */
+  /** How the first list is read. Streaming needs a server with the WatchList feature. */
   readonly listBy: "stream" | "pages";
-  /** Who applies the field selector. Servers before 1.31 know none for custom resources. */
+  /** Who applies the field selector. API servers before 1.31 know no field selectors for custom resources. */
   readonly fieldsBy: "server" | "client";
 }
 
@@ -27,19 +27,19 @@ export type Input<Shape> =
   | { readonly saw: "page"; readonly objects: readonly Shape[]; readonly version: string; readonly last: boolean }
   | { readonly saw: "change"; readonly object: Shape; readonly version: string; readonly gone: boolean }
   | { readonly saw: "bookmark"; readonly version: string; readonly endsList: boolean }
-  /** The stream ended, broke or was never granted; what was asked for still makes sense. */
+  /** The stream ended, broke or was refused. The same request may succeed later. */
   | { readonly saw: "lost" }
-  /** 410: the server has forgotten our version. */
+  /** 410: the server does not have the changes since our version any more. */
   | { readonly saw: "expired" }
   /**
-   * silent: connected, but not even a bookmark came. outdated: somebody needs to know what there is now, whatever the watch
-   * would still deliver.
+   * silent: the connection is open, but not even a bookmark came. outdated: a caller needs the state of now, so the watch lists
+   * again.
    */
   | { readonly saw: "stale"; readonly because: "silent" | "outdated" }
   | { readonly saw: "refused"; readonly what: "stream" | "fields" };
 
 export type Emit<Shape> =
-  /** What follows, up to `complete`, is everything that exists: whatever is not in it is gone. */
+  /** The puts from here to `complete` are all objects that exist. Every other object is gone. */
   | { readonly emit: "begin" }
   | { readonly emit: "put"; readonly object: Shape }
   | { readonly emit: "remove"; readonly object: Shape }
@@ -71,8 +71,8 @@ export function advance<Shape>(state: State, input: Input<Shape>): readonly [Sta
 }
 
 /**
- * The pause before the next attempt. Clients of a restarted API server come back spread over time, and one that is
- * cut off again and again is never in a hot loop.
+ * The pause before the next attempt. It spreads the clients of a restarted API server over time, and keeps a client whose
+ * connection is closed again and again out of a hot loop.
  *
  * `random` is in [0, 1).
  */
@@ -91,12 +91,15 @@ function listed<Shape>(state: State, page: Input<Shape> & { saw: "page" }): read
   return page.last ? [watching(state, page.version), ...puts, { emit: "complete" }] : [state, ...puts];
 }
 
-function bookmarked<Shape>(state: State, mark: Input<Shape> & { saw: "bookmark" }): readonly [State, ...Emit<Shape>[]] {
-  const completes = state.at === "listing" && mark.endsList;
-  return completes ? [watching(state, mark.version), { emit: "complete" }] : [seen(state, mark.version)];
+function bookmarked<Shape>(
+  state: State,
+  bookmark: Input<Shape> & { saw: "bookmark" },
+): readonly [State, ...Emit<Shape>[]] {
+  const completes = state.at === "listing" && bookmark.endsList;
+  return completes ? [watching(state, bookmark.version), { emit: "complete" }] : [seen(state, bookmark.version)];
 }
 
-/** While listing, versions come in the order of names: none of them is a place to continue from. */
+/** A list comes in the order of names, so a watch cannot continue from the version of an object in it. */
 function seen(state: State, version: string): State {
   return state.at === "watch" ? watching(state, version) : state;
 }
@@ -105,23 +108,23 @@ function watching(state: State, from: string): State {
   return { ...habits(state), at: "watch", from, failures: 0 };
 }
 
-/** A first picture that broke off proves nothing about what is gone, so it starts again. */
+/** A list that broke off does not prove that an object is gone, so it starts again. */
 function lost(state: State): State {
   const failures = state.failures + 1;
   return state.at === "watch" ? { ...state, failures } : { ...state, at: "list", failures };
 }
 
-/** Of a silent server: perhaps it has never reached our version, as after a restore of etcd from a backup. */
+/** A silent server may never have reached our version, as after a restore of etcd from a backup. */
 function relisting(state: State, because: "silent" | "outdated"): State {
   return { ...habits(state), at: "list", failures: because === "silent" ? state.failures + 1 : 0 };
 }
 
-/** The server is well and has spoken, whatever came before. Usual after its restart: it remembers only what it saw. */
+/** The server answered, so earlier failures do not count. Usual after its restart: it has only the changes since then. */
 function expired(state: State): State {
   return { ...habits(state), at: "list", failures: state.at === "watch" ? 1 : state.failures + 1 };
 }
 
-/** Nothing went wrong: the server told what it cannot do, and will not be asked for it again. */
+/** Not a failure: the server does not support the request, and does not get it again. */
 function refused(state: State, what: "stream" | "fields"): State {
   const list = { ...habits(state), at: "list" } as const;
   return what === "stream" ? { ...list, listBy: "pages" } : { ...list, fieldsBy: "client" };

@@ -131,9 +131,9 @@ it("is synced at the end of the list, not at its first object", async () => {
   expect(order).toEqual(["ends", "synced"]);
 });
 
-it("tells whether it follows the server or has lost it; a list that expired is not lost", async () => {
-  const told: boolean[] = [];
-  const follows = (now: boolean) => void (told.at(-1) !== now && told.push(now));
+it("reports whether it follows the server or has lost it; a list that expired is not lost", async () => {
+  const reported: boolean[] = [];
+  const follows = (now: boolean) => void (reported.at(-1) !== now && reported.push(now));
   followOnly(
     { follows },
     streamThenCut(added("a", "1", "n1"), endOfList("5")),
@@ -142,7 +142,7 @@ it("tells whether it follows the server or has lost it; a list that expired is n
     stream(added("a", "7", "n2"), endOfList("8")),
   );
   await arrived("a", "n2");
-  expect(told).toEqual([true, false, true]);
+  expect(reported).toEqual([true, false, true]);
 });
 
 it("falls back to pages where the server has no streaming list", async () => {
@@ -259,7 +259,7 @@ it("has patience with a slow server, and lists anew when one falls silent, which
   expect(lines.join()).toContain("nothing was received");
 });
 
-it.for([403, 429, 503])("overcomes %i and speaks of it once", async (code) => {
+it.for([403, 429, 503])("overcomes %i and logs it once", async (code) => {
   follow(
     streamThenEnd(added("a", "1", "n1"), endOfList("5")),
     refuse(code, "not now"),

@@ -1,4 +1,4 @@
-/** Keeps a store equal to what the API server has, for as long as the call lasts and whatever happens in between. */
+/** List and watch: keeps a store equal to what the API server has. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../runtime/call.ts";
 import { ApiError, statusError } from "../client/api-error.ts";
@@ -15,19 +15,24 @@ export interface Watched<Shape, Kept> extends Selection {
   readonly kind: Kind<Shape>;
   /** Which objects enter the store. Repeats a field selector on a custom resource: servers before 1.31 cannot apply it. */
   readonly keep?: (object: Shape) => boolean;
-  /** The few fields to remember; what the server sent is dropped at once. */
+  /** The few fields that the store keeps. Throws for an object that cannot be understood; the watch then leaves that object out. */
   readonly trim: (object: Shape, intern: Intern) => Kept;
-  /** Called at every turn, be it an event or a failure: within minutes in any case. */
+  /** Called for every event and every failure, so at least every few minutes. */
   readonly turned?: () => void;
-  /** Called at the same turns: whether the server is followed, or was lost. */
+  /** Called at the same moments: whether the watch follows the server, or has lost it. */
   readonly follows?: (follows: boolean) => void;
-  /** Lets somebody else ask for a new look at everything. */
+  /** Lets other code ask for a new list. */
   readonly freshness?: WatchFreshness;
 }
 
 export type Watcher = Pick<KubeClient, "pages" | "watch">;
 
-/** Ends when the call does; until then every failure is logged once and overcome. */
+/**
+ * Keeps the store equal to the objects of the API server until the call is aborted, and resolves then. Recovers from every
+ * failure of the server or the connection, and logs each of them once. The store is synced after the first complete list.
+ *
+ * Assumes that nothing else writes the store. The caller must start it before it waits for the store to be synced.
+ */
 export async function watch<Shape extends KubeObject, Kept>(
   call: Call,
   client: Watcher,
@@ -45,12 +50,12 @@ export async function watch<Shape extends KubeObject, Kept>(
     for (const emit of emits) apply(emit);
   };
   while (!call.signal.aborted) {
-    const turn = untilOutdated(call, what.freshness);
+    const attempt = untilOutdated(call, what.freshness);
     try {
-      await sleep(pauseMs(state, Math.random()), undefined, { signal: turn.signal });
-      for await (const input of open(turn, client, what, state)) {
-        // What arrived with it was asked for before.
-        turn.signal.throwIfAborted();
+      await sleep(pauseMs(state, Math.random()), undefined, { signal: attempt.signal });
+      for await (const input of open(attempt, client, what, state)) {
+        // Events that arrived before the abort are older than the state that a caller asked for.
+        attempt.signal.throwIfAborted();
         if (problems.resolve(kind)) call.log.info("watch recovered", { kind });
         what.follows?.(true);
         take(input);
@@ -58,11 +63,11 @@ export async function watch<Shape extends KubeObject, Kept>(
       take({ saw: "lost" });
     } catch (error) {
       if (call.signal.aborted) return;
-      const input = inputFrom(turn, error, state);
+      const input = inputFrom(attempt, error, state);
       if (isFailure(input)) {
         problems.report(call.log, kind, problemIn(state, kind), { kind, error });
         what.follows?.(false);
-      } else call.log.debug("watch starts anew", { kind, error, saw: input.saw });
+      } else call.log.debug("watch starts again", { kind, error, saw: input.saw });
       take(input);
     }
   }
@@ -72,7 +77,7 @@ function untilOutdated({ log, signal }: Call, freshness: WatchFreshness | undefi
   return { log, signal: freshness === undefined ? signal : AbortSignal.any([signal, freshness.signal()]) };
 }
 
-/** What the server tells, in the machine's words, from wherever the machine stands. */
+/** The next request for this state, and its answer as inputs of the state machine. */
 async function* open<Shape extends KubeObject>(
   call: Call,
   client: Watcher,
@@ -86,7 +91,7 @@ async function* open<Shape extends KubeObject>(
   if (state.at === "watch") {
     yield* stream({ resourceVersion: state.from });
   } else if (state.listBy === "stream") {
-    // Without a version this is a consistent read: at least as new as the moment of asking.
+    // Without a version this is a consistent read: the list is at least as new as the request.
     yield* stream({ sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" });
   } else {
     yield { saw: "opened" };
@@ -116,7 +121,7 @@ async function* streamed<Shape extends KubeObject>(
 
 const endOfList = "k8s.io/initial-events-end";
 
-/** The server ends a watch after 5 to 10 minutes, each at another time, so that watches move on to other servers. */
+/** The server ends a watch after 5 to 10 minutes, at random, so that watches spread over all API servers again. */
 function streamParameters(): Readonly<Record<string, string>> {
   return { allowWatchBookmarks: "true", timeoutSeconds: String(300 + Math.floor(Math.random() * 300)) };
 }
@@ -138,14 +143,14 @@ function inputFrom({ signal }: Call, error: unknown, state: State): Input<never>
     : { saw: "lost" };
 }
 
-/** Told from other failures by what was demanded, so that each demand is given up at most once. */
+/** Depends on what the request asked for, so that the watch gives up each feature at most once. */
 function refusal({ code, message }: ApiError, state: State): Input<never> | undefined {
   if (code === 400 && state.fieldsBy === "server" && message.includes("field label not supported")) {
     return { saw: "refused", what: "fields" };
   }
-  // A server without the WatchList feature (1.33 as delivered, any with the gate turned off) finds the request invalid.
-  const demandedStream = state.at !== "watch" && state.listBy === "stream";
-  return demandedStream && (code === 422 || code === 400) ? { saw: "refused", what: "stream" } : undefined;
+  // A server without the WatchList feature (1.33 by default, others with the gate turned off) answers that the request is invalid.
+  const askedForStream = state.at !== "watch" && state.listBy === "stream";
+  return askedForStream && (code === 422 || code === 400) ? { saw: "refused", what: "stream" } : undefined;
 }
 
 function applier<Shape extends KubeObject, Kept>(
@@ -159,7 +164,7 @@ function applier<Shape extends KubeObject, Kept>(
     try {
       return what.keep === undefined || what.keep(object) ? what.trim(object, intern) : undefined;
     } catch (error) {
-      // One odd object must not end the watch over all others.
+      // One object that cannot be understood must not end the watch over all others.
       const { kind } = what.kind;
       problems.report(call.log, kind, "object cannot be understood and is left out", { kind, key, error });
       return undefined;
@@ -168,7 +173,7 @@ function applier<Shape extends KubeObject, Kept>(
   const put = (object: Shape) => {
     const key = keyOf(object.metadata);
     const kept = keptOf(key, object);
-    // What is not wanted now may have been wanted until now.
+    // The store may have kept an earlier version of an object that it does not keep now.
     if (kept === undefined) store.remove(key);
     else store.put(key, object.metadata.resourceVersion, kept);
   };

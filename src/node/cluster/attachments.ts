@@ -53,7 +53,7 @@ export class Attachments {
 
   /** Surely in none; while the API server has not told everything, nobody is. */
   isUnattached(workload: PodUid): boolean {
-    return this.store.isComplete && this.store.by("workload", workload).length === 0;
+    return this.store.isSynced && this.store.by("workload", workload).length === 0;
   }
 
   /** The Mountpoint Pod for this workload and volume, as soon as there is one. */
