@@ -1,6 +1,6 @@
 import { DriverError } from "../core/errors.ts";
 
-/** Where a server listens. `target` is what grpc-js binds to. */
+/** Where a server listens. `target` is the address in the form of grpc-js. */
 export type Endpoint =
   | { readonly kind: "unix"; readonly path: string; readonly target: string }
   | { readonly kind: "tcp"; readonly target: string };
@@ -11,7 +11,7 @@ export function isEndpoint(endpoint: string): boolean {
   return form.test(endpoint);
 }
 
-/** `--endpoint`: `unix:/path`, `unix:///path` and `tcp://host:port`. A unix path is always taken as absolute. */
+/** Understands `unix:/path`, `unix:///path` and `tcp://host:port`, and takes every path as absolute. Throws for other forms. */
 export function parseEndpoint(endpoint: string): Endpoint {
   const [, scheme, rest] = form.exec(endpoint) ?? [];
   if (scheme === undefined || rest === undefined) {

@@ -1,7 +1,6 @@
 /**
- * kubelet's probes over HTTP: what the liveness sidecar of 2.x did, without its 20 MB. `/healthz` tells whether the
- * program can do its work now; `/livez` whether its loops turn, because a restart mends nothing else: not an API
- * server that is away, for one.
+ * Answers kubelet's probes over HTTP, in place of the liveness-probe sidecar of 2.x. `/healthz` reports whether the program can do
+ * its work now, and `/livez` whether its loops run: a restart helps a loop that hangs, and does not bring back an API server.
  */
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
@@ -12,10 +11,11 @@ import type { Readiness } from "./identity.ts";
 export interface Health {
   readonly readiness: Readiness;
   readonly liveness: Readiness;
-  /** In the text format of Prometheus; undefined where nobody asked for them, because everybody may read this port. */
+  /** In the text format of Prometheus. undefined: not served, because everyone in the cluster network can read this port. */
   readonly metrics?: (() => Promise<string>) | undefined;
 }
 
+/** Resolves when the port is open, and serves until it is disposed of. Rejects if the port is in use. */
 export async function serveHealth(call: Call, port: number, health: Health): Promise<AsyncDisposable> {
   const server = createServer(answerFrom(call, health));
   server.listen(port);
@@ -25,7 +25,7 @@ export async function serveHealth(call: Call, port: number, health: Health): Pro
     [Symbol.asyncDispose]: async () => {
       const closed = once(server, "close");
       server.close();
-      server.closeAllConnections(); // a probe that keeps its connection must not hold up the end
+      server.closeAllConnections(); // kubelet keeps connections of probes open
       await closed;
     },
   };
@@ -50,6 +50,6 @@ function answerFrom({ log }: Call, { readiness, liveness, metrics }: Health): Re
       return;
     }
     response.writeHead(state.ready ? 200 : 503, { "content-type": "text/plain" });
-    response.end(state.ready ? "ok" : state.because); // kubelet shows the text in the event of a failed probe
+    response.end(state.ready ? "ok" : state.because); // kubelet puts the text into the event of a failed probe
   };
 }

@@ -1,9 +1,9 @@
-/** The CSI identity service: who we are, what we serve, and whether we can serve now. */
+/** The CSI identity service: name, version, capabilities and readiness of the driver. */
 import { driverName } from "../core/names.ts";
 import { IdentityService, PluginCapability_Service_Type } from "./gen/csi.ts";
 import { type Service, service } from "./service.ts";
 
-/** Asked by every probe, so it only looks at what is known already and never waits. */
+/** Called for every probe, so it must answer from memory and never wait. */
 export type Readiness = () => { readonly ready: true } | { readonly ready: false; readonly because: string };
 
 interface Identity {
@@ -13,12 +13,13 @@ interface Identity {
   readonly servesController: boolean;
 }
 
+/** Answers Probe with `ready: false` while the driver starts; sidecars then wait. */
 export function identityService({ version, readiness, servesController }: Identity): Service {
   const capabilities = servesController ? [serving(PluginCapability_Service_Type.CONTROLLER_SERVICE)] : [];
   return service(IdentityService, {
     getPluginInfo: async () => ({ name: driverName, vendorVersion: version, manifest: {} }),
     getPluginCapabilities: async () => ({ capabilities }),
-    // "Not ready" is an answer, not an error: an error would mean that we are broken.
+    // CSI: `ready: false` means that the plugin still starts; an error would mean that it is not healthy.
     probe: async () => ({ ready: readiness().ready }),
   });
 }

@@ -1,7 +1,7 @@
 /**
- * A request as it may be logged. The specification marks secrets with `csi_secret`; every field so marked is
- * called `secrets` (a test reads the specification to be sure). Tokens that kubelet makes for a driver with
- * `tokenRequests` arrive in the volume context instead.
+ * A request without its secrets, for the log. The CSI specification marks secret fields with `csi_secret`, and all of them are
+ * called `secrets` (a test reads the specification to be sure). Tokens that kubelet requests for a driver with `tokenRequests`
+ * arrive in the volume context.
  */
 export function redacted(request: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(request).map(([field, value]) => [field, withoutSecrets(field, value)]));

@@ -1,4 +1,4 @@
-/** Tells kubelet that the driver is here: what the registrar sidecar of 2.x did, without its 19 MB. */
+/** Registers the driver with kubelet, in place of the node-driver-registrar sidecar of 2.x. */
 import { join } from "node:path/posix";
 import { driverName } from "../core/names.ts";
 import type { Call } from "../runtime/call.ts";
@@ -9,20 +9,20 @@ import { service } from "./service.ts";
 interface Registration {
   /** kubelet's `plugins_registry`, as this process sees it. */
   readonly registryDir: string;
-  /** The CSI socket as kubelet sees it on the host. It must be served already: kubelet asks it at once. */
+  /** The CSI socket as kubelet sees it on the host. It must be served already: kubelet calls it at once. */
   readonly csiSocket: string;
-  /** Told each time kubelet has taken the driver on its list, which is also when its CSINode object says so. */
+  /** Called each time kubelet has registered the driver. The CSINode object lists the driver then. */
   readonly onRegistered: () => void;
 }
 
 /**
- * The socket stays for the whole life of the driver, because a kubelet that restarts asks again. kubelet also asks
- * again, with growing pauses, after a failure: so a refusal is told and needs no restart of ours.
+ * Serves the registration socket until it is disposed of, because a kubelet that restarts asks again. kubelet also asks again, with
+ * growing pauses, after a failure, so a refusal is logged and needs no restart of the driver.
  *
- * At the end the socket goes first. kubelet then takes the driver off its list within a second, while it could not
- * serve anyway, and puts a successor on it as soon as its socket appears. If the file stayed, kubelet would see an
- * updated socket and take the driver off the list when the successor already serves, for one more round of its loop;
- * the CSINode object is rewritten twice in both cases (kubelet's plugin reconciler compares the identity of sockets).
+ * The caller must dispose of it before the CSI server. kubelet then unregisters the driver within a second, while the driver could
+ * not serve anyway, and registers its successor as soon as the socket appears. If the file stayed, kubelet would see an updated
+ * socket and unregister the driver while the successor already serves, for one more round of its loop. The CSINode object is
+ * rewritten twice in both cases (kubelet's plugin reconciler compares the identity of sockets).
  */
 export function serveRegistration(call: Call, registration: Registration): Promise<AsyncDisposable> {
   const { registryDir, csiSocket, onRegistered } = registration;

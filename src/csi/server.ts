@@ -1,4 +1,4 @@
-/** gRPC on a unix socket: a clean socket file, and an end that neither loses nor waits for calls. */
+/** A gRPC server that replaces a stale socket file and finishes its calls before it ends. */
 import { chmod, rm } from "node:fs/promises";
 import { logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
 import { DriverError } from "../core/errors.ts";
@@ -6,20 +6,24 @@ import type { Call } from "../runtime/call.ts";
 import { type Endpoint, parseEndpoint } from "./endpoint.ts";
 import type { Service } from "./service.ts";
 
-/** How long calls may run on after the end was asked for, and how long they may take to obey. Below 5 s in all (LC-17). */
+/** How long running calls may go on after the server is disposed of, and then after their abort. Below 5 s in all (LC-17). */
 export interface StopLimits {
   readonly finishMs: number;
   readonly cancelMs: number;
 }
 
-/** Serves until it is disposed of; from then on calls finish, are cancelled, and at last are cut off. */
+/**
+ * Resolves when the endpoint accepts connections, and rejects if it cannot be bound. Serves until it is disposed of: then it accepts
+ * no new calls, lets running calls finish, aborts those that take longer than `finishMs`, and closes their connections after
+ * `cancelMs` more. Disposing resolves when that is done.
+ */
 export async function serve(
   call: Call,
   endpoint: string,
   services: readonly Service[],
   limits: StopLimits = { finishMs: 3_000, cancelMs: 1_000 },
 ): Promise<AsyncDisposable> {
-  setLogVerbosity(logVerbosity.NONE); // grpc-js writes plain text to stderr; what it says there, it also throws
+  setLogVerbosity(logVerbosity.NONE); // grpc-js writes plain text to stderr, and also throws what it writes there
   const at = parseEndpoint(endpoint);
   const cancel = new AbortController();
   // channelz stays on: without it, forceShutdown of grpc-js 1.14 knows no sessions and closes none.
@@ -36,7 +40,7 @@ export async function serve(
 }
 
 async function listen(server: Server, at: Endpoint): Promise<number> {
-  // The file of a process that was killed is still there, and bind(2) refuses to replace it.
+  // A process that was killed leaves its socket file, and bind(2) refuses to replace it.
   if (at.kind === "unix") await rm(at.path, { force: true });
   const port = await bind(server, at.target);
   if (at.kind === "unix") await chmod(at.path, 0o700);
@@ -52,12 +56,14 @@ function bind(server: Server, target: string): Promise<number> {
   return promise;
 }
 
-/** The socket file goes at once (libuv removes it with the listener), so nobody new arrives meanwhile. */
+/** libuv removes the socket file together with the listener, so no new connection arrives. */
 async function stop(server: Server, cancel: AbortController, limits: StopLimits): Promise<void> {
   const { promise: drained, resolve } = Promise.withResolvers<void>();
   server.tryShutdown(() => resolve());
   if (await endsWithin(limits.finishMs, drained)) return;
-  cancel.abort(new DriverError("notReady", "the driver is stopping; its successor takes the call when it is repeated"));
+  cancel.abort(
+    new DriverError("notReady", "the driver is stopping; the next driver Pod answers the call when it is repeated"),
+  );
   if (await endsWithin(limits.cancelMs, drained)) return;
   server.forceShutdown();
 }

@@ -1,14 +1,14 @@
-/** A gRPC service as its generated definition and our async methods. */
+/** A gRPC service: its generated definition, and async methods. */
 import type { MethodDefinition, Server, ServiceDefinition } from "@grpc/grpc-js";
 import type { Call } from "../runtime/call.ts";
 import { type UnaryMethod, unary } from "./unary.ts";
 
 export interface Service {
-  /** Every call of the service is a child of `call`. */
+  /** Must be called before the server listens. Calls of the service are aborted with `call`, and use its log. */
   addTo(server: Server, call: Call): void;
 }
 
-/** Methods left out answer Unimplemented. */
+/** A method that is left out answers Unimplemented. */
 export function service<Definition extends ServiceDefinition>(
   definition: Definition,
   methods: Methods<Definition>,

@@ -1,4 +1,4 @@
-/** The contract with kubelet: the gRPC code and the text that each failure becomes. Nobody else knows codes. */
+/** The gRPC code and text of each failure: a contract with kubelet and the sidecars. No other file maps failures to codes. */
 import { status } from "@grpc/grpc-js";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import { describeError } from "../runtime/log.ts";
@@ -9,12 +9,13 @@ export interface Failure {
   readonly details: string;
 }
 
+/** Never throws, and never shows the user info of a URL. An error that is neither a DriverError nor an abort is Internal. */
 export function toStatus(error: unknown): Failure {
   const reason = reasonOf(error);
   return { code: codeFor(reason), details: withoutUserInfo(sendable(reason)) };
 }
 
-/** The reason of a call that is aborted because its caller no longer waits for an answer. */
+/** Aborts a call whose caller does not wait for the answer any more. */
 export class CallerLeft extends Error {
   override readonly name = "AbortError";
   readonly code: status.DEADLINE_EXCEEDED | status.CANCELLED;
@@ -47,21 +48,21 @@ function codeFor(error: unknown): status {
   if (error instanceof DriverError) return codeOf[error.kind];
   if (error instanceof CallerLeft) return error.code;
   const name = error instanceof Error ? error.name : undefined;
-  // A limit of our own ended before the caller's: it still listens, and is told to come back (MP-10).
+  // A time limit of the driver ended before the caller's deadline: the caller still waits, and repeats the call (MP-10).
   if (name === "TimeoutError") return status.UNAVAILABLE;
   if (name === "AbortError") return status.CANCELLED;
   return status.INTERNAL;
 }
 
-/** Node's own functions reject with a bare AbortError and hide the reason of the signal in its cause. */
+/** Functions of Node reject with an AbortError that has the reason of the signal as its cause. */
 function reasonOf(error: unknown): unknown {
   const hidden = error instanceof Error && error.name === "AbortError" && error.cause !== undefined;
   return hidden ? error.cause : error;
 }
 
 /**
- * The text travels percent-encoded in a header, up to nine bytes a character. Clients refuse large header
- * blocks as a whole, code included, and an event shows 1024 bytes at most.
+ * grpc-js sends the text percent-encoded in a header, with up to nine bytes a character. Clients refuse a large header block as a
+ * whole, with the code in it, and an event shows 1024 bytes at most.
  */
 const maxLength = 2_048;
 const cut = " [cut]";
@@ -70,7 +71,7 @@ function sendable(error: unknown): string {
   const message = error instanceof DriverError ? error.message : describeError(error);
   const hint = error instanceof DriverError && error.hint !== undefined ? error.hint : "";
   const end = hint === "" ? "" : `${message.endsWith(".") ? "" : "."} ${shortened(hint, maxLength / 2)}`;
-  // encodeURI, which grpc-js uses, throws on half a surrogate pair; cutting may leave one, too.
+  // encodeURI, which grpc-js uses, throws on half a surrogate pair, and cutting may leave one.
   return `${shortened(message, maxLength - end.length)}${end}`.toWellFormed();
 }
 

@@ -1,4 +1,4 @@
-/** One async method in grpc-js's form: the only place that knows callbacks, cancellation and how a call is logged. */
+/** Turns an async method into a handler of grpc-js. Callbacks, cancellation and the log line of a call are only here. */
 import { type handleUnaryCall, type ServerUnaryCall, status } from "@grpc/grpc-js";
 import type { Call } from "../runtime/call.ts";
 import { inBackground } from "../runtime/in-background.ts";
@@ -7,7 +7,10 @@ import { CallerLeft, type Failure, toStatus } from "./status.ts";
 
 export type UnaryMethod<Request, Response> = (call: Call, request: Request) => Promise<Response>;
 
-/** Every call ends in one log line, and is aborted when its caller leaves or `server` is aborted. */
+/**
+ * Guarantees one answer and one log line for every call, also if the method throws. The call of the method is aborted when the
+ * caller cancels, its deadline passes, or `server` is aborted; the method must stop then, and undo what it began.
+ */
 export function unary<Request extends object, Response>(
   server: Call,
   method: UnaryMethod<Request, Response>,
@@ -18,7 +21,7 @@ export function unary<Request extends object, Response>(
   };
 }
 
-/** A failure of the method is its answer. */
+/** Never rejects: a failure of the method becomes the answer. */
 async function answer<Request extends object, Response>(
   server: Call,
   rpc: ServerUnaryCall<Request, Response>,
@@ -42,7 +45,7 @@ async function answer<Request extends object, Response>(
   }
 }
 
-/** Internal is what we did not foresee; where it came from is the first question. */
+/** Internal means a bug, and a bug report needs the stack. */
 function stackOfBug(failure: Failure, error: unknown): string | undefined {
   return failure.code === status.INTERNAL && error instanceof Error ? error.stack : undefined;
 }
@@ -51,7 +54,7 @@ function callFrom(server: Call, rpc: ServerUnaryCall<unknown, unknown>): Call & 
   const abort = new AbortController();
   const onLeft = () => abort.abort(new CallerLeft(isPast(rpc.getDeadline()) ? "deadline" : "cancelled"));
   const onStop = () => abort.abort(server.signal.reason);
-  // Listeners that are removed, not AbortSignal.any: the server's signal outlives every call.
+  // Listeners can be removed, unlike those of AbortSignal.any: the server's signal outlives every call.
   rpc.on("cancelled", onLeft);
   server.signal.addEventListener("abort", onStop);
   if (server.signal.aborted) onStop();
@@ -67,7 +70,7 @@ function callFrom(server: Call, rpc: ServerUnaryCall<unknown, unknown>): Call & 
   };
 }
 
-/** A caller whose deadline passes cancels, too, and its clock started before ours: so a little early is late. */
+/** A caller whose deadline passes cancels the call, and its clock started before ours, so the deadline may seem to be ahead. */
 const skewMs = 500;
 
 function isPast(deadline: Date | number): boolean {
