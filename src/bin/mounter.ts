@@ -32,7 +32,7 @@ async function run(call: Call, config: MounterConfig): Promise<void> {
   } catch (error) {
     if (!directory.has(comm.exit)) throw error;
   }
-  log.info("ending, because the node asked for it");
+  log.info("ending: the node plugin asked for it");
 }
 
 try {

@@ -38,7 +38,7 @@ it("reads the names of the driver's Secret and of its fields", () => {
   });
 });
 
-it("takes keys from the environment, as under manifests of 2.x, and never prints them", () => {
+it("takes credentials from the environment, as under manifests of 2.x, and never prints them", () => {
   const config = csiControllerConfigFrom([], { ...env, AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hidden" });
   expect(JSON.stringify(config)).not.toContain("hidden");
   expect(config.driverCredentials).toMatchObject({

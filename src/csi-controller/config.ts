@@ -20,23 +20,23 @@ export interface CsiControllerConfig {
   /** Where the CSI service listens. */
   readonly endpoint: string;
   readonly verbosity: number;
-  /** undefined: no health is served, as under manifests of 2.x. */
+  /** undefined: the program serves no health port, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
-  /** Whether what is counted can be read there, too. */
+  /** Whether the health port serves metrics. */
   readonly metrics: boolean;
   readonly s3: { readonly endpointUrl: string; readonly region: string; readonly limits: StoreLimits };
-  /** A file with certificates, trusted in addition to those of the system. */
+  /** A file with certificates that are trusted in addition to those of the system. */
   readonly caBundle: string | undefined;
-  /** Where those of the system are; undefined: where the image has them. */
+  /** The file of the system roots; undefined: that of the image. */
   readonly systemRoots: string | undefined;
   readonly proxy: Proxy;
   readonly driverCredentials: DriverCredentialsConfig;
-  /** Whether a class that names a Secret for one half of the work may use the driver's keys for the other. */
+  /** Whether a class that names a Secret for provisioning or for mounting only may use the driver's credentials for the other. */
   readonly fallbackToDriverCredentials: boolean;
   readonly orphans: OrphanTimes;
-  /** The ConfigMap with the records of protected Secrets; undefined: none is protected, as under manifests of 2.x. */
+  /** The ConfigMap with the records of protected Secrets; undefined: no Secret is protected, as under manifests of 2.x. */
   readonly protectedSecrets: Ref | undefined;
-  /** undefined: nobody told us, as under manifests of 2.x. */
+  /** The Pod of this process; undefined: unknown, as under manifests of 2.x. */
   readonly pod: OwnPod | undefined;
   readonly api: ApiLocation;
 }

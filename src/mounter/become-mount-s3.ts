@@ -8,10 +8,10 @@ import { mountS3Args } from "./mount-s3-args.ts";
 import type { Received } from "./receive.ts";
 
 /**
- * Ends this program and starts mount-s3 in its place: nothing of ours stays in the Mountpoint Pod. The connection goes
- * along, unused; when mount-s3 dies, the kernel closes it and the node knows.
- * Keeps ignoring SIGTERM from here on (DS-9): on a drain kubelet signals every Pod at once, and workloads still write
- * through us. The end comes from the unmount. Signals are blocked rather than ignored, because mount-s3 sets handlers.
+ * Replaces this process by mount-s3 (execve(2)), so that the Mountpoint Pod runs nothing else. mount-s3 inherits the connection and
+ * does not use it: when mount-s3 dies, the kernel closes the connection, and the node plugin notices.
+ * mount-s3 gets no SIGTERM (DS-9): on a drain kubelet signals every Pod at once, and workloads still write through this mount. It
+ * ends with the unmount. Signals are blocked rather than ignored, because mount-s3 installs handlers.
  */
 export function becomeMountS3(call: Call, config: MounterConfig, { request, device, connection }: Received): never {
   const file = join(config.binDir, "mount-s3");
@@ -30,7 +30,7 @@ export function becomeMountS3(call: Call, config: MounterConfig, { request, devi
   });
 }
 
-/** mount-s3 empties its cache directory at the start, so without a volume of its own it gets a fresh one. */
+/** mount-s3 empties its cache directory at the start, so without a cache volume it gets a new directory. */
 function cacheDirectory({ cacheDir }: MounterConfig): string {
   return existsSync(cacheDir) ? cacheDir : mkdtempSync(join(scratch.containerPath, "mount-s3-cache-"));
 }

@@ -11,7 +11,7 @@ it("has the defaults of 2.x", () => {
   });
 });
 
-it("takes the place of mount-s3 from the image, and rather from the flag", () => {
+it("takes the directory of mount-s3 from the image, unless the flag names another", () => {
   const env = { MOUNTPOINT_BIN_DIR: "/of/image" };
   expect(mounterConfigFrom([], env).binDir).toBe("/of/image");
   expect(mounterConfigFrom(["--mountpoint-bin-dir=/of/flag"], env).binDir).toBe("/of/flag");

@@ -12,11 +12,11 @@ export interface MounterConfig {
   /** Mount point of the cache volume, in Mountpoint Pods that have one. */
   readonly cacheDir: string;
   readonly receiveTimeoutMs: number;
-  /** Of mount-s3, in MiB, where the Pod has a memory limit; undefined: mount-s3 decides. */
+  /** The memory target of mount-s3 in MiB, in Pods with a memory limit; undefined: mount-s3 decides. */
   readonly memoryTarget: string | undefined;
 }
 
-/** As in Go, in whose form 2.x reads the flag. */
+/** In the form of Go durations, as in 2.x. */
 const duration: Kind<number> = {
   expected: "a duration above 0 such as 2m or 1h30m",
   parse: (given) => {

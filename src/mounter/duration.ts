@@ -11,7 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
 const part = String.raw`(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)`;
 const whole = new RegExp(`^(?:${part})+$`, "u");
 
-/** A duration as the flags of 2.x are written, such as `2m` or `1h30m`, in milliseconds; undefined if it is none. */
+/** A duration as the flags of 2.x are written, such as `2m` or `1h30m`, in milliseconds; undefined if the text is not a duration. */
 export function parseDurationMs(text: string): number | undefined {
   if (!whole.test(text)) return undefined;
   const parts = [...text.matchAll(new RegExp(part, "gu"))];

@@ -5,14 +5,15 @@ import type { Call } from "../runtime/call.ts";
 
 const checkEveryMs = 1000;
 
-/** A child call that is aborted when the node has written `mount.exit`, now or before: nobody needs us any more. */
+/** A child call that is aborted when the node plugin writes `mount.exit`, or has written it before: no workload needs the Pod. */
 export function untilExitFile(call: Call, directory: Directory, path: string): Call & Disposable {
   const asked = new AbortController();
   const check = () => {
-    if (directory.has(comm.exit)) asked.abort(new DOMException(`the node has written ${comm.exit}`, "AbortError"));
+    if (directory.has(comm.exit))
+      asked.abort(new DOMException(`the node plugin has written ${comm.exit}`, "AbortError"));
   };
   const watching = watchOrPoll(call, path, check);
-  check(); // after the watch began: there is no gap
+  check(); // after the watch has begun, so that no write is missed
   return {
     log: call.log,
     signal: AbortSignal.any([call.signal, asked.signal]),
@@ -20,7 +21,7 @@ export function untilExitFile(call: Call, directory: Directory, path: string): C
   };
 }
 
-/** inotify instances are few and counted per user, and all Mountpoint Pods of a node are the same user: poll then. */
+/** The kernel limits inotify instances per user, and all Mountpoint Pods of a node have the same user. Polls at the limit. */
 function watchOrPoll(call: Call, path: string, check: () => void): Disposable {
   using undo = new DisposableStack();
   try {

@@ -1,18 +1,18 @@
 import type { MountRequest } from "../core/mount-request.ts";
 
-/** What only the Mountpoint Pod itself knows. */
+/** What only the Mountpoint Pod knows. */
 export interface Surroundings {
   /** Number of the FUSE descriptor. */
   readonly device: number;
   /** MiB; undefined: mount-s3 decides. */
   readonly memoryTarget: string | undefined;
-  /** A directory that exists here. */
+  /** A directory that exists in this container. */
   readonly cacheDirectory: () => string;
 }
 
 /**
- * Arguments of mount-s3 for a request. The value of `--cache` is the user's idea of a path; what counts is a directory
- * that exists here, so it is replaced. The node renders options as `--name=value`, and mount-s3 refuses repetitions.
+ * Arguments of mount-s3 for a request. Users write any path as the value of `--cache`; it is replaced by a directory that exists in
+ * this container. The node plugin renders options as `--name=value`, and mount-s3 refuses repeated options.
  */
 export function mountS3Args(request: MountRequest, here: Surroundings): readonly string[] {
   const others = request.args.filter((argument) => !is("--cache", argument));

@@ -8,15 +8,15 @@ import type { Call } from "../runtime/call.ts";
 
 export interface Received {
   readonly request: MountRequest;
-  /** The FUSE device, already mounted by the node. */
+  /** The FUSE device, which the node plugin has mounted already. */
   readonly device: Descriptor;
-  /** Kept open, so that its end tells the node of ours. */
+  /** Stays open for the life of mount-s3: the node plugin sees its end when mount-s3 dies. */
   readonly connection: Descriptor;
 }
 
 /** Waits for one mount request on the socket. A failure leaves no descriptor behind. */
 export async function receive(call: Call, directory: Directory): Promise<Received> {
-  call.signal.throwIfAborted(); // a name that appears would call a node for nothing
+  call.signal.throwIfAborted(); // the node plugin connects as soon as the socket appears
   using listener = listen(directory, comm.socket);
   for (;;) {
     using undo = new DisposableStack();
@@ -24,7 +24,7 @@ export async function receive(call: Call, directory: Directory): Promise<Receive
     const { bytes, descriptors } = await readToEnd(call, connection, mountRequestLimitBytes);
     for (const descriptor of descriptors) undo.use(descriptor);
     if (bytes.length === 0 && descriptors.length === 0) {
-      // The node connects, mounts, then sends: one that fails or ends in between hangs up, and will be back.
+      // The node plugin connects, mounts, then sends. If it fails in between, it closes the connection and connects again later.
       call.log.info("connection closed without a mount request");
       continue;
     }

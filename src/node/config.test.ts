@@ -72,7 +72,7 @@ it("understands what our chart passes", () => {
   });
 });
 
-it("starts with the words of 2.x when the endpoint is missing", () => {
+it("starts with the text of 2.x when the endpoint is missing", () => {
   const { AWS_ENDPOINT_URL: _, ...rest } = env;
   expect(() => nodeConfigFrom([], rest)).toThrow(/^AWS_ENDPOINT_URL environment variable must be set/);
 });
@@ -96,7 +96,7 @@ it.for([
   expect(() => nodeConfigFrom(args, { ...env, ...more })).toThrow(problem);
 });
 
-it("takes the way to the object store, and keeps it apart from its own", () => {
+it("takes the proxy to the object store, and ignores the proxy variables of other programs", () => {
   const given = { MOUNTPOINT_HTTPS_PROXY: "http://proxy:3128", MOUNTPOINT_NO_PROXY: "", HTTP_PROXY: "http://other" };
   expect(nodeConfigFrom([], { ...env, ...given }).proxy).toEqual({ HTTPS_PROXY: "http://proxy:3128" });
 });

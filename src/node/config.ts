@@ -18,9 +18,9 @@ import { pluginDir } from "./domain/target-path.ts";
 export interface NodeConfig {
   /** Where the CSI service listens. */
   readonly endpoint: string;
-  /** Who we are to kubelet. */
+  /** The node id that NodeGetInfo reports to kubelet. */
   readonly nodeId: string;
-  /** Who we are in attachments and Pods. */
+  /** The name of the node in attachments and Pods. */
   readonly nodeName: NodeName;
   readonly verbosity: number;
   readonly mountpointVersion: string;
@@ -29,21 +29,21 @@ export interface NodeConfig {
   /** The directory of the CSI socket as kubelet sees it on the host. */
   readonly hostPluginDir: string;
   readonly s3: { readonly endpointUrl: string; readonly region: string };
-  /** How mount-s3 reaches the object store, unless a volume says otherwise. */
+  /** The proxy between mount-s3 and the object store, unless a volume names another. */
   readonly proxy: Proxy;
   readonly pidNamespaces: PidNamespaces;
-  /** Where the processes of the host can be seen. */
+  /** The /proc of the host in this container; /proc if the host's is not mounted. */
   readonly hostProc: string;
-  /** How long a mount that does not answer and does nothing is left alone; 0: for ever. */
+  /** How long a mount may hang before the node plugin gives it up; 0: without limit. */
   readonly hangLimitMs: number;
   readonly driverCredentials: DriverCredentialsConfig;
-  /** Whether they stand in for those that a volume names, but does not bring. */
+  /** Whether a volume that names a Secret, and gets none, may use the driver's credentials. */
   readonly fallbackToDriverCredentials: boolean;
-  /** kubelet's registration directory as we see it; undefined where a sidecar registers us. */
+  /** kubelet's registration directory in this container; undefined: a sidecar registers the driver. */
   readonly registryDir: string | undefined;
-  /** undefined where a sidecar answers kubelet's probes. */
+  /** undefined: a sidecar answers kubelet's probes. */
   readonly healthPort: number | undefined;
-  /** Whether what is counted can be read there, too. */
+  /** Whether the health port serves metrics. */
   readonly metrics: boolean;
   readonly api: ApiLocation;
 }

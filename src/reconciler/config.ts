@@ -15,13 +15,13 @@ export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
   readonly headroom: HeadroomConfig;
   readonly api: ApiLocation;
-  /** Undefined: no health is served, as under manifests of 2.x. */
+  /** Undefined: the program serves no health port, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
   /** Undefined: there is no election, as under manifests of 2.x. */
   readonly candidate: Candidate | undefined;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
-  /** For how long reconciling may stand still before the program calls itself dead. */
+  /** For how long reconciling may make no progress before /livez fails, and kubelet restarts the container. */
   readonly stallLimitMs: number;
   readonly verbosity: number;
 }
@@ -37,7 +37,7 @@ const declared = {
   healthPort,
   cleanupIntervalMs: { flag: "cleanup-interval-seconds", kind: seconds({ min: 1 }), default: 120_000 },
   staleAfterMs: { flag: "stale-threshold-seconds", kind: seconds({ min: 0 }), default: 120_000 },
-  // Far above what a worker spends on anything: requests and waits have limits of a minute or two.
+  // Far above the longest step of a worker: requests and waits have limits of a minute or two.
   stallLimitMs: { flag: "stall-limit-seconds", kind: seconds({ min: 1 }), default: 600_000 },
   verbosity,
 } as const satisfies Settings;

@@ -1,14 +1,14 @@
 import type { Logger } from "./log.ts";
 
-/** What every effectful function takes first: how to stop, and where to speak. */
+/** The first parameter of every effectful function: how to stop it, and where it logs. */
 export interface Call {
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /** When the caller stops listening, by our clock; absent where nobody said so. */
+  /** When the deadline of the caller passes, in milliseconds of `Date.now()`. Absent if the caller has no deadline. */
   readonly endsAtMs?: number;
 }
 
-/** A child call that aborts with a reason a human can act on. */
+/** A child call that is aborted after `ms`, with a reason that names what the call was waiting for. */
 export function deadline(call: Call, ms: number, waitingFor: string): Call & Disposable {
   const clock = new AbortController();
   const timer = setTimeout(() => {
@@ -22,12 +22,12 @@ export function deadline(call: Call, ms: number, waitingFor: string): Call & Dis
   };
 }
 
-/** The same call, speaking with more context in every line. */
+/** The same call with more fields in every log line. */
 export function withFields(call: Call, fields: Readonly<Record<string, unknown>>): Call {
   return { signal: call.signal, log: call.log.with(fields), ...endOf(call) };
 }
 
-/** Not all of a call: what is disposable about it belongs to whoever made it. */
+/** Not a copy of the whole call: a deadline is disposable, and only the code that made it may dispose of it. */
 function endOf({ endsAtMs }: Call): Pick<Call, "endsAtMs"> {
   return endsAtMs === undefined ? {} : { endsAtMs };
 }

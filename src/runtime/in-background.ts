@@ -1,8 +1,8 @@
 import type { Logger } from "./log.ts";
 
 /**
- * Lets work go on that nobody waits for. Node ends a process in which a rejection has no handler; here every rejection has
- * one from the first moment, and is logged.
+ * Lets work go on without a caller that awaits it. A failure is logged: Node would end the process for a rejection without a
+ * handler.
  */
 export function inBackground(log: Logger, what: string, work: Promise<unknown>): void {
   work.catch((error: unknown) => log.error("background work failed", { work: what, error }));

@@ -1,4 +1,4 @@
-/** One JSON object per line, with constant messages and variable fields, so that logs can be searched and counted. */
+/** One JSON object per line, with a constant message and variable fields, so that logs can be searched and counted. */
 import { inspect } from "node:util";
 import { withoutUserInfo } from "./user-info.ts";
 
@@ -34,7 +34,7 @@ export function jsonLogger(write: (line: string) => void, verbosity: number, con
   };
 }
 
-/** JSON drops errors, sets, maps and bigints to `{}` or throws; an operator needs their content. */
+/** JSON.stringify turns errors, sets and maps into `{}`, and throws for a bigint. */
 function printable(_key: string, value: unknown): unknown {
   if (value instanceof Error) return withoutUserInfo(describeError(value));
   if (typeof value === "string") return withoutUserInfo(value);

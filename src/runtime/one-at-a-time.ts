@@ -1,4 +1,4 @@
-/** Lets one piece of work per key run at a time; the others wait for their turn, in the order in which they came. */
+/** Runs one piece of work per key at a time, in the order of the calls. A failure does not keep the next one from running. */
 export class OneAtATime<Key extends string> {
   readonly #last = new Map<Key, Promise<void>>();
 

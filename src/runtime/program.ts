@@ -1,11 +1,14 @@
-/** What the programs have in common: they end on a signal, and say why they ended. */
+/** What the programs have in common: they end on a signal, and log why they ended. */
 import { jsonLogger, type Logger } from "./log.ts";
 
 export function stderrLogger(verbosity: number): Logger {
   return jsonLogger((line) => process.stderr.write(line), verbosity);
 }
 
-/** Runs until it is done or a signal comes, which is no failure: kubelet ends us that way. */
+/**
+ * Runs a program until it is done, fails, or gets SIGTERM or SIGINT. A failure sets the exit code 1. A signal is not a failure: that
+ * is how kubelet stops a container.
+ */
 export async function runProgram(name: string, main: (stop: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {

@@ -1,9 +1,9 @@
-/** Whether the loops of a program still turn. Troubles that they meet and overcome, such as a server that is away, are progress. */
+/** Whether the loops of a program still run. A loop that retries, because a server does not answer, makes progress. */
 
-/** Far above what a loop spends on anything: requests and waits have limits of a minute or two. */
+/** Far above the longest step of a loop: requests and waits have limits of a minute or two. */
 const defaultLimitMs = 10 * 60_000;
 
-/** What a loop needs that is to be followed. */
+/** The part that a loop needs to report its progress. */
 export type Pulses = Pick<Progress, "pulse">;
 
 export class Progress {
@@ -14,13 +14,13 @@ export class Progress {
     this.#limitMs = limitMs;
   }
 
-  /** From now on, until it is disposed of. `stalledMs`: for how long it has been standing still. */
+  /** Watches a loop until the result is disposed of. `stalledMs` answers for how long the loop has made no progress. */
   follow(loop: string, stalledMs: () => number, limitMs = this.#limitMs): Disposable {
     this.#loops.set(loop, { stalledMs, limitMs });
     return { [Symbol.dispose]: () => this.#loops.delete(loop) };
   }
 
-  /** For a loop without a measure of its own: it says at every turn that it turns. */
+  /** For a loop that cannot measure its progress: it must call the result in every iteration. */
   pulse(loop: string): () => void {
     let turnedAtMs = performance.now();
     this.follow(loop, () => performance.now() - turnedAtMs);
@@ -29,7 +29,7 @@ export class Progress {
     };
   }
 
-  /** A restart is the remedy for a loop that stands still, and for nothing else. */
+  /** Not ready if a loop has made no progress for longer than its limit: kubelet then restarts the container. */
   readonly liveness = (): { readonly ready: true } | { readonly ready: false; readonly because: string } => {
     for (const [loop, { stalledMs, limitMs }] of this.#loops) {
       const ms = stalledMs();

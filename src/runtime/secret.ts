@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** A value that can be used but not printed: every serialiser we own sees the placeholder. */
+/** A value that can be used but not printed: JSON, string conversion and `inspect` show a placeholder. */
 export class Secret {
   readonly #value: string;
 

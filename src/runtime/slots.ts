@@ -1,6 +1,6 @@
 import type { Call } from "./call.ts";
 
-/** At most so many pieces of work at the same time, over all callers. The caller that waits longest is next. */
+/** Limits how many pieces of work run at the same time, over all callers. The caller that has waited longest is next. */
 export class Slots {
   readonly #count: number;
   #free: number;
@@ -12,8 +12,8 @@ export class Slots {
   }
 
   /**
-   * Performs the work for each item. When a piece of work fails or the call is aborted, no further one starts, and the promise
-   * settles only after the ones in progress have settled: nothing goes on after the caller has its answer.
+   * Performs the work for each item. After a failure or an abort no further work starts, and the promise settles when the work in
+   * progress has settled: no work goes on after the caller has its answer.
    */
   async forEach<Item>(call: Call, items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
     const queue = items.values();
@@ -44,7 +44,7 @@ export class Slots {
     this.#waiting.push(turn.resolve);
     const abort = () => {
       const at = this.#waiting.indexOf(turn.resolve);
-      if (at === -1) return; // the slot is handed over already, and the caller gives it back
+      if (at === -1) return; // this caller has the slot already, and leaves it below
       this.#waiting.splice(at, 1);
       turn.reject(signal.reason);
     };

@@ -1,4 +1,4 @@
-/** What the driver does with buckets, with one set of credentials. */
+/** The operations of the driver on buckets, with one set of credentials. */
 import {
   CreateBucketCommand,
   DeleteBucketCommand,
@@ -17,15 +17,15 @@ import { holdsData } from "./listing.ts";
 
 type Tags = Readonly<Record<string, string>>;
 
-/** Rights to buckets and rights to their tags are given apart; 2.x needed only the former. */
+/** An account may have the right to a bucket and not to its tags; 2.x did not need the latter. */
 type WithoutTags = { readonly kind: "unsupported" } | { readonly kind: "denied"; readonly error: DriverError };
 
-/** The region in which AWS makes buckets when none is named; AWS refuses its name. */
+/** AWS makes buckets in this region if the request names none, and refuses its name as a LocationConstraint. */
 const unnamedRegion = "us-east-1";
 
 export interface Region {
   readonly region: string;
-  /** What asks for a bucket in this region, as a message calls it; undefined: nothing does, it is the driver's own. */
+  /** The setting that asks for this region, for messages; undefined: it is the driver's own region. */
   readonly regionAskedBy: string | undefined;
 }
 
@@ -41,8 +41,8 @@ export class Buckets {
   }
 
   /**
-   * Afterwards there is a bucket of this name, and the store says that it belongs to our account. "made" is not sure: us-east-1
-   * of AWS says so of a bucket that was there before, too. Nor is ownership: MinIO says so to every user.
+   * Afterwards the bucket exists, and the store has said that it belongs to our account. "made" is not reliable: us-east-1 of AWS
+   * answers so for a bucket that existed before. Ownership is not reliable either: MinIO confirms it to every user.
    */
   async create(call: Call, bucket: string): Promise<"made" | "existed"> {
     const { region, regionAskedBy } = this.#region;
@@ -52,7 +52,7 @@ export class Buckets {
     } catch (error) {
       if (!isNoLocation(error)) throw error;
       if (regionAskedBy !== undefined) throw noLocation(region, regionAskedBy, error);
-      // It is what requests are signed for; a store with locations of its own need not have one of that name.
+      // Requests are signed for the driver's region; a store with locations of its own may have none of that name.
       call.log.info("the store has no location called as the driver's region: the bucket is made without one", {
         region,
       });
@@ -60,14 +60,14 @@ export class Buckets {
     }
   }
 
-  /** A store may have a location of this name, and another one that it takes by default. */
+  /** A store may have a location of this name, and another default. */
   async #makeInUnnamedRegion(call: Call, bucket: string): Promise<"made" | "existed"> {
     const { region, regionAskedBy } = this.#region;
     if (regionAskedBy === undefined) return await this.#make(call, bucket, undefined);
     try {
       return await this.#make(call, bucket, region);
     } catch (error) {
-      // Stores have several codes for it. What else is wrong with the request is wrong without the name, too.
+      // Stores have several codes for a wrong location. Any other mistake in the request fails again without the location.
       if (!isOf(error, "invalid")) throw error;
       return await this.#make(call, bucket, undefined);
     }
@@ -75,7 +75,7 @@ export class Buckets {
 
   async #make(call: Call, Bucket: string, location: string | undefined): Promise<"made" | "existed"> {
     const command = new CreateBucketCommand({ Bucket });
-    // Where no location is named, the SDK names the region by itself: this comes after it.
+    // Without a location the SDK sets the region by itself; this middleware runs after that.
     const input = { Bucket, CreateBucketConfiguration: location === undefined ? undefined : constraint(location) };
     command.middlewareStack.add((next) => (args) => next({ ...args, input }), { step: "initialize", priority: "low" });
     try {
@@ -87,7 +87,7 @@ export class Buckets {
     }
   }
 
-  /** By a listing, which needs the same right as HEAD: an answer to that has no body, and so no word of S3. */
+  /** Lists instead of HEAD, with the same right: an answer to HEAD has no body, and so no error code of S3. */
   async exists(call: Call, bucket: string): Promise<boolean> {
     try {
       await this.#client.send(new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 }), { abortSignal: call.signal });
@@ -98,7 +98,7 @@ export class Buckets {
     }
   }
 
-  /** Of our account. Stores that know no pages give all at once. */
+  /** The names of all buckets of the account. Stores without pagination answer with one page. */
   async *names(call: Call): AsyncGenerator<string> {
     let token: string | undefined;
     do {
@@ -131,8 +131,8 @@ export class Buckets {
   }
 
   /**
-   * A bucket that holds anything stays. S3 refuses to delete it, but some stores delete it with everything in it (SeaweedFS), so
-   * we look first. On those, an object that a client writes between the look and the deletion is lost.
+   * Keeps a bucket that holds data. S3 refuses to delete such a bucket, but some stores delete it with its data (SeaweedFS), so this
+   * lists first. On those stores, an object that a client writes between the list and the deletion is lost.
    */
   async deleteIfEmpty(call: Call, bucket: string): Promise<"gone" | "notEmpty"> {
     try {
@@ -152,12 +152,12 @@ export class Buckets {
     }
   }
 
-  /** Below the prefix: an object, an old version of one, a delete marker, or an unfinished upload. */
+  /** Whether there is an object, an old version, a delete marker or an unfinished upload below the prefix. */
   async holdsData(call: Call, bucket: string, prefix = ""): Promise<boolean> {
     return await holdsData(call, this.#client, { bucket, prefix });
   }
 
-  /** Removes every object below the prefix with all its versions, and every unfinished upload. Can be stopped and repeated. */
+  /** Removes every object below the prefix with all its versions, and every unfinished upload. Safe to abort and to repeat. */
   async empty(call: Call, bucket: string, prefix = ""): Promise<void> {
     await empty(call, this.#emptying, { bucket, prefix });
   }
@@ -171,10 +171,10 @@ export class Buckets {
   }
 }
 
-/** AWS and most others; CubeFS. */
+/** The first is the code of AWS and most stores, the second that of CubeFS. */
 const noTags = new Set(["NoSuchTagSet", "NoSuchTagSetError"]);
 
-/** Stores other than AWS have regions with names of their own. */
+/** Stores other than AWS have regions that the types of the SDK do not know. */
 function constraint(region: string) {
   return { LocationConstraint: region as "eu-west-1" };
 }

@@ -1,4 +1,4 @@
-/** Emptying a bucket, or what lies below a prefix of it: in pages, so that a call that was stopped can be repeated and goes on. */
+/** Empties a bucket, or a prefix of it, page by page: a repeated call continues where an aborted one stopped. */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -16,9 +16,9 @@ import { realKeyOf, replacement } from "./real-key.ts";
 
 export interface EmptyingParts {
   readonly client: S3Client;
-  /** Requests that remove one thing each. They are many, and connections are shared with the calls of other tenants. */
+  /** Limits requests that remove one object each: they are many, and share their connections with calls for other tenants. */
   readonly slots: Slots;
-  /** Removes credentials from a text of the store. */
+  /** Removes credentials from a message of the store. */
   readonly masked: (text: string) => string;
 }
 
@@ -41,7 +41,7 @@ export async function empty(call: Call, parts: EmptyingParts, area: Area): Promi
   );
 }
 
-/** Once is not enough: stores lose their position in a listing whose entries vanish, and call it complete. */
+/** One pass is not enough: stores lose their position in a list whose entries vanish, and report its end too early. */
 async function untilNothingIsListed<Entry extends { readonly Key: string }>(
   area: Area,
   list: () => AsyncIterable<readonly Entry[]>,
@@ -62,7 +62,7 @@ async function untilNothingIsListed<Entry extends { readonly Key: string }>(
   }
 }
 
-/** A store that ignores the prefix would make us remove the data of other volumes. */
+/** With a store that ignores the prefix, the driver would remove the data of other volumes. */
 function refuseOutside({ bucket, prefix }: Area, page: readonly { readonly Key: string }[]): void {
   const outside = page.find(({ Key }) => !Key.startsWith(prefix));
   if (outside === undefined) return;
@@ -89,7 +89,7 @@ async function removeObjects(
   await parts.slots.forEach(call, others, (object) => removeOne(call, parts.client, area, object));
 }
 
-/** The characters of XML 1.0, which names the objects in the request that removes many at once; without the one that replaces others. */
+/** DeleteObjects names objects in XML 1.0, which has only these characters. U+FFFD is left out: it may stand for another one. */
 const xmlText = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffc\u{10000}-\u{10ffff}]*$/u;
 
 async function removeTogether(
@@ -109,7 +109,7 @@ async function removeTogether(
 
 async function removeOne(call: Call, client: S3Client, { bucket }: Area, object: ObjectVersion): Promise<void> {
   const Key = await realKey(object.Key, (prefix) => objectPages(call, client, { bucket, prefix }, 1));
-  // An empty version id, as stores without versions give it, is refused in a URL.
+  // Stores without versions list an empty version id, and refuse it in a URL.
   const command = new DeleteObjectCommand({ Bucket: bucket, Key, VersionId: object.VersionId || undefined });
   await sent(call, `remove object ${Key} of bucket ${bucket}`, client.send(command, stop(call)));
 }
@@ -125,7 +125,7 @@ async function endUpload(
   try {
     await client.send(command, stop(call));
   } catch (error) {
-    if (storeCode(error) === "NoSuchUpload") return; // finished or ended meanwhile
+    if (storeCode(error) === "NoSuchUpload") return; // the upload was completed or aborted in the meantime
     throw storeError(call.signal, `end the upload of ${Key} in bucket ${bucket}`, error);
   }
 }
@@ -141,7 +141,7 @@ async function realKey(listed: string, below: Pages): Promise<string> {
   return (await realKeyOf(listed, firstBelow)) ?? listed;
 }
 
-/** S3 asks for one checksum of this request; stores that are older than the SDK's know only this one. */
+/** S3 requires a checksum for this request, and older stores support only Content-MD5. */
 function withMd5<Args extends { readonly request: unknown }>(args: Args): Args {
   const request = args.request as { readonly body: string; readonly headers: Record<string, string> };
   request.headers["content-md5"] = createHash("md5").update(request.body).digest("base64");

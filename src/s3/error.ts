@@ -1,8 +1,8 @@
-/** What the object store says → what the driver says. Nobody else knows the store's codes. */
+/** Error codes of object stores → errors of the driver. No other file interprets the codes of a store. */
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import { isErrno } from "../runtime/errno.ts";
 
-/** `doing` completes the sentence "could not …". */
+/** `doing` completes the sentence "could not …". Returns the reason of the abort if the signal is aborted. */
 export function storeError(signal: AbortSignal, doing: string, error: unknown): Error {
   if (signal.aborted) return signal.reason as Error;
   const answer = answerIn(error);
@@ -14,19 +14,19 @@ export function storeError(signal: AbortSignal, doing: string, error: unknown): 
   });
 }
 
-/** The SDK's complaint about a body that it cannot read would only hide who answered. */
+/** An answer that is not from S3 has no useful message: the SDK only reports that it cannot parse the body. */
 function said(answer: Answer, error: unknown): string {
   if (isForeign(answer)) return ", and not in the words of S3";
   return error instanceof Error && error.message !== "" && error.message !== answer.code ? `: ${error.message}` : "";
 }
 
-/** The store's own word for what went wrong, such as NoSuchBucket. */
+/** The error code of the store, such as NoSuchBucket. */
 export function storeCode(error: unknown): string {
   return answerIn(error).code;
 }
 
 interface Answer {
-  /** The store's own word, else what there is in its place. */
+  /** The error code of the store, else the error code of the connection or the HTTP status. */
   readonly code: string;
   /** undefined: there was no answer. */
   readonly httpStatus: number | undefined;
@@ -36,17 +36,17 @@ function answerIn(error: unknown): Answer {
   if (!(error instanceof Error)) return { code: String(error), httpStatus: undefined };
   const metadata = (error as { $metadata?: { httpStatusCode?: number } }).$metadata;
   const httpStatus = metadata?.httpStatusCode;
-  // Not every answer has a word of S3; connections that fail have one in `code`.
+  // Not every answer has an error code of S3. A failed connection has `code`.
   const code = isNamed(error.name) ? error.name : ((error as { code?: string }).code ?? wordOf(httpStatus));
   return { code, httpStatus };
 }
 
-/** NotFound is what the SDK calls every 404 that says nothing itself. */
+/** The SDK calls every 404 without an error code NotFound. */
 function isNamed(name: string): boolean {
   return !["Error", "UnknownError", "Unknown", "NotFound", "AggregateError"].includes(name) && !/^\d+$/.test(name);
 }
 
-/** Something on the way to the store answered in its place, such as a gateway that has lost its rules for a while. */
+/** Not the store answered, but a proxy in front of it, such as a gateway without rules. */
 function isForeign({ code }: Answer): boolean {
   return code === wordOf(404);
 }
@@ -60,7 +60,7 @@ const kindByCode: Readonly<Record<string, ErrorKind>> = {
   BucketAlreadyExists: "exists",
   BucketAlreadyOwnedByYou: "exists",
   BucketNotEmpty: "inUse",
-  // CloudServer's word for a bucket that has nothing left but an unfinished upload.
+  // CloudServer: the bucket has nothing left but an unfinished upload.
   MPUinProgress: "inUse",
   TooManyBuckets: "exhausted",
   QuotaExceeded: "exhausted",
@@ -70,7 +70,7 @@ const kindByCode: Readonly<Record<string, ErrorKind>> = {
   ExpiredToken: "unauthenticated",
   TokenRefreshRequired: "unauthenticated",
   InvalidClientTokenId: "unauthenticated",
-  // Also for one object of many, whose refusal has no HTTP status of its own.
+  // Listed here because the refusal of one object in DeleteObjects has no HTTP status.
   AccessDenied: "denied",
   AuthorizationHeaderMalformed: "invalid",
   OperationAborted: "notReady",
@@ -84,8 +84,8 @@ const kindByCode: Readonly<Record<string, ErrorKind>> = {
 };
 
 /**
- * No answer at all means that the store may have done it: the caller has to ask again. That something is not there
- * is only believed in S3's own word for it (DS-2).
+ * Without an answer the store may have performed the request, so the caller must repeat it. A 404 means that something does not exist
+ * only with the error code of S3 for that (DS-2).
  */
 function kindOf({ code, httpStatus }: Answer): ErrorKind {
   const known = kindByCode[code];
@@ -105,7 +105,7 @@ const kindByStatus: Readonly<Record<number, ErrorKind>> = {
 };
 
 function hintFor(kind: ErrorKind, error: unknown): string | undefined {
-  if (isErrno(error, ...certificateTroubles)) {
+  if (isErrno(error, ...certificateErrors)) {
     return "Name the store's certificate authority in the chart value tls.caCertConfigMap.";
   }
   return hints[kind];
@@ -116,7 +116,7 @@ function foreignHint(error: unknown): string {
   return `Check that the chart value s3.endpointUrl, ${endpointUrl}, leads to the S3 service itself; the call is repeated.`;
 }
 
-/** The same error, without credentials in its text, and with the address that explains an answer that is not S3's. */
+/** The same error, without credentials in its message, and with the address for the hint about an answer that is not from S3. */
 export function fromEndpoint(error: unknown, endpointUrl: string, masked: (text: string) => string): Error {
   const known = error instanceof Error ? error : new Error(String(error));
   return Object.assign(known, { endpointUrl, message: masked(known.message) });
@@ -128,7 +128,7 @@ const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   notReady: "Check that the S3 endpoint of the driver answers; the call is repeated.",
 };
 
-const certificateTroubles = [
+const certificateErrors = [
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",

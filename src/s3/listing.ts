@@ -1,4 +1,4 @@
-/** What a bucket holds, in pages: objects with their versions, and unfinished uploads. */
+/** Lists of a bucket in pages: objects with their versions, and unfinished uploads. */
 import { isDeepStrictEqual } from "node:util";
 import {
   ListMultipartUploadsCommand,
@@ -27,10 +27,10 @@ export interface Upload {
 }
 
 /**
- * Whether there is an object, an old version of one, a delete marker or an unfinished upload. The plain list of objects
- * comes first: every store has it, and mount-s3 needs the right to it. Stores that do not know versions answer the
- * request for them with that plain list, in which nobody finds a version. An account without the right to list versions
- * leaves them to the store, which refuses to delete a bucket that holds some.
+ * Whether there is an object, an old version of one, a delete marker or an unfinished upload. The plain list of objects comes first:
+ * every store supports it, and mount-s3 needs the right to it. Stores without versions answer the list of versions with the plain
+ * list, which has no versions. Without the right to list versions the result does not cover them; the store then refuses to delete a
+ * bucket that holds some.
  */
 export async function holdsData(call: Call, client: S3Client, area: Area): Promise<boolean> {
   const one = 1;
@@ -43,7 +43,7 @@ export async function holdsData(call: Call, client: S3Client, area: Area): Promi
 
 type Pages<Entry> = AsyncGenerator<readonly Entry[]>;
 
-/** Every version and every delete marker, and then what a store without versions has: its objects. */
+/** Every version and every delete marker, then the plain objects of a store without versions. */
 export async function* objectPages(call: Call, client: S3Client, area: Area, most?: number): Pages<ObjectVersion> {
   yield* orNothing(["unsupported", "invalid"], versionPages(call, client, area, most));
   yield* plainPages(call, client, area, most);
@@ -69,8 +69,8 @@ async function* versionPages(call: Call, client: S3Client, area: Area, most?: nu
 }
 
 /**
- * Where the next page begins; undefined: there is none. A page that claims to be followed by another, and does not say from
- * where on, would be asked for again and again.
+ * Where the next page begins; undefined: there is none. Some stores report a truncated page without a new marker; the same page would
+ * be requested again and again.
  */
 function next<From extends { readonly KeyMarker?: string | undefined }>(
   { IsTruncated }: { readonly IsTruncated?: boolean | undefined },
@@ -97,7 +97,7 @@ async function* plainPages(call: Call, client: S3Client, area: Area, most?: numb
   }
 }
 
-/** A store that knows no list of them has none. */
+/** Empty for stores that do not support this list. */
 export async function* uploadPages(call: Call, client: S3Client, area: Area, most?: number): Pages<Upload> {
   yield* orNothing(["unsupported", "invalid"], pagesOfUploads(call, client, area, most));
 }
@@ -120,12 +120,12 @@ async function* pagesOfUploads(call: Call, client: S3Client, area: Area, most?: 
   }
 }
 
-/** XML 1.0 cannot carry most control characters, U+FFFE and U+FFFF, and keys may hold them: stores encode keys on request. */
+/** Keys may have characters that XML 1.0 has not: most control characters, U+FFFE and U+FFFF. Stores encode keys on request. */
 function where({ bucket, prefix }: Area) {
   return { Bucket: bucket, EncodingType: "url" as const, ...(prefix !== "" && { Prefix: prefix }) };
 }
 
-/** Stores that do not know the encoding do not repeat its name in their answer, and send keys as they are. */
+/** Stores that do not support the encoding leave its name out of the answer, and send keys unencoded. */
 function decoderFor(encoding: string | undefined): (text: string) => string {
   return encoding === "url" ? decodedFormText : (text) => text;
 }
@@ -134,7 +134,7 @@ function decodedFormText(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    return text; // not encoded after all
+    return text; // the store announced an encoding that it did not apply
   }
 }
 
@@ -150,7 +150,7 @@ async function listed<Answer>(call: Call, { bucket }: Area, right: string, answe
   }
 }
 
-/** Ends where the store refuses the list with an error of these kinds: 501 and 405, 400, or 403. */
+/** Empty if the store refuses the list with an error of these kinds. */
 async function* orNothing<Entry>(kinds: readonly ErrorKind[], pages: Pages<Entry>): Pages<Entry> {
   try {
     yield* pages;

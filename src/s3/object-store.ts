@@ -1,4 +1,4 @@
-/** The path to the object store: one set of connections, used with whichever credentials a call brings along. */
+/** The connections to the object store, shared by calls with different credentials. */
 import { type AgentOptions, Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { S3Client } from "@aws-sdk/client-s3";
@@ -12,7 +12,7 @@ import { maskedFor } from "./masked.ts";
 
 export interface StoreSettings {
   readonly endpointUrl: string;
-  /** Certificates (PEM); undefined: those that Node trusts. */
+  /** Trusted certificates (PEM); undefined: those of Node. */
   readonly trusted: readonly string[] | undefined;
   readonly proxy: Proxy;
   readonly userAgent: string;
@@ -22,7 +22,7 @@ export interface StoreSettings {
 export interface StoreLimits {
   readonly connectMs: number;
   readonly answerMs: number;
-  /** The SDK waits between them, longer each time, by a random part of it. */
+  /** The SDK waits between attempts, with exponential back-off and jitter. */
   readonly attempts: number;
 }
 
@@ -31,7 +31,7 @@ export interface Access extends Region {
   readonly credentials: Credentials;
 }
 
-/** Requests that wait for a connection time out like those that wait for an answer: emptying must leave some to other calls. */
+/** Requests that wait for a connection time out, too, so requests that empty buckets must leave connections to others. */
 const connections = { all: 64, ofEmptying: 16 } as const;
 
 export class ObjectStore implements Disposable {
@@ -41,7 +41,7 @@ export class ObjectStore implements Disposable {
 
   constructor(settings: StoreSettings) {
     const { connectMs, answerMs } = settings.limits;
-    // Node's agents know proxies by themselves, but @types/node does not know that yet.
+    // Node's agents support proxies; @types/node does not declare that yet.
     const proxied = { keepAlive: true, maxSockets: connections.all, proxyEnv: settings.proxy } as AgentOptions;
     this.#settings = settings;
     this.#handler = new NodeHttpHandler({
@@ -70,7 +70,7 @@ export class ObjectStore implements Disposable {
       maxAttempts: limits.attempts,
       retryMode: "standard",
       customUserAgent: userAgent,
-      // Stores that know nothing of the newer checksums refuse requests that carry them.
+      // Stores without support for the newer checksums refuse requests that have them.
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
     });

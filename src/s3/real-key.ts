@@ -1,10 +1,10 @@
 /**
- * Keys that a store lists with U+FFFD in place of a character that XML cannot carry, because it does not encode keys (versitygw).
- * A prefix travels in the URL, which carries everything: listing by prefix finds the character.
+ * Finds keys with characters that XML does not have. Stores that do not encode keys list them with U+FFFD in their place (versitygw).
+ * A prefix is sent in the URL, which has no such limit, so lists by prefix find the real character.
  */
 export const replacement = "\ufffd";
 
-/** Itself, and the characters that XML 1.0 has not. A key has no U+0000 and no half of a surrogate pair. */
+/** U+FFFD itself, and the characters that XML 1.0 does not have. A key has neither U+0000 nor half a surrogate pair. */
 const candidates = [
   replacement,
   ...Array.from({ length: 31 }, (_, index) => String.fromCharCode(index + 1)).filter(
@@ -15,8 +15,8 @@ const candidates = [
 ];
 
 /**
- * The key of the object that is listed as `listed`; undefined: there is none. `firstBelow` gives the first key below a prefix, as
- * the store lists it. Costs some thirty listings for each character that is not known.
+ * The key of the object that the store lists as `listed`; undefined: there is none. `firstBelow` returns the first key below a prefix,
+ * as the store lists it. Costs about thirty lists for each unknown character.
  */
 export async function realKeyOf(
   listed: string,
@@ -24,7 +24,7 @@ export async function realKeyOf(
 ): Promise<string | undefined> {
   const search = async (known: string, rest: string): Promise<string | undefined> => {
     const at = rest.indexOf(replacement);
-    // No other key below the whole key is listed before it.
+    // Keys are listed in order, so the whole key comes before all keys that begin with it.
     if (at === -1) return (await firstBelow(known + rest)) === listed ? known + rest : undefined;
     for (const candidate of candidates) {
       const prefix = known + rest.slice(0, at) + candidate;

@@ -1,12 +1,12 @@
-/** Which certificates are trusted: those of the system, and one bundle of the installation's own on top (PR-8). */
+/** The trusted certificates: those of the system, and the bundle of the installation (PR-8). */
 import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
 import { unlessErrno } from "../runtime/errno.ts";
 
-/** Where Debian, and with it the image, has the roots of the system. */
+/** The file of the system roots in Debian, on which the image is based. */
 const systemRoots = "/etc/ssl/certs/ca-certificates.crt";
 
-/** `bundle` names a file with certificates (PEM); undefined: what Node trusts by itself. */
+/** `bundle` is a file with certificates (PEM); undefined: the roots of Node. Throws if the bundle cannot be read. */
 export function trusted(bundle: string | undefined, system = systemRoots): readonly string[] | undefined {
   if (bundle === undefined) return undefined;
   return [...rootCertificates, ...readIfThere(system), readFileSync(bundle, "utf8")];

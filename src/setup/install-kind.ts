@@ -1,6 +1,6 @@
 /**
- * Before an upgrade: brings the custom resource definition to what the chart has. Helm installs the files of crds/ once and
- * never again, and an upgrade from 1.x finds none at all.
+ * Before an upgrade: updates the custom resource definition to that of the chart. Helm installs the files of crds/ once and never
+ * updates them, and a cluster with 1.x has no definition at all.
  */
 import { ApiError } from "../kube/client/api-error.ts";
 import type { KubeClient } from "../kube/client/client.ts";
@@ -20,8 +20,8 @@ const definitions: Kind<KubeObject> = {
 };
 
 /**
- * Objects of the kind stay: the one version v2 is served before and after. A merge patch replaces the list of versions as a
- * whole, so nothing of the former schema is left, whoever wrote it.
+ * Objects of the kind stay: the one version v2 is served before and after. A merge patch replaces the list of versions as a whole,
+ * so nothing of the old schema is left.
  */
 export async function installKind(call: Call, client: KubeClient, wanted: Definition): Promise<void> {
   const { name } = wanted.metadata;
@@ -30,7 +30,7 @@ export async function installKind(call: Call, client: KubeClient, wanted: Defini
   call.log.info("custom resource definition is up to date", { name, resourceVersion: metadata.resourceVersion });
 }
 
-/** Whether it was us: somebody else may have been faster. */
+/** False if another process has created the definition in the meantime. */
 async function created(call: Call, client: KubeClient, { metadata: { name }, spec }: Definition): Promise<boolean> {
   try {
     await client.create(call, definitions, { metadata: { name }, ...{ spec } });

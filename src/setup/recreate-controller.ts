@@ -1,7 +1,8 @@
 /**
- * Before an upgrade from 2.x: its controller's Deployment rolls, and two controllers at a time must not be, because that of 2.x knows
- * no lease. The chart cannot say so alone: what the API server filled in for the old strategy belongs to nobody, so a
- * server-side apply, which is how Helm 4 works, leaves it, and the new strategy is invalid beside it.
+ * Before an upgrade from 2.x: makes the Deployment of the controller end the old Pod before it starts the new one. Two controllers
+ * must not run at the same time, and that of 2.x uses no lease. The chart alone cannot change the strategy: no field manager owns
+ * the `rollingUpdate` defaults of the API server, so server-side apply, which Helm 4 uses, keeps them, and `Recreate` is invalid
+ * with them.
  */
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Kind, KubeObject } from "../kube/kinds.ts";
@@ -17,5 +18,5 @@ const deployments: Kind<KubeObject> = {
 export async function recreateController(call: Call, client: KubeClient, namespace: string): Promise<void> {
   const ref = { namespace, name: "s3-csi-controller" };
   await client.patch(call, deployments, ref, { spec: { strategy: { type: "Recreate", rollingUpdate: null } } });
-  call.log.info("the controller's Deployment ends its old Pod first", ref);
+  call.log.info("the Deployment of the controller now ends the old Pod before it starts a new one", ref);
 }

@@ -1,6 +1,6 @@
 /**
- * Takes the driver's finalizer off every Secret that carries it: before the driver goes, and when the protection is turned off.
- * Nobody else would, and neither the Secrets nor their namespaces could be deleted any more.
+ * Removes the driver's finalizer from every Secret that has it: before the driver is uninstalled, and when the protection is turned
+ * off. Otherwise neither the Secrets nor their namespaces could be deleted any more.
  */
 import { secretFinalizer } from "../core/names.ts";
 import { namespaceAndName, protectionField, recordKey, recordsIn } from "../core/protected-secrets.ts";
@@ -18,7 +18,7 @@ export async function releaseSecrets(
   configMap: Ref,
 ): Promise<void> {
   if ((await client.get(call, kinds.configMaps, configMap)) === undefined) return;
-  // A CSI controller service that still runs protects no further Secret from here on.
+  // A CSI controller service that still runs protects no more Secrets after this.
   const { data = {} } = await client.patch(call, kinds.configMaps, configMap, { data: { [protectionField]: "off" } });
   const records = recordsIn(data);
   await new Slots(atOnce).forEach(call, records, async ({ secret }) => {
@@ -29,5 +29,5 @@ export async function releaseSecrets(
     });
     await client.patch(call, kinds.configMaps, configMap, { data: { [recordKey(secret)]: null } });
   });
-  call.log.info("Secrets of volumes are released", { secrets: records.length });
+  call.log.info("released the Secrets of volumes", { secrets: records.length });
 }

@@ -1,6 +1,6 @@
 /**
- * Before the driver goes, while its node plugins can still unmount: ends every Mountpoint Pod and removes all attachments.
- * A file system that a workload still uses is never taken away; then the driver has to stay.
+ * Before the driver is uninstalled, while its node plugins can still unmount: ends every Mountpoint Pod and removes all attachments.
+ * Fails while a workload uses a volume: its mount stays, and so does the driver.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
@@ -20,8 +20,9 @@ export interface Removal {
 type Client = Pick<KubeClient, "list" | "pages" | "patch" | "delete">;
 
 /**
- * Every write holds only for the object as it was observed. The reconciler still runs: an attachment may get a workload and a
- * Mountpoint Pod may start after this looked. The API server then answers Conflict, and the next round looks at everything again.
+ * Every write is conditional on the version that was observed. The reconciler still runs: an attachment may get a workload, and a
+ * Mountpoint Pod may start, after this observation. The API server then answers Conflict, and the next round observes everything
+ * again.
  */
 export async function removeMounts(call: Call, client: Client, removal: Removal): Promise<void> {
   using limited = deadline(call, removal.limitMs, "Mountpoint Pods to unmount");
@@ -39,7 +40,7 @@ export async function removeMounts(call: Call, client: Client, removal: Removal)
 /** False if an object has changed, or is gone, since it was observed. */
 async function removedAsSeen(call: Call, client: Client, seen: Seen): Promise<boolean> {
   return await unlessChanged(removeSeen(call, client, seen), (error) => {
-    call.log.info("an object changed meanwhile, looking again", { error });
+    call.log.info("an object has changed since it was observed, observing again", { error });
   });
 }
 
@@ -55,7 +56,7 @@ async function removeSeen(call: Call, client: Client, { attachments, mountpointP
 interface Seen {
   readonly attachments: readonly MountpointS3PodAttachment[];
   readonly mountpointPods: readonly Pod[];
-  /** Those that attachments name, and that have not ended. */
+  /** The Pods that attachments name, and that have not ended. */
   readonly workloads: readonly Pod[];
 }
 
@@ -69,23 +70,23 @@ async function observe(call: Call, client: Client, namespace: string): Promise<S
       workloads.push(...objects.filter((pod) => uids.has(pod.metadata.uid) && !hasEnded(pod)));
     }
   }
-  // Whatever else lives in the namespace is not ours to end.
+  // Other Pods in the namespace do not belong to the driver.
   const mountpointPods = await client.list(call, kinds.pods, { namespace, labelSelector: labels.driverVersion });
   return { attachments, mountpointPods, workloads };
 }
 
-/** Those on their way out are waited for. */
+/** Workloads that are being deleted do not count: the caller waits for them. */
 function refuseWhileInUse(workloads: readonly Pod[]): void {
   const using = workloads.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (using.length === 0) return;
   const shown = using.slice(0, 10).map(nameOf).join(", ");
   const more = using.length > 10 ? ` and ${using.length - 10} more` : "";
   throw new DriverError("busy", `S3 volumes are in use by ${shown}${more}`, {
-    hint: "Delete these Pods first, or uninstall with --no-hooks to leave their Mountpoint Pods to their fate.",
+    hint: "Delete these Pods first, or uninstall with --no-hooks and remove their Mountpoint Pods yourself.",
   });
 }
 
-/** One that runs ends by itself after the node plugin has unmounted its source; deletion comes last. */
+/** A running Mountpoint Pod ends after the node plugin has unmounted its source. Only a Pod that does not run is deleted. */
 async function end(call: Call, client: Client, pod: Pod): Promise<void> {
   const { metadata, status } = pod;
   const { uid, resourceVersion } = metadata;
