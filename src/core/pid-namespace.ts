@@ -11,7 +11,7 @@ import { attributeRefusal, quoted } from "./attribute-refusal.ts";
  */
 export type PidNamespace = "private" | "host";
 
-export function isPidNamespace(value: string): value is PidNamespace {
+function isPidNamespace(value: string): value is PidNamespace {
   return value === "private" || value === "host";
 }
 
