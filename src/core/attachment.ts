@@ -110,7 +110,7 @@ export function findAttachments<T extends Attachment>(attachments: Iterable<T>, 
 }
 
 /** Those among them that have the same key as this one, itself included, oldest first. */
-export function twinsOf<T extends Attachment>(attachments: Iterable<T>, { spec }: Attachment): readonly T[] {
+export function duplicatesOf<T extends Attachment>(attachments: Iterable<T>, { spec }: Attachment): readonly T[] {
   return findAttachments(attachments, {
     node: spec.nodeName,
     persistentVolume: spec.persistentVolumeName,

@@ -4,22 +4,22 @@ import { silentLogger } from "../runtime/log.ts";
 import type { NewStatus } from "./decision/decision.ts";
 import { attachment, mp, now, pod, volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
-import type { PlaceKey } from "./domain/volume-on-node.ts";
+import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { emptyView } from "./observe/view.ts";
-import { type ReconcileContext, reconcile, tell } from "./reconcile.ts";
+import { type ReconcileContext, reconcile, writeStatuses } from "./reconcile.ts";
 
-const place = "worker-1/data" as PlaceKey;
+const place = "worker-1/data" as VolumeOnNodeKey;
 
 let stop: AbortController;
 let view: ReturnType<typeof emptyView>;
-let untold: WorkQueue<PlaceKey>;
+let statusQueue: WorkQueue<VolumeOnNodeKey>;
 let written: (readonly NewStatus[])[];
 let version: number;
 beforeEach(() => {
   vi.useFakeTimers({ now });
   stop = new AbortController();
   view = emptyView();
-  untold = new WorkQueue();
+  statusQueue = new WorkQueue();
   written = [];
   version = 0;
   view.claims.put("shop/data", "1", { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name });
@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   stop.abort();
-  untold[Symbol.dispose]();
+  statusQueue[Symbol.dispose]();
   vi.useRealTimers();
 });
 
@@ -40,7 +40,15 @@ const refuse = () => Promise.reject(new Error("the server is away"));
 function context(): ReconcileContext {
   const client = { create: refuse, patch: refuse, delete: refuse };
   const events = { record: () => Promise.resolve() };
-  return { client, reader: { get: refuse }, events, view, mountpointPods: installation, staleAfterMs: 120_000, untold };
+  return {
+    client,
+    reader: { get: refuse },
+    events,
+    view,
+    mountpointPods: installation,
+    staleAfterMs: 120_000,
+    statusQueue,
+  };
 }
 
 function restarted(restarts: number): void {
@@ -50,13 +58,13 @@ function restarted(restarts: number): void {
 }
 
 /** Tells what is due within this time. */
-async function telling(forMs: number): Promise<void> {
+async function writeDueStatuses(forMs: number): Promise<void> {
   const over = new AbortController();
   const loop = (async () => {
     for (;;) {
-      const key = await untold.take({ ...call(), signal: over.signal });
+      const key = await statusQueue.take({ ...call(), signal: over.signal });
       const writer = { write: async (_: unknown, statuses: readonly NewStatus[]) => void written.push(statuses) };
-      untold.settle(key, await tell(call(), context(), writer, key));
+      statusQueue.settle(key, await writeStatuses(call(), context(), writer, key));
     }
   })();
   await vi.advanceTimersByTimeAsync(forMs);
@@ -68,15 +76,15 @@ it("writes three pictures within a second as one status, which is the last", asy
   for (const restarts of [1, 2, 3]) {
     restarted(restarts);
     expect(await reconcile(call(), context(), place)).toEqual({ kind: "done" });
-    await telling(300);
+    await writeDueStatuses(300);
   }
   expect(written).toEqual([]);
-  await telling(60_000);
+  await writeDueStatuses(60_000);
   expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.restarts)).toEqual([3]);
 });
 
 it("tells what there is to say also where it could not act", async () => {
   await expect(reconcile(call(), context(), place)).rejects.toThrow("the server is away");
-  await telling(60_000);
+  await writeDueStatuses(60_000);
   expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.phase)).toEqual(["Missing"]);
 });

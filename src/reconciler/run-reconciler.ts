@@ -13,14 +13,14 @@ import type { Progress } from "../runtime/progress.ts";
 import { StatusWriter } from "./act/status-writer.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
-import type { PlaceKey } from "./domain/volume-on-node.ts";
+import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
-import { notePlaces } from "./observe/triggers.ts";
+import { enqueueVolumesOnNodes } from "./observe/triggers.ts";
 import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
 import { watchCluster } from "./observe/watches.ts";
-import { reconcile, tell } from "./reconcile.ts";
-import { everyPlace, sweep } from "./sweep.ts";
+import { reconcile, writeStatuses } from "./reconcile.ts";
+import { everyVolumeOnNode, sweep } from "./sweep.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
@@ -40,7 +40,7 @@ export interface ReconcilerOptions {
 /** A place takes a few requests one after the other; other places need not wait for them. */
 const workers = 16;
 /** Nobody waits for a status: in a rush of workloads it must not take the requests that attach them. */
-const tellers = 4;
+const statusWorkers = 4;
 
 /** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
@@ -78,22 +78,22 @@ async function renewCaches(term: Term, freshness: Freshness): Promise<void> {
 /** From the picture as it is now: what others did before this term is in it, or will be. */
 async function reconcileAll(term: Term, client: KubeClient, view: View, options: ReconcilerOptions): Promise<void> {
   const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress } = options;
-  using queue = new WorkQueue<PlaceKey>();
-  using untold = new WorkQueue<PlaceKey>();
-  using _noting = notePlaces(view, queue);
+  using queue = new WorkQueue<VolumeOnNodeKey>();
+  using statusQueue = new WorkQueue<VolumeOnNodeKey>();
+  using _noting = enqueueVolumesOnNodes(view, queue);
   using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
-  using _telling = progress.follow("writing the status of attachments", () => untold.stalledMs, stallLimitMs);
-  for (const place of everyPlace(view)) queue.add(place);
+  using _writing = progress.follow("writing the status of attachments", () => statusQueue.stalledMs, stallLimitMs);
+  for (const place of everyVolumeOnNode(view)) queue.add(place);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
-  const context = { client: writer, reader: client, events, view, mountpointPods, staleAfterMs, untold };
+  const context = { client: writer, reader: client, events, view, mountpointPods, staleAfterMs, statusQueue };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     runController(term, {
-      queue: untold,
-      workers: tellers,
-      reconcile: (each, key) => tell(each, context, statuses, key),
+      queue: statusQueue,
+      workers: statusWorkers,
+      reconcile: (each, key) => writeStatuses(each, context, statuses, key),
     }),
     sweep(term, view, queue, cleanupIntervalMs),
     reserveHeadroom(term, { ...context, headroom, progress }),

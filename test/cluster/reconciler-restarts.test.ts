@@ -26,7 +26,7 @@ it.for(["createMountpointPod", "createAttachment"])(
   },
 );
 
-it.for(["markForUnmount", "deleteAttachment", "deleteMountpointPod"])(
+it.for(["annotateForUnmount", "deleteAttachment", "deleteMountpointPod"])(
   "killed on its way to %s, the next one leaves nothing behind",
   async (step) => {
     await using stage = await Stage.open(cluster);

@@ -48,7 +48,7 @@ it("attaches, shares, releases and ends, until nothing is left", async () => {
   expect([...api.objects.keys()]).toEqual([]);
 });
 
-it("goes on only when the view shows what was done, so that nobody decides on an older picture", async () => {
+it("goes on only when the view shows what was done, so that no decision uses an older view", async () => {
   const api = fakeCluster();
   api.delayView();
   const acting = act(call, stepsFor(api), api.cluster);
@@ -56,20 +56,20 @@ it("goes on only when the view shows what was done, so that nobody decides on an
   const attachmentWritten = () => [...api.objects.values()].some(({ metadata }) => metadata.name.startsWith("s3pa-"));
   expect(attachmentWritten()).toBe(false);
 
-  api.tellView();
+  api.showInView();
   await expect.poll(attachmentWritten).toBe(true);
   const order: string[] = [];
   const ended = acting.then(() => order.push("done"));
   // Whatever was ready to go on has done so by then.
   await setImmediate();
   order.push("shown");
-  api.tellView();
+  api.showInView();
   await ended;
   expect(order).toEqual(["shown", "done"]);
   expect(await acting).toEqual({ kind: "done" });
 });
 
-it.for(["markForUnmount", "deleteMountpointPod", "rewriteAttachment", "deleteAttachment"] as const)(
+it.for(["annotateForUnmount", "deleteMountpointPod", "rewriteAttachment", "deleteAttachment"] as const)(
   "ends %s only when the view shows it",
   async (what) => {
     const api = fakeCluster();
@@ -85,7 +85,7 @@ it.for(["markForUnmount", "deleteMountpointPod", "rewriteAttachment", "deleteAtt
     const ended = act(call, [step], api.cluster).then(() => order.push("done"));
     await setImmediate();
     order.push("shown");
-    api.tellView();
+    api.showInView();
     await ended;
     expect(order).toEqual(["shown", "done"]);
   },
@@ -98,13 +98,13 @@ it("does nothing more once the term is over", async () => {
   expect([...api.objects.keys()]).toEqual([]);
 });
 
-it("says on the workload that its volume is mounted with the keys of the driver", async () => {
+it("says on the workload that its volume is mounted with the credentials of the driver", async () => {
   const api = fakeCluster();
   const { steps } = decide(
     seen({ workloads: [workload(w1)], volume: { ...volume, fallback: "its class names none" } }),
   );
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
-  expect(api.told).toEqual([expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none/)]);
+  expect(api.events).toEqual([expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none/)]);
 });
 
 it("looks again when someone else wrote the attachment first, and has changed nothing by then", async () => {
@@ -152,11 +152,11 @@ it.for([
   expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(!isDeleted);
 });
 
-it("does not mark another Mountpoint Pod of the same name", async () => {
+it("does not annotate another Mountpoint Pod of the same name", async () => {
   const api = fakeCluster();
   api.put(storedPod());
   const former = pod(mp(w1), { uid: w2 });
-  const step: Step = { do: "markForUnmount", mountpointPod: former, because: "test" };
+  const step: Step = { do: "annotateForUnmount", mountpointPod: former, because: "test" };
   expect(await act(call, [step], api.cluster)).toMatchObject({ kind: "again" });
   expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
 });
@@ -178,7 +178,7 @@ it("says on the workload why its Mountpoint Pod cannot be created, and fails", a
   };
   const acting = act(call, stepsFor(api), { ...api.cluster, client: refusing });
   await expect(acting).rejects.toThrow("over quota");
-  expect(api.told).toEqual([
+  expect(api.events).toEqual([
     expect.stringMatching(/^w1: MountpointPodRefused: .*PersistentVolume data .*namespace mount-s3: over quota/),
   ]);
 });
@@ -196,7 +196,7 @@ it.for<Partial<AttachmentSpec>>([
   const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
   api.put({ metadata, spec: { ...spec, ...but } });
   await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
-  expect(api.told).toEqual([
+  expect(api.events).toEqual([
     expect.stringMatching(/^w1: AttachmentRefused: .*PersistentVolume data .*kubectl delete s3pa s3pa-/),
   ]);
 });
@@ -213,7 +213,7 @@ it.for<{ it: string; but: Partial<AttachmentSpec> }>([
   const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
   api.put({ metadata, spec: { ...spec, ...but } });
   expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
-  expect(api.told).toEqual([]);
+  expect(api.events).toEqual([]);
   expect([...api.view.attachments.values()].map((each) => each.spec)).toEqual([{ ...spec, ...but }]);
 });
 
@@ -226,9 +226,9 @@ it("looks again, and reports nothing, before the view shows which attachment has
   api.put({ ...attachment({ [mp(w2)]: [w2] }, { mountOptions: "edited by hand" }) } as unknown as Stored);
   const acting = act(call, [creation], api.cluster);
   await setImmediate();
-  api.tellView();
+  api.showInView();
   expect(await acting).toMatchObject({ kind: "again" });
-  expect(api.told).toEqual([]);
+  expect(api.events).toEqual([]);
 });
 
 it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {
@@ -239,7 +239,9 @@ it("fails, and says so on the workload, when a Pod for another volume has the na
   };
   api.put(merged(storedPod(), edited) as Stored);
   await expect(act(call, steps, api.cluster)).rejects.toThrow("already exists, but for another node or volume");
-  expect(api.told).toEqual([expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/)]);
+  expect(api.events).toEqual([
+    expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/),
+  ]);
 });
 
 it("reports a refused volume on the workload and on its claim", async () => {
@@ -250,7 +252,7 @@ it("reports a refused volume on the workload and on its claim", async () => {
     seen({ volume: { name: volume.name, refused: "name the bucket" }, workloads: [workload(w1)] }),
   );
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
-  expect(api.told).toEqual(["w1: VolumeRefused: name the bucket", "data: VolumeRefused: name the bucket"]);
+  expect(api.events).toEqual(["w1: VolumeRefused: name the bucket", "data: VolumeRefused: name the bucket"]);
 });
 
 it("reports a memory limit that is too small, and makes the Pod all the same", async () => {
@@ -258,6 +260,6 @@ it("reports a memory limit that is too small, and makes the Pod all the same", a
   const attributes = parseVolumeAttributes({ bucketName: "b", mountpointContainerResourcesLimitsMemory: "64Mi" });
   const { steps } = decide(seen({ workloads: [workload(w1)], volume: { ...volume, attributes } }));
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
-  expect(api.told).toEqual([expect.stringMatching(/^w1: VolumeQuestionable: .*leaves 64 MiB to mount-s3/)]);
+  expect(api.events).toEqual([expect.stringMatching(/^w1: VolumeQuestionable: .*leaves 64 MiB to mount-s3/)]);
   expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)).toBeDefined();
 });

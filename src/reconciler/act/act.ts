@@ -1,5 +1,5 @@
 /** Performs the steps of a decision against the API server. */
-import { specPatch, twinsOf } from "../../core/attachment.ts";
+import { duplicatesOf, specPatch } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { annotations, type NodeName } from "../../core/names.ts";
@@ -50,8 +50,8 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   switch (step.do) {
     case "report":
       return report(call, cluster, step);
-    case "markForUnmount":
-      return markForUnmount(call, cluster, step.mountpointPod);
+    case "annotateForUnmount":
+      return annotateForUnmount(call, cluster, step.mountpointPod);
     case "deleteMountpointPod":
       return deleteMountpointPod(call, cluster, step);
     case "createMountpointPod":
@@ -74,7 +74,7 @@ async function report(call: Call, cluster: Cluster, step: Step & { do: "report" 
   return "accepted";
 }
 
-async function markForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
+async function annotateForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
   const ref = { name, namespace: cluster.mountpointPods.namespace };
   const marks = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
   const patch = { metadata: { uid, annotations: marks } };
@@ -164,7 +164,7 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const result = await attempt(creation, "isAlreadyExists");
   const existing = cluster.view.attachments.get(name);
   // With the same key it is the one that was wanted: another replica made it, or a request of ours whose answer was lost.
-  if (result === "outdated" && existing !== undefined && twinsOf([existing], attachment).length === 0) {
+  if (result === "outdated" && existing !== undefined && duplicatesOf([existing], attachment).length === 0) {
     const error = inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
     const { persistentVolumeName: volume } = attachment.spec;
     const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
@@ -248,7 +248,7 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
       return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
     case "createMountpointPod":
       return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };
-    case "markForUnmount":
+    case "annotateForUnmount":
     case "deleteMountpointPod":
       return { ...fields, mountpointPod: step.mountpointPod.name };
     case "createAttachment":

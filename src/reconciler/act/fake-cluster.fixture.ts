@@ -20,21 +20,21 @@ export interface Stored {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** Knows the rules of the API server about names, versions and merge patches; tells the view when asked to. */
+/** Knows the rules of the API server about names, versions and merge patches; shows changes in the view at once, or when asked to. */
 export function fakeCluster() {
   const objects = new Map<string, Stored>();
   const view = emptyView();
-  const news: (() => void)[] = [];
-  const told: string[] = [];
+  const pending: (() => void)[] = [];
+  const events: string[] = [];
   let version = 1;
   let prompt = true;
 
   const announce = (object: Stored, gone: boolean) => {
-    news.push(() => show(view, object, gone));
-    if (prompt) tellView();
+    pending.push(() => show(view, object, gone));
+    if (prompt) showInView();
   };
-  const tellView = () => {
-    for (const each of news.splice(0)) each();
+  const showInView = () => {
+    for (const each of pending.splice(0)) each();
   };
   const put = (object: Stored) => {
     version += 1;
@@ -68,13 +68,13 @@ export function fakeCluster() {
   };
   for (const store of Object.values(view)) store.complete();
   return {
-    cluster: { client, events: eventsInto(told), view, mountpointPods: installation } as unknown as Cluster,
+    cluster: { client, events: recorderInto(events), view, mountpointPods: installation } as unknown as Cluster,
     view,
     objects,
-    told,
+    events,
     put,
-    tellView,
-    /** From now on the view learns only when told. */
+    showInView,
+    /** From now on the view shows changes only after `showInView`. */
     delayView: () => {
       prompt = false;
     },
@@ -89,10 +89,10 @@ function show(view: View, object: Stored, gone: boolean): void {
   else store.put(key, object.metadata.resourceVersion, (kept ?? object) as never);
 }
 
-function eventsInto(told: string[]) {
+function recorderInto(events: string[]) {
   return {
     record: async (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
-      told.push(`${about.metadata.name}: ${reason}: ${message}`);
+      events.push(`${about.metadata.name}: ${reason}: ${message}`);
     },
   };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
-import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+import { attachment, longAgo, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
@@ -27,7 +27,7 @@ describe("several attachments with one key become the oldest of them (LC-7)", ()
     [
       "a workload that two of them list stays with the Mountpoint Pod in the oldest",
       { attachments: [attachment({ [mp(w1)]: [w1, w2] }, older), attachment({ [mp(w2)]: [w2] }, younger)] },
-      ["mark w2#0", "detach"],
+      ["annotate w2#0", "detach"],
     ],
     [
       "a newcomer waits for that: what it needs is added to one attachment",
@@ -49,7 +49,7 @@ describe("several attachments with one key become the oldest of them (LC-7)", ()
       [],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {
-    expect(told(decide(seen({ workloads: running, mountpointPods, ...observed })))).toEqual(steps);
+    expect(summary(decide(seen({ workloads: running, mountpointPods, ...observed })))).toEqual(steps);
   });
 });
 
@@ -67,7 +67,7 @@ describe("a workload that ends", () => {
     [
       "was the last: first the mark, then the attachment (DS-7)",
       { attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1))] },
-      ["mark w1#0", "detach"],
+      ["annotate w1#0", "detach"],
     ],
     [
       "was the last of one of two Mountpoint Pods",
@@ -76,7 +76,7 @@ describe("a workload that ends", () => {
         attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
         mountpointPods: [pod(mp(w1)), pod(mp(w2))],
       },
-      ["mark w1#0", "rewrite w2#0: w2"],
+      ["annotate w1#0", "rewrite w2#0: w2"],
     ],
     [
       "has finished, though its object is still there",
@@ -85,7 +85,7 @@ describe("a workload that ends", () => {
         attachments: [attachment({ [mp(w1)]: [w1] })],
         mountpointPods: [pod(mp(w1))],
       },
-      ["mark w1#0", "detach"],
+      ["annotate w1#0", "detach"],
     ],
     [
       "is still terminating, and may still write (DS-8)",
@@ -120,7 +120,7 @@ describe("a workload that ends", () => {
         attachments: [attachment({ [mp(w1)]: [w1] }, { mountOptions: "former", name: "s3pa-of-2-x" })],
         mountpointPods: [pod(mp(w1))],
       },
-      ["mark w1#0", "detach"],
+      ["annotate w1#0", "detach"],
     ],
     ["leaves a Mountpoint Pod that is gone", { attachments: [attachment({ [mp(w1)]: [w1] })] }, ["detach"]],
     [
@@ -141,7 +141,7 @@ describe("a workload that ends", () => {
       ["rewrite w1#0: w2", "detach"],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {
-    expect(told(decide(seen(observed)))).toEqual(steps);
+    expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
   it("makes room before another one is given a new Mountpoint Pod, which a quota may refuse", () => {
@@ -152,7 +152,7 @@ describe("a workload that ends", () => {
         mountpointPods: [pod(mp(w1)), pod(mp(w3), { needsUnmount: true, phase: "succeeded" })],
       }),
     );
-    expect(told(decision)).toEqual(["mark w1#0", "detach", "delete w3#0", "create w2#0", "attach w2#0: w2"]);
+    expect(summary(decision)).toEqual(["annotate w1#0", "detach", "delete w3#0", "create w2#0", "attach w2#0: w2"]);
   });
 
   it("is released first where another one needs a new Mountpoint Pod in the same attachment", () => {
@@ -163,7 +163,7 @@ describe("a workload that ends", () => {
         mountpointPods: [pod(mp(w1), { noNewWorkload: true })],
       }),
     );
-    expect(told(decision)).toEqual(["mark w1#0", "detach"]);
+    expect(summary(decision)).toEqual(["annotate w1#0", "detach"]);
   });
 });
 
@@ -175,12 +175,12 @@ describe("a Mountpoint Pod with workloads", () => {
     [
       "ended with code 0, but nobody asked for it (LC-13)",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { phase: "succeeded" })] },
-      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+      ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
       "was evicted",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { phase: "failed" })] },
-      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+      ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     ["was deleted by force", { workloads: [running], attachments }, ["create w1#1", "rewrite w1#1: w1"]],
     [
@@ -205,7 +205,7 @@ describe("a Mountpoint Pod with workloads", () => {
         attachments,
         mountpointPods: [pod(mp(w1), { phase: "failed" })],
       },
-      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+      ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
       "is the second to die",
@@ -214,7 +214,7 @@ describe("a Mountpoint Pod with workloads", () => {
         attachments: [attachment({ [mp(w1, 1)]: [w1] })],
         mountpointPods: [pod(mp(w1, 1), { phase: "failed" })],
       },
-      ["mark w1#1", "create w1#2", "rewrite w1#2: w1"],
+      ["annotate w1#1", "create w1#2", "rewrite w1#2: w1"],
     ],
     [
       "died and cannot be replaced, because its volume is gone",
@@ -229,7 +229,7 @@ describe("a Mountpoint Pod with workloads", () => {
     [
       "is being deleted before those it is for were mounted",
       { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { terminating: true })] },
-      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+      ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
       "is being deleted, was marked by a late picture, and still serves those that are deleted, too",
@@ -246,7 +246,7 @@ describe("a Mountpoint Pod with workloads", () => {
       [],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {
-    expect(told(decide(seen(observed)))).toEqual(steps);
+    expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
   it.for([
@@ -262,8 +262,8 @@ describe("a Mountpoint Pod with workloads", () => {
         attachments: [attachment({ [holder]: [w1] }, { since: longAgo })],
       });
     expect(decide(since(waitMs - 100))).toMatchObject({ steps: [], again: { afterMs: 100 } });
-    expect(told(decide(since(waitMs)))).toContain(`create w1#${generation}`);
-    expect(told(decide(since(-1000))), "attached in the future").toContain(`create w1#${generation}`);
+    expect(summary(decide(since(waitMs)))).toContain(`create w1#${generation}`);
+    expect(summary(decide(since(-1000))), "attached in the future").toContain(`create w1#${generation}`);
   });
 });
 
@@ -273,16 +273,16 @@ describe("a Mountpoint Pod that no attachment lists", () => {
 
   it.for([
     ["is young: its attachment may be on the way", { createdAt: fresh }, []],
-    ["is old: a leftover", { createdAt: old }, ["mark w1#0"]],
-    ["is old and has ended", { createdAt: old, phase: "failed" }, ["mark w1#0"]],
+    ["is old: a leftover", { createdAt: old }, ["annotate w1#0"]],
+    ["is old and has ended", { createdAt: old, phase: "failed" }, ["annotate w1#0"]],
     ["is marked and runs: the node's turn", { needsUnmount: true, needsUnmountSince: now }, []],
-    ["is marked by 2.x and runs: the time is noted", { needsUnmount: true }, ["mark w1#0"]],
+    ["is marked by 2.x and runs: the time is noted", { needsUnmount: true }, ["annotate w1#0"]],
     ["is marked and has ended well", { needsUnmount: true, phase: "succeeded" }, ["delete w1#0"]],
     ["is marked and has failed", { needsUnmount: true, phase: "failed" }, ["delete w1#0"]],
     ["is marked and never started", { needsUnmount: true, phase: "pending" }, ["delete w1#0"]],
     ["is marked and being deleted", { needsUnmount: true, phase: "pending", terminating: true }, []],
   ] as [string, Partial<MountpointPod>, readonly string[]][])("%s", ([, but, steps]) => {
-    expect(told(decide(seen({ mountpointPods: [pod(mp(w1), but)] })))).toEqual(steps);
+    expect(summary(decide(seen({ mountpointPods: [pod(mp(w1), but)] })))).toEqual(steps);
   });
 
   it("is named as cleanup", () => {
@@ -299,14 +299,13 @@ describe("a Mountpoint Pod that no attachment lists", () => {
         mountpointPods: [pod(mp(w1), { needsUnmount: true, phase: "succeeded" })],
       }),
     );
-    expect(told(decision)).toEqual([]);
+    expect(summary(decision)).toEqual([]);
   });
 });
 
 it("forgets an attachment that lists nothing", () => {
-  expect(told(decide(seen({ attachments: [attachment({})] })))).toEqual(["detach"]);
-  expect(told(decide(seen({ attachments: [attachment({ [mp(w1)]: [] })], mountpointPods: [pod(mp(w1))] })))).toEqual([
-    "mark w1#0",
-    "detach",
-  ]);
+  expect(summary(decide(seen({ attachments: [attachment({})] })))).toEqual(["detach"]);
+  expect(summary(decide(seen({ attachments: [attachment({ [mp(w1)]: [] })], mountpointPods: [pod(mp(w1))] })))).toEqual(
+    ["annotate w1#0", "detach"],
+  );
 });

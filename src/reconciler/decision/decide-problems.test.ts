@@ -2,22 +2,22 @@
 import { describe, expect, it } from "vitest";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { Trouble } from "../domain/mountpoint-pod-report.ts";
+import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
-import { attachment, longAgo, mp, now, pod, seen, told, volume, w1, w2, workload } from "./situation.fixture.ts";
-import { PlaceModel } from "./volume-on-node-model.fixture.ts";
+import { attachment, longAgo, mp, now, pod, seen, summary, volume, w1, w2, workload } from "./situation.fixture.ts";
+import { VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
-const trouble = (kind: Trouble["kind"]): Trouble => ({ kind, cause: `is ${kind}`, fix: "Mend it." });
+const problem = (kind: PodProblem["kind"]): PodProblem => ({ kind, cause: `is ${kind}`, fix: "Mend it." });
 const noRoom: Partial<ReportedMountpointPod> = {
   phase: "pending",
   scheduled: false,
-  trouble: trouble("unschedulable"),
+  problem: problem("unschedulable"),
 };
 const running = workload(w1, { phase: "running" });
-const backingOff = pod(mp(w1), { trouble: trouble("backingOff") });
+const backingOff = pod(mp(w1), { problem: problem("backingOff") });
 const attachments = [attachment({ [mp(w1)]: [w1] })];
 
 describe("a Mountpoint Pod (LC-2)", () => {
@@ -55,7 +55,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       {
         workloads: [running, workload(w2)],
         attachments,
-        mountpointPods: [pod(mp(w1), { trouble: trouble("crashing") })],
+        mountpointPods: [pod(mp(w1), { problem: problem("crashing") })],
       },
       ["create w2#0", "rewrite w1#0: w1, w2#0: w2"],
     ],
@@ -64,7 +64,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       {
         workloads: [running],
         attachments,
-        mountpointPods: [pod(mp(w1), { trouble: trouble("crashing"), driverVersion: "2.1.1" })],
+        mountpointPods: [pod(mp(w1), { problem: problem("crashing"), driverVersion: "2.1.1" })],
       },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
@@ -80,7 +80,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
         attachments: [attachment({ [mp(w1)]: [], [mp(w1, 1)]: [w1] })],
         mountpointPods: [backingOff, pod(mp(w1, 1))],
       },
-      ["mark w1#0", "rewrite w1#1: w1"],
+      ["annotate w1#0", "rewrite w1#1: w1"],
     ],
     [
       "whose container is in back-off keeps those that are yet to be mounted: its words are their explanation",
@@ -106,7 +106,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       {
         workloads: [running],
         attachments,
-        mountpointPods: [pod(mp(w1), { needsUnmount: true, trouble: trouble("crashing") })],
+        mountpointPods: [pod(mp(w1), { needsUnmount: true, problem: problem("crashing") })],
       },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
@@ -121,24 +121,24 @@ describe("a Mountpoint Pod (LC-2)", () => {
     ],
     [
       "whose container has ended well is replaced without waiting until it is Succeeded (LC-13)",
-      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { trouble: trouble("ended") })] },
+      { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { problem: problem("ended") })] },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
       "that is marked, and whose container has ended well, is left to kubelet, which calls it Succeeded in a moment",
-      { mountpointPods: [{ ...marked(119_000), trouble: trouble("ended") }] },
+      { mountpointPods: [{ ...marked(119_000), problem: problem("ended") }] },
       [],
     ],
     [
       "that is marked, and whose container has ended well, is deleted after a while also where another container runs on",
-      { mountpointPods: [{ ...marked(120_000), trouble: trouble("ended") }] },
+      { mountpointPods: [{ ...marked(120_000), problem: problem("ended") }] },
       ["delete w1#0"],
     ],
     ["that is marked is left to its node for a while", { mountpointPods: [marked(599_000)] }, []],
     [
       "that is being deleted under a workload that stays is replaced",
       { workloads: [running], attachments, mountpointPods: [leaving(5000)] },
-      ["mark w1#0", "create w1#1", "rewrite w1#1: w1"],
+      ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
       "that is being deleted together with its workload is not",
@@ -156,7 +156,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
     ],
     [
       "that is marked, and whose container has failed, is deleted: it would never end well",
-      { mountpointPods: [pod(mp(w1), { needsUnmount: true, trouble: trouble("crashing") })] },
+      { mountpointPods: [pod(mp(w1), { needsUnmount: true, problem: problem("crashing") })] },
       ["delete w1#0"],
     ],
     [
@@ -166,11 +166,11 @@ describe("a Mountpoint Pod (LC-2)", () => {
     ],
     [
       "that does not start is told to its workloads",
-      { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { trouble: trouble("notStarting") })] },
+      { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { problem: problem("notStarting") })] },
       ["report MountpointPodNotStarting to w1"],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {
-    expect(told(decide(seen(observed)))).toEqual(steps);
+    expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
   it("that is being deleted is not replaced at once: in a drain its workloads follow within moments", () => {
@@ -180,7 +180,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
 });
 
 it("successors whose containers back off, too, follow each other further and further apart, and none is left", () => {
-  const model = new PlaceModel();
+  const model = new VolumeOnNodeModel();
   model.come(w1, "");
   settle(model);
   model.put("workloads", w1, running);
@@ -188,7 +188,7 @@ it("successors whose containers back off, too, follow each other further and fur
   for (let death = 1; death <= 12; death += 1) {
     const [holder] = model.holdersOf(w1) as [PodName];
     const bornAt = model.now.getTime();
-    model.change(holder, { phase: "running", scheduled: true, trouble: trouble("backingOff") });
+    model.change(holder, { phase: "running", scheduled: true, problem: problem("backingOff") });
     settle(model);
     pauses.push((model.now.getTime() - bornAt) / 1000);
     expect(model.holdersOf(w1)).not.toContain(holder);
@@ -198,8 +198,8 @@ it("successors whose containers back off, too, follow each other further and fur
 });
 
 /** Time passes only as far as the reconciler waits. */
-function settle(model: PlaceModel): void {
-  do model.tellAll();
+function settle(model: VolumeOnNodeModel): void {
+  do model.deliverAll();
   while (!model.reconcile());
 }
 
@@ -209,7 +209,7 @@ function marked(sinceMs: number): ReportedMountpointPod {
 
 function leaving(sinceMs: number): ReportedMountpointPod {
   const deletionAskedAt = new Date(now.getTime() - sinceMs);
-  return pod(mp(w1), { terminating: true, deletionAskedAt, trouble: trouble("leaving") });
+  return pod(mp(w1), { terminating: true, deletionAskedAt, problem: problem("leaving") });
 }
 
 describe("a running workload that is missing in the list of its sharers (LC-9)", () => {
@@ -220,7 +220,7 @@ describe("a running workload that is missing in the list of its sharers (LC-9)",
     ["is left alone where nobody knows when it started", undefined, []],
   ] as const)("%s", ([, startedAt, steps]) => {
     const workloads = [{ ...running, startedAt }, workload(w2, { phase: "running" })];
-    expect(told(decide(seen({ workloads, ...listed })))).toEqual(steps);
+    expect(summary(decide(seen({ workloads, ...listed })))).toEqual(steps);
   });
 });
 
@@ -253,15 +253,15 @@ describe("the status of an attachment", () => {
 
   it("waits until every Mountpoint Pod that is listed has been heard of", () => {
     const both = [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })];
-    const unheard = new Map([[mp(w2), new Date(now.getTime() + 1000)]]);
-    expect(statusOf({}, { attachments: both, unheard })).toEqual([]);
+    const notYetObserved = new Map([[mp(w2), new Date(now.getTime() + 1000)]]);
+    expect(statusOf({}, { attachments: both, notYetObserved })).toEqual([]);
     expect(statusOf({}, { attachments: both })).toHaveLength(1);
   });
 
   it.for([
     ["True", "True", {}],
     ["True", "False", noRoom],
-    ["False", "True", { phase: "failed", trouble: trouble("ended") }],
+    ["False", "True", { phase: "failed", problem: problem("ended") }],
   ] as const)("says Assigned %s and Scheduled %s", ([assigned, scheduled, but]) => {
     const conditions = statusOf(but)[0]?.conditions?.map(({ type, status }) => [type, status]);
     expect(conditions).toEqual([

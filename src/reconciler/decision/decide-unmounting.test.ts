@@ -4,7 +4,7 @@ import type { ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
-import { attachment, mp, now, pod, seen, told, w1, workload } from "./situation.fixture.ts";
+import { attachment, mp, now, pod, seen, summary, w1, workload } from "./situation.fixture.ts";
 
 it.for([
   [
@@ -35,7 +35,7 @@ it.for([
   [
     "DS-14 one whose node reports on it stays listed when its last workload ends",
     { attachments: [attachment({ [mp(w1)]: [w1] }, { sources: { [mp(w1)]: {} } })], mountpointPods: [pod(mp(w1))] },
-    ["mark w1#0", "rewrite w1#0: "],
+    ["annotate w1#0", "rewrite w1#0: "],
   ],
   [
     "DS-14 one whose node reports on it is forgotten once it has ended",
@@ -55,7 +55,7 @@ it.for([
     ["detach"],
   ],
 ] as (readonly [string, Partial<Observed>, readonly string[]])[])("%s", ([, observed, steps]) => {
-  expect(told(decide(seen(observed)))).toEqual(steps);
+  expect(summary(decide(seen(observed)))).toEqual(steps);
 });
 
 function marked(sinceMs: number): ReportedMountpointPod {

@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { isUnreported, needsVolumes, type Workload } from "../domain/workload.ts";
-import { kinds } from "./follower.fixture.ts";
-import type { PlaceModel } from "./volume-on-node-model.fixture.ts";
+import { kinds } from "./replica.fixture.ts";
+import type { VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 import { World } from "./world.fixture.ts";
 
 /** Something that happens to one volume on one node. */
@@ -31,8 +31,8 @@ type ToMountpointPod =
   | "starts"
   | "findsNoRoom"
   | "crashes"
-  | "isMarkedByHand"
-  | "crashesMarked"
+  | "isAnnotatedByHand"
+  | "crashesAnnotated"
   | "endsWell"
   | "backsOff"
   | "isStartedAgain"
@@ -48,7 +48,7 @@ const toMountpointPod = (what: ToMountpointPod) =>
     }),
   );
 
-const twins = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(([which, keep]) =>
+const duplicates = fc.tuple(fc.nat(3), fc.constantFrom("both", "either")).map(([which, keep]) =>
   named(`split attachment ${which}, keep ${keep}`, (world) => {
     for (const each of any(world.model.truth.attachments, which)) world.model.split(each, keep);
   }),
@@ -86,15 +86,15 @@ const happenings = [
     weight: 6,
     arbitrary: fc
       .tuple(kind, fc.constantFrom(1, 2, Infinity))
-      .map(([of, count]) => named(`tell ${count} of ${of}`, ({ model }) => model.tell(of, count))),
+      .map(([of, count]) => named(`deliver ${count} of ${of}`, ({ model }) => model.deliver(of, count))),
   },
   { weight: 8, arbitrary: fc.constant(named("reconcile", ({ model }) => void model.reconcile())) },
   // Without this, most stories would be of a reconciler that knows nothing.
   {
     weight: 6,
     arbitrary: fc.constant(
-      named("tell all, reconcile", ({ model }) => {
-        model.tellAll();
+      named("deliver all, reconcile", ({ model }) => {
+        model.deliverAll();
         model.reconcile();
       }),
     ),
@@ -108,9 +108,9 @@ const happenings = [
   {
     weight: 3,
     arbitrary: fc.nat(2).map((step) =>
-      named(`reconcile ${step} steps, tell all`, ({ model }) => {
+      named(`reconcile ${step} steps, deliver all`, ({ model }) => {
         model.reconcile(step);
-        model.tellAll();
+        model.deliverAll();
       }),
     ),
   },
@@ -123,21 +123,21 @@ const happenings = [
 /** Everything is told and done, until there is nothing more to do. */
 function settle(world: World): void {
   for (let round = 0; round < 100; round++) {
-    world.model.tellAll();
+    world.model.deliverAll();
     if (world.model.reconcile()) return;
   }
   throw new Error("it never comes to rest");
 }
 
 /** A late picture may have marked one that is being deleted, or somebody else one that serves: its binds keep a running workload. */
-function isKept(model: PlaceModel, workload: Workload, pod: MountpointPod): boolean {
-  return workload.phase === "running" && (model.hasForeignMarks || pod.terminating);
+function isKept(model: VolumeOnNodeModel, workload: Workload, pod: MountpointPod): boolean {
+  return workload.phase === "running" && (model.hasForeignAnnotations || pod.terminating);
 }
 
 /** Nobody brings it back soon: kubelet lets it wait, or does not start it again, or the node does not talk to it any more. */
-function isGivenUp({ trouble, needsUnmount }: ReportedMountpointPod): boolean {
-  if (trouble?.kind === "crashing") return needsUnmount;
-  return trouble?.kind === "backingOff" || trouble?.kind === "ended";
+function isGivenUp({ problem, needsUnmount }: ReportedMountpointPod): boolean {
+  if (problem?.kind === "crashing") return needsUnmount;
+  return problem?.kind === "backingOff" || problem?.kind === "ended";
 }
 
 function expectEveryoneServed({ model }: World): void {
@@ -154,7 +154,7 @@ function expectEveryoneServed({ model }: World): void {
   }
 }
 
-function tell(story: readonly Happening[]): void {
+function play(story: readonly Happening[]): void {
   const world = new World();
   // The model itself throws when a write breaks a rule.
   for (const happens of story) happens(world);
@@ -182,11 +182,11 @@ const stories = (...possible: typeof happenings) =>
 it("serves every workload once and leaves nothing behind, whatever happens in whatever order", {
   timeout: 240_000,
 }, () => {
-  fc.assert(fc.property(stories(...happenings), tell), { numRuns: 1000 });
+  fc.assert(fc.property(stories(...happenings), play), { numRuns: 1000 });
 });
 
-it("does so, too, where someone else makes twins of its attachments", { timeout: 240_000 }, () => {
-  fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: twins }), tell), { numRuns: 1000 });
+it("does so, too, where someone else makes duplicates of its attachments", { timeout: 240_000 }, () => {
+  fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: duplicates }), play), { numRuns: 1000 });
 });
 
 it("does so, too, where one takes over that has been told other things than the one before", {
@@ -195,12 +195,14 @@ it("does so, too, where one takes over that has been told other things than the 
   const handOver = fc.constant(named("take over", ({ model }) => model.takeOver()));
   const hearing = fc
     .tuple(kind, fc.constantFrom(1, 2, Infinity))
-    .map(([of, count]) => named(`tell the standby ${count} of ${of}`, ({ model }) => model.tellStandby(of, count)));
+    .map(([of, count]) =>
+      named(`deliver to the standby ${count} of ${of}`, ({ model }) => model.deliverToStandby(of, count)),
+    );
   const replicas = [
     { weight: 3, arbitrary: handOver },
     { weight: 10, arbitrary: hearing },
   ];
-  fc.assert(fc.property(stories(...happenings, ...replicas), tell), { numRuns: 1000 });
+  fc.assert(fc.property(stories(...happenings, ...replicas), play), { numRuns: 1000 });
 });
 
 it("does so, too, where the claim is bound late and unbound, and the volume made late, edited, spoilt and deleted", {
@@ -228,16 +230,16 @@ it("does so, too, where the claim is bound late and unbound, and the volume made
       ),
     },
   ];
-  fc.assert(fc.property(stories(...happenings, ...changes), tell), { numRuns: 1000 });
+  fc.assert(fc.property(stories(...happenings, ...changes), play), { numRuns: 1000 });
 });
 
 it("does so, too, where somebody marks Mountpoint Pods by hand, and some of those crash", { timeout: 240_000 }, () => {
   const marks = [
-    { weight: 4, arbitrary: fc.oneof(toMountpointPod("isMarkedByHand"), toMountpointPod("crashesMarked")) },
+    { weight: 4, arbitrary: fc.oneof(toMountpointPod("isAnnotatedByHand"), toMountpointPod("crashesAnnotated")) },
     // Without these, few workloads would run by then.
     { weight: 6, arbitrary: fc.oneof(toMountpointPod("starts"), toWorkload("runs")) },
   ];
-  fc.assert(fc.property(stories(...happenings, ...marks), tell), { numRuns: 500 });
+  fc.assert(fc.property(stories(...happenings, ...marks), play), { numRuns: 500 });
 });
 
 it("DS-14 does so, too, where kubelet reports late and Pods are deleted by force: no bind mount loses its server to a time limit", {
@@ -250,14 +252,14 @@ it("DS-14 does so, too, where kubelet reports late and Pods are deleted by force
     {
       weight: 10,
       arbitrary: fc.constantFrom(0, 600_000).map((ms) =>
-        named(`the node reports, wait ${ms} ms, tell all, reconcile`, ({ model }) => {
+        named(`the node reports, wait ${ms} ms, deliver all, reconcile`, ({ model }) => {
           model.reportSources();
           model.wait(ms);
-          model.tellAll();
+          model.deliverAll();
           model.reconcile();
         }),
       ),
     },
   ];
-  fc.assert(fc.property(stories(...happenings, ...late), tell), { numRuns: 1000 });
+  fc.assert(fc.property(stories(...happenings, ...late), play), { numRuns: 1000 });
 });

@@ -3,7 +3,7 @@ import type { PodUid } from "../../core/names.ts";
 import type { Workload } from "../domain/workload.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
-import { attachment, mp, now, pod, seen, told, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+import { attachment, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
@@ -81,7 +81,7 @@ describe("a workload that is to be mounted", () => {
     ],
     ["ends before its first mount", { workloads: [workload(w1, { terminating: true })] }, []],
   ] as Row[])("%s", ([, observed, steps]) => {
-    expect(told(decide(seen(observed)))).toEqual(steps);
+    expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
   it.for([
@@ -112,7 +112,7 @@ describe("a workload that is to be mounted", () => {
         mountpointPods: [pod(mp(w1), but)],
       }),
     );
-    expect(told(decision)).toEqual(["create w2#0", "rewrite w1#0: w1, w2#0: w2"]);
+    expect(summary(decision)).toEqual(["create w2#0", "rewrite w1#0: w1, w2#0: w2"]);
   });
 
   it("tells what the refusal was", () => {
@@ -202,7 +202,7 @@ describe("a running workload without an attachment", () => {
       [],
     ],
   ] as Row[])("%s", ([, observed, steps]) => {
-    expect(told(decide(seen(observed)))).toEqual(steps);
+    expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 });
 

@@ -9,8 +9,8 @@ import { mountpointPodName, type PodName, type PvName } from "../../core/names.t
 import { Roster } from "../domain/attachment-changes.ts";
 import { isBeyondRepair } from "../domain/beyond-repair.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { stuckTrouble } from "../domain/mountpoint-pod-report.ts";
-import { endsByUnmount, leftoverTask } from "../domain/orphaned-pod.ts";
+import { stuckProblem } from "../domain/mountpoint-pod-report.ts";
+import { endsByUnmount, orphanedPodStep } from "../domain/orphaned-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import { nextGeneration, successorDelayMs } from "../domain/succession.ts";
 import { isUnreported, mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
@@ -23,7 +23,7 @@ import { attachedAt, drainLeftMs, isYounger } from "./times.ts";
 export function decide(observed: Observed): Decision {
   const draft = new Draft(observed);
   const needing = observed.workloads.filter(needsVolumes);
-  draft.roster.mergeTwins("several attachments had the same key");
+  draft.roster.mergeDuplicates("several attachments had the same key");
   draft.releaseAllBut(needing);
   for (const workload of draft.creatorsFirst(needing)) {
     draft.place(workload);
@@ -56,7 +56,7 @@ class Draft {
     this.#observed = observed;
     this.roster = new Roster(observed.attachments);
     const stuck = new Set(observed.attachments.flatMap((attachment) => attachment.stuck ?? []));
-    const pods = observed.mountpointPods.map((pod) => (stuck.has(pod.name) ? { ...pod, trouble: stuckTrouble } : pod));
+    const pods = observed.mountpointPods.map((pod) => (stuck.has(pod.name) ? { ...pod, problem: stuckProblem } : pod));
     this.#pods = new Map(pods.map((pod) => [pod.name, pod]));
   }
 
@@ -65,18 +65,19 @@ class Draft {
    * its list stays as it is.
    */
   releaseAllBut(needing: readonly Workload[]): void {
-    const { unheard, now } = this.#observed;
-    for (const until of unheard.values()) this.#comeBack(until.getTime() - now.getTime(), "a Pod is not known yet");
+    const { notYetObserved, now } = this.#observed;
+    for (const until of notYetObserved.values())
+      this.#comeBack(until.getTime() - now.getTime(), "a Pod is not known yet");
     const lists = this.roster.entries().flatMap(({ after }) => Object.entries(after.spec.mountpointS3PodAttachments));
-    const untouchable = lists.flatMap(([name, served]) => (unheard.has(name) ? served : []));
+    const untouchable = lists.flatMap(([name, served]) => (notYetObserved.has(name) ? served : []));
     const listed = untouchable.map(({ workloadPodUID }) => workloadPodUID);
-    const staying = new Set<string>([...needing.map(({ uid }) => uid), ...unheard.keys(), ...listed]);
+    const staying = new Set<string>([...needing.map(({ uid }) => uid), ...notYetObserved.keys(), ...listed]);
     this.roster.releaseAllBut(staying, "a workload ended");
   }
 
   /** A Mountpoint Pod without an attachment belongs first of all to the workload it was made for. */
   creatorsFirst(workloads: readonly Workload[]): readonly Workload[] {
-    const creators = new Set(this.#strays().map(({ createdFor }) => createdFor));
+    const creators = new Set(this.#orphaned().map(({ createdFor }) => createdFor));
     return workloads.toSorted((a, b) => Number(creators.has(b.uid)) - Number(creators.has(a.uid)));
   }
 
@@ -106,7 +107,7 @@ class Draft {
   }
 
   decision(): Decision {
-    const strays = this.#strays();
+    const orphaned = this.#orphaned();
     const unmounting = this.#unmounting();
     const spared = new Set([...this.#left, ...unmounting.map(({ name }) => name)]);
     const dropped = this.roster.dropIdle("a Mountpoint Pod serves nobody", spared);
@@ -117,7 +118,7 @@ class Draft {
       ...this.#reports,
       ...idle.flatMap((pod) => marking(pod, "it serves nobody")),
       ...(entries.get(false) ?? []).flatMap(writing),
-      ...strays.flatMap((pod) => this.#tidying(pod)),
+      ...orphaned.flatMap((pod) => this.#tidying(pod)),
       ...unmounting.filter(({ needsUnmount }) => needsUnmount).flatMap((pod) => this.#tidying(pod)),
       // Last, because a quota or a policy may refuse it, and that must not hold up the rest.
       ...(entries.get(true) ?? []).flatMap((entry) => this.#spawnsInto(entry).concat(writing(entry))),
@@ -132,7 +133,7 @@ class Draft {
   }
 
   /** Mountpoint Pods that no attachment lists, neither now nor as decided so far. */
-  #strays(): readonly ReportedMountpointPod[] {
+  #orphaned(): readonly ReportedMountpointPod[] {
     return this.#observed.mountpointPods.filter(({ name }) => !this.roster.lists(name));
   }
 
@@ -172,7 +173,7 @@ class Draft {
   }
 
   #isAwaited(mountpointPod: PodName | undefined): boolean {
-    return mountpointPod !== undefined && this.#observed.unheard.has(mountpointPod);
+    return mountpointPod !== undefined && this.#observed.notYetObserved.has(mountpointPod);
   }
 
   /**
@@ -229,7 +230,7 @@ class Draft {
     if (shared !== undefined) return this.#assign(workload, shared, meeting, "a Mountpoint Pod is open to a workload");
     // Made by a reconciler that ended before it could write the attachment (LC-5).
     const { driverVersion } = this.#observed;
-    const own = this.#strays().find((pod) => pod.createdFor === workload.uid && isOpen(pod, volume, driverVersion));
+    const own = this.#orphaned().find((pod) => pod.createdFor === workload.uid && isOpen(pod, volume, driverVersion));
     if (own) return this.#assign(workload, own.name, meeting, "a Mountpoint Pod was made for a workload");
     this.#spawn(workload, meeting);
   }
@@ -244,7 +245,7 @@ class Draft {
     if (volume === undefined || "refused" in volume) return undefined;
     const open = listedIn(entry).filter((name) => {
       const pod = this.#pods.get(name);
-      const isFine = pod?.trouble === undefined;
+      const isFine = pod?.problem === undefined;
       return this.#spawns.has(name) || (pod !== undefined && isFine && isOpen(pod, volume, driverVersion));
     });
     return open.find((name) => this.#hasPlace(name)) ?? open[0];
@@ -289,11 +290,11 @@ class Draft {
 
   #tidying(mountpointPod: ReportedMountpointPod): readonly Step[] {
     const { now, staleAfterMs } = this.#observed;
-    const task = leftoverTask(mountpointPod, { now, staleAfterMs, source: this.#sourceOf(mountpointPod) });
+    const task = orphanedPodStep(mountpointPod, { now, staleAfterMs, source: this.#sourceOf(mountpointPod) });
     return task === undefined ? [] : [{ ...task, mountpointPod }];
   }
 }
 
-function isHeldUp({ trouble }: ReportedMountpointPod): boolean {
-  return trouble?.kind === "unschedulable" || trouble?.kind === "backingOff";
+function isHeldUp({ problem }: ReportedMountpointPod): boolean {
+  return problem?.kind === "unschedulable" || problem?.kind === "backingOff";
 }

@@ -28,7 +28,7 @@ export interface Observed {
    * What the attachments name and nobody has told us of yet, workloads by UID and Mountpoint Pods by name; each with the
    * time from which on it is taken for gone.
    */
-  readonly unheard: ReadonlyMap<string, Date>;
+  readonly notYetObserved: ReadonlyMap<string, Date>;
   readonly driverVersion: string;
   /** From which age on a Mountpoint Pod that no attachment lists is a leftover. */
   readonly staleAfterMs: number;
@@ -77,7 +77,7 @@ export interface Again {
 /** A report on a volume is for its claim, too. */
 export type Step = { readonly because: string } & (
   | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
-  | { readonly do: "markForUnmount"; readonly mountpointPod: ReportedMountpointPod }
+  | { readonly do: "annotateForUnmount"; readonly mountpointPod: ReportedMountpointPod }
   | {
       readonly do: "deleteMountpointPod";
       readonly mountpointPod: ReportedMountpointPod;

@@ -18,7 +18,7 @@ export function isEmpty(entry: Entry): boolean {
 }
 
 export function marking(mountpointPod: ReportedMountpointPod, because: string): readonly Step[] {
-  return mountpointPod.needsUnmount ? [] : [{ do: "markForUnmount", mountpointPod, because }];
+  return mountpointPod.needsUnmount ? [] : [{ do: "annotateForUnmount", mountpointPod, because }];
 }
 
 export function writing(entry: Entry): readonly Step[] {

@@ -8,14 +8,14 @@ import type { NewStatus, Observed } from "./decision.ts";
  * that we have not heard of there is nothing to say yet.
  */
 export function newStatuses(
-  { now, attachments, volume, unheard }: Observed,
+  { now, attachments, volume, notYetObserved }: Observed,
   mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>,
 ): readonly NewStatus[] {
   const irreplaceable = irreplaceableBecause(volume);
   return attachments.flatMap((attachment) => {
     const { spec, status: before } = attachment;
     const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
-    const isKnown = Object.keys(spec.mountpointS3PodAttachments).every((name) => !unheard.has(name));
+    const isKnown = Object.keys(spec.mountpointS3PodAttachments).every((name) => !notYetObserved.has(name));
     const isNew = isKnown && status !== undefined && !isSameStatus(status, controllerPart(before));
     return isNew ? [{ attachment, status }] : [];
   });

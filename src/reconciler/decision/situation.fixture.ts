@@ -59,7 +59,7 @@ export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): Re
     scheduled: true,
     restarts: 0,
     deletionAskedAt: undefined,
-    trouble: undefined,
+    problem: undefined,
     ...but,
   };
 }
@@ -99,19 +99,19 @@ export function seen(but: Partial<Observed>): Observed {
     attachments: [],
     mountpointPods: [],
     reserved: new Set<PodUid>(),
-    unheard: new Map(),
+    notYetObserved: new Map(),
   };
   return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
 }
 
 /** Steps as one would tell them: `w1#1` is the second Mountpoint Pod made for w1. */
-export function told({ steps }: { readonly steps: readonly Step[] }): readonly string[] {
+export function summary({ steps }: { readonly steps: readonly Step[] }): readonly string[] {
   return steps.map((step) => {
     switch (step.do) {
       case "report":
         return `report ${step.reason} to ${step.workload.uid}`;
-      case "markForUnmount":
-        return `mark ${alias(step.mountpointPod.name)}`;
+      case "annotateForUnmount":
+        return `annotate ${alias(step.mountpointPod.name)}`;
       case "deleteMountpointPod":
         return `delete ${alias(step.mountpointPod.name)}${step.ifNodeIsGone === true ? " if its node is gone" : ""}`;
       case "createMountpointPod":

@@ -11,39 +11,39 @@ import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.
 import { keyFieldsOf, mergedLists, newHolders } from "./attachment-lists.fixture.ts";
 import { decide } from "./decide.ts";
 import type { NewStatus, ObservedAttachment, Step } from "./decision.ts";
-import { Follower, type Kind, type Objects, type ValueOf } from "./follower.fixture.ts";
+import { type Kind, type Objects, Replica, type ValueOf } from "./replica.fixture.ts";
 import { attachment, node, pod, volume, workload } from "./situation.fixture.ts";
 
 export const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
 
-export class PlaceModel {
+export class VolumeOnNodeModel {
   /** What the API server has. */
   readonly truth: Objects = {
     ...{ workloads: new Map(), attachments: new Map(), mountpointPods: new Map() },
     claims: new Map([["shop/data", claim]]),
     volumes: new Map([[volume.name, volume]]),
   };
-  #twins = 0;
+  #duplicates = 0;
   #version = 0;
   #time = Date.parse("2026-01-15T10:00:00Z");
   /** Workload → the Mountpoint Pod its bind mount belongs to. Only kubelet removes one, whatever the API server has. */
   readonly binds = new Map<PodUid, string>();
   /** Whether somebody else marks Mountpoint Pods without regard to who uses them: they may then be lost at any time. */
-  hasForeignMarks = false;
-  #leader = new Follower(this.truth, this.now);
-  #standby = new Follower(this.truth, this.now);
+  hasForeignAnnotations = false;
+  #leader = new Replica(this.truth, this.now);
+  #standby = new Replica(this.truth, this.now);
   /** What the leader had been told when it decided last. */
   #seen = this.#leader.observed(this.now);
 
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
-    const told = this.truth[kind] as Map<string, ValueOf<Of>>;
-    told.set(name, value);
-    for (const follower of [this.#leader, this.#standby]) follower.put(kind, name, value);
+    const objects = this.truth[kind] as Map<string, ValueOf<Of>>;
+    objects.set(name, value);
+    for (const replica of [this.#leader, this.#standby]) replica.put(kind, name, value);
   }
 
   remove(kind: Kind, name: string): void {
     this.truth[kind].delete(name);
-    for (const follower of [this.#leader, this.#standby]) follower.remove(kind, name);
+    for (const replica of [this.#leader, this.#standby]) replica.remove(kind, name);
   }
 
   come(uid: PodUid, fsGroup: string): void {
@@ -55,7 +55,7 @@ export class PlaceModel {
    * first, or all of them, too.
    */
   split(of: ObservedAttachment, keep: "both" | "either"): void {
-    this.#twins += 1;
+    this.#duplicates += 1;
     const lists = Object.entries(of.spec.mountpointS3PodAttachments);
     const [first, second] = keep === "both" ? [lists, lists] : [lists.slice(1), lists.slice(0, 1)];
     const put = (name: string, some: typeof lists) => {
@@ -63,10 +63,10 @@ export class PlaceModel {
       const spec = { ...of.spec, mountpointS3PodAttachments: Object.fromEntries(some) };
       this.put("attachments", name, { metadata, spec });
     };
-    put(`s3pa-${this.#twins % 2 === 0 ? "0" : "z"}${this.#twins}`, second); // the older one, or the younger
+    put(`s3pa-${this.#duplicates % 2 === 0 ? "0" : "z"}${this.#duplicates}`, second); // the older one, or the younger
     put(of.metadata.name, first);
-    this.tellAll();
-    this.#standby.tellAll();
+    this.deliverAll();
+    this.#standby.deliverAll();
   }
 
   change(name: PodName, but: Partial<ReportedMountpointPod>): void {
@@ -74,23 +74,23 @@ export class PlaceModel {
     if (now !== undefined) this.put("mountpointPods", name, { ...now, ...but, resourceVersion: this.#nextVersion() });
   }
 
-  tell(kind: Kind, count = Infinity): void {
-    this.#leader.tell(kind, count);
+  deliver(kind: Kind, count = Infinity): void {
+    this.#leader.deliver(kind, count);
   }
 
-  tellAll(): void {
-    this.#leader.tellAll();
+  deliverAll(): void {
+    this.#leader.deliverAll();
   }
 
-  tellStandby(kind: Kind, count: number): void {
-    this.#standby.tell(kind, count);
+  deliverToStandby(kind: Kind, count: number): void {
+    this.#standby.deliver(kind, count);
   }
 
   /** The one that waited leads from now on, and lists everything first (SC-7); another one comes and lists everything. */
   takeOver(): void {
     this.#leader = this.#standby;
     this.#leader.renew(this.now);
-    this.#standby = new Follower(this.truth, this.now);
+    this.#standby = new Replica(this.truth, this.now);
   }
 
   get now(): Date {
@@ -108,9 +108,9 @@ export class PlaceModel {
     for (const [number, step] of decision.steps.entries()) {
       if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
-      if (this.#twins === 0) this.checkAttachments();
+      if (this.#duplicates === 0) this.checkAttachments();
       // Whoever writes waits until the view shows it.
-      this.tell(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
+      this.deliver(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
       if (!accepted) return false;
     }
     for (const each of decision.statuses) this.#writeStatus(each);
@@ -159,7 +159,7 @@ export class PlaceModel {
         const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
         return this.#create("mountpointPods", name, this.#newPod(name, step.purpose));
       }
-      case "markForUnmount":
+      case "annotateForUnmount":
         return this.#mark(step.mountpointPod);
       case "deleteMountpointPod":
         return step.ifNodeIsGone === true || this.#deletePod(step.mountpointPod);
@@ -180,7 +180,7 @@ export class PlaceModel {
     if (now?.metadata.resourceVersion !== metadata.resourceVersion) return;
     const written = { ...now.metadata, resourceVersion: this.#nextVersion() };
     this.put("attachments", metadata.name, { ...now, metadata: written, status });
-    this.tell("attachments");
+    this.deliver("attachments");
   }
 
   #newPod(name: PodName, { workload: createdFor, volume: { identity } }: MountpointPodPurpose): ReportedMountpointPod {
@@ -192,7 +192,7 @@ export class PlaceModel {
   #mark({ name, uid }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now?.uid !== uid) return false;
-    if (!now.terminating && !this.hasForeignMarks) this.#checkUnneeded(now);
+    if (!now.terminating && !this.hasForeignAnnotations) this.#checkUnneeded(now);
     this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
     return true;
   }
@@ -213,7 +213,7 @@ export class PlaceModel {
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
     const isMarked = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
-    if (isMarked && !this.hasForeignMarks) throw new Error("a marked one");
+    if (isMarked && !this.hasForeignAnnotations) throw new Error("a marked one");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
@@ -232,7 +232,7 @@ export class PlaceModel {
     if (chosen === undefined || user === undefined || mayHaveStarted(user)) return;
     const isItsOwn = chosen.createdFor === uid;
     if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
-    if (chosen.trouble !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.trouble.cause}`);
+    if (chosen.problem !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.problem.cause}`);
   }
 
   #create<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): boolean {
@@ -245,7 +245,8 @@ export class PlaceModel {
     const now = this.truth.mountpointPods.get(name);
     if (now === undefined) return true;
     if (now.resourceVersion !== resourceVersion) return false;
-    if (this.listedOn(name).length > 0 && !this.hasForeignMarks) throw new Error(`${name} deleted under a workload`);
+    if (this.listedOn(name).length > 0 && !this.hasForeignAnnotations)
+      throw new Error(`${name} deleted under a workload`);
     // DS-14, whoever annotated it, and whatever the API server has of the workload.
     if (this.isBound(name) && isServing(now)) throw new Error(`${name} deleted under a bind mount`);
     this.remove("mountpointPods", name);
@@ -264,7 +265,7 @@ export class PlaceModel {
     return true;
   }
 
-  /** At any moment, unless someone else makes twins; and at rest in any case. */
+  /** At any moment, unless someone else makes duplicates; and at rest in any case. */
   checkAttachments(): void {
     const all = [...this.truth.attachments.values()];
     const keys = all.map(({ spec }) => attachmentName({ node, ...keyFieldsOf(spec) }));
@@ -281,6 +282,6 @@ export class PlaceModel {
 }
 
 /** Its mount-s3 answers, as far as anybody can know. */
-function isServing({ phase, trouble }: ReportedMountpointPod): boolean {
-  return phase === "running" && (trouble === undefined || !["crashing", "backingOff", "ended"].includes(trouble.kind));
+function isServing({ phase, problem }: ReportedMountpointPod): boolean {
+  return phase === "running" && (problem === undefined || !["crashing", "backingOff", "ended"].includes(problem.kind));
 }

@@ -6,10 +6,10 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Workload } from "../domain/workload.ts";
 import { volume } from "./situation.fixture.ts";
-import { claim, PlaceModel } from "./volume-on-node-model.fixture.ts";
+import { claim, VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 
 export class World {
-  readonly model = new PlaceModel();
+  readonly model = new VolumeOnNodeModel();
   #count = 0;
 
   comes(fsGroup: string): void {
@@ -75,43 +75,43 @@ export class World {
   }
 
   starts({ name, phase }: ReportedMountpointPod): void {
-    if (phase === "pending") this.model.change(name, { phase: "running", scheduled: true, trouble: undefined });
+    if (phase === "pending") this.model.change(name, { phase: "running", scheduled: true, problem: undefined });
   }
 
   findsNoRoom({ name, scheduled }: ReportedMountpointPod): void {
-    if (!scheduled) this.model.change(name, { trouble: { kind: "unschedulable", cause: "is too large", fix: "" } });
+    if (!scheduled) this.model.change(name, { problem: { kind: "unschedulable", cause: "is too large", fix: "" } });
   }
 
-  crashes({ name, phase, restarts, trouble: before }: ReportedMountpointPod): void {
-    const trouble = { kind: "crashing", cause: "is down", fix: "" } as const;
+  crashes({ name, phase, restarts, problem: before }: ReportedMountpointPod): void {
+    const problem = { kind: "crashing", cause: "is down", fix: "" } as const;
     const isUp = phase === "running" && before?.kind !== "ended";
-    if (isUp) this.model.change(name, { trouble, restarts: restarts + 1 });
+    if (isUp) this.model.change(name, { problem, restarts: restarts + 1 });
   }
 
-  isMarkedByHand({ name }: ReportedMountpointPod): void {
-    this.model.hasForeignMarks = true;
+  isAnnotatedByHand({ name }: ReportedMountpointPod): void {
+    this.model.hasForeignAnnotations = true;
     this.model.change(name, { needsUnmount: true });
   }
 
-  crashesMarked(pod: ReportedMountpointPod): void {
-    this.isMarkedByHand(pod);
+  crashesAnnotated(pod: ReportedMountpointPod): void {
+    this.isAnnotatedByHand(pod);
     this.crashes(pod);
   }
 
   /** Beside a container of somebody else, which keeps the Pod running. */
   endsWell({ name, phase }: ReportedMountpointPod): void {
-    const trouble = { kind: "ended", cause: "has ended", fix: "" } as const;
-    if (phase === "running") this.model.change(name, { trouble });
+    const problem = { kind: "ended", cause: "has ended", fix: "" } as const;
+    if (phase === "running") this.model.change(name, { problem });
   }
 
-  backsOff({ name, trouble }: ReportedMountpointPod): void {
+  backsOff({ name, problem }: ReportedMountpointPod): void {
     const lasting = { kind: "backingOff", cause: "is down for a while", fix: "" } as const;
-    if (trouble?.kind === "crashing") this.model.change(name, { trouble: lasting });
+    if (problem?.kind === "crashing") this.model.change(name, { problem: lasting });
   }
 
-  isStartedAgain({ name, trouble }: ReportedMountpointPod): void {
-    const isDown = trouble?.kind === "crashing" || trouble?.kind === "backingOff";
-    if (isDown) this.model.change(name, { trouble: undefined });
+  isStartedAgain({ name, problem }: ReportedMountpointPod): void {
+    const isDown = problem?.kind === "crashing" || problem?.kind === "backingOff";
+    if (isDown) this.model.change(name, { problem: undefined });
   }
 
   /** It serves until its grace period is over, which may be never. */
@@ -119,9 +119,9 @@ export class World {
     if (!terminating) this.model.change(name, { terminating: true, deletionAskedAt: this.model.now });
   }
 
-  unmounts({ name, phase, needsUnmount, trouble }: ReportedMountpointPod): void {
+  unmounts({ name, phase, needsUnmount, problem }: ReportedMountpointPod): void {
     const bound = this.model.isBound(name);
-    const isUp = phase === "running" && trouble?.kind !== "ended";
+    const isUp = phase === "running" && problem?.kind !== "ended";
     if (isUp && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
   }
 

@@ -6,12 +6,12 @@ import {
   absorb,
   assignWorkload,
   dropMountpointPod,
+  duplicatesOf,
   findAttachments,
   holderOf,
   idleMountpointPods,
   releaseWorkload,
   type SharingKey,
-  twinsOf,
 } from "../../core/attachment.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 
@@ -63,13 +63,13 @@ export class Roster<Existing extends Attachment, New extends Attachment> {
    * Of those with the same key, the oldest takes over what the others list (LC-7). They are left empty, which means that they
    * are to be deleted, and not before the oldest has been written.
    */
-  mergeTwins(reason: string): void {
+  mergeDuplicates(reason: string): void {
     for (const entry of this.entries()) {
-      const twins = twinsOf<Attachment>(
+      const duplicates = duplicatesOf<Attachment>(
         this.entries().map(({ after }) => after),
         entry.after,
       );
-      const oldest = this.#entries.get(twins[0]?.metadata.name ?? "");
+      const oldest = this.#entries.get(duplicates[0]?.metadata.name ?? "");
       if (oldest === undefined || oldest.after.metadata.name === entry.after.metadata.name) continue;
       this.#change(oldest, absorb(oldest.after.spec, entry.after.spec), reason);
       this.#change(entry, { ...entry.after.spec, mountpointS3PodAttachments: {} }, reason);

@@ -10,11 +10,11 @@ import type { Workload } from "./workload.ts";
  * with its process.
  */
 export function isBeyondRepair(
-  { trouble, driverVersion, needsUnmount }: ReportedMountpointPod,
+  { problem, driverVersion, needsUnmount }: ReportedMountpointPod,
   { phase }: Workload,
   ownVersion: string,
 ): boolean {
-  const kind = trouble?.kind;
+  const kind = problem?.kind;
   if (kind === "stuck" || kind === "ended") return true;
   const isGivenUp = driverVersion !== ownVersion || needsUnmount;
   if (kind === "backingOff") return isGivenUp || phase === "running";

@@ -50,7 +50,7 @@ function assigned(listed: readonly Listed[], irreplaceable: string | undefined):
     const message = "every workload has its Mountpoint Pod";
     return { type: "Assigned", status: "True", reason: "Assigned", message };
   }
-  const what = `Mountpoint Pod ${lost.name} ${lost.pod?.trouble?.cause ?? "does not exist any more"}`;
+  const what = `Mountpoint Pod ${lost.name} ${lost.pod?.problem?.cause ?? "does not exist any more"}`;
   return {
     type: "Assigned",
     status: "False",
@@ -61,7 +61,7 @@ function assigned(listed: readonly Listed[], irreplaceable: string | undefined):
 
 function scheduled(listed: readonly Listed[]): Said {
   const alive = listed.flatMap(({ pod }) => (pod !== undefined && isAlive(pod) ? [pod] : []));
-  const refused = alive.filter(({ trouble }) => trouble?.kind === "unschedulable");
+  const refused = alive.filter(({ problem }) => problem?.kind === "unschedulable");
   if (refused.length > 0) {
     const message = refused.map((pod) => `Mountpoint Pod ${pod.name} ${reasonOf(pod)}`).join(" ");
     return { type: "Scheduled", status: "False", reason: "Unschedulable", message };
@@ -74,8 +74,8 @@ function scheduled(listed: readonly Listed[]): Said {
   return { type: "Scheduled", status: "True", reason: "Scheduled", message };
 }
 
-function awaitsScheduler({ scheduled: isScheduled, trouble, phase }: ReportedMountpointPod): boolean {
-  return phase === "pending" && !isScheduled && trouble === undefined;
+function awaitsScheduler({ scheduled: isScheduled, problem, phase }: ReportedMountpointPod): boolean {
+  return phase === "pending" && !isScheduled && problem === undefined;
 }
 
 function viewOf(pod: ReportedMountpointPod | undefined): ControllerView {
@@ -87,6 +87,6 @@ function viewOf(pod: ReportedMountpointPod | undefined): ControllerView {
 
 const phases = { pending: "Pending", running: "Running", succeeded: "Succeeded", failed: "Failed" } as const;
 
-function reasonOf({ trouble }: ReportedMountpointPod): string | undefined {
-  return trouble && `${trouble.cause}. ${trouble.fix}`;
+function reasonOf({ problem }: ReportedMountpointPod): string | undefined {
+  return problem && `${problem.cause}. ${problem.fix}`;
 }

@@ -14,7 +14,7 @@ const config: HeadroomConfig = {
   priorityClassName: "mount-s3-headroom",
 };
 const workload = { uid, name: "app", namespace: "shop", claims: ["c"], createdAt: new Date(0) };
-const reservation = { ...workload, gated: true, otherGates: [], marked: true };
+const reservation = { ...workload, gated: true, otherGates: [], labelled: true };
 
 function volumeWith(volumeAttributes: Readonly<Record<string, string>> = {}, name = "test-vol"): S3Volume {
   const csi = {
@@ -59,7 +59,7 @@ it("is known again by name and label, also when its volume's name fits into no l
 });
 
 const gate = { name: "s3.csi.scality.com/reserve-headroom-for-mppod" };
-const mark = { "s3.csi.scality.com/headroom-for-workload": uid };
+const labels = { "s3.csi.scality.com/headroom-for-workload": uid };
 
 function pod(spec: object, metadata: object = {}, status: object = { phase: "Pending" }): ReservingPod {
   const birth = { uid, name: "app", namespace: "shop", creationTimestamp: "2026-01-15T10:00:00Z" };
@@ -68,15 +68,17 @@ function pod(spec: object, metadata: object = {}, status: object = { phase: "Pen
 
 it("a workload asks with our gate; other gates are remembered", () => {
   const found = reservationFrom(pod({ schedulingGates: [{ name: "example.com/other" }, gate] }));
-  expect(found).toMatchObject({ gated: true, marked: false, otherGates: ["example.com/other"] });
+  expect(found).toMatchObject({ gated: true, labelled: false, otherGates: ["example.com/other"] });
   expect(reservationFrom(pod({ schedulingGates: [{ name: "example.com/other" }] }))).toBeUndefined();
 });
 
 it("a workload that was let go is known by our label, as long as it does not run and does not end", () => {
-  expect(reservationFrom(pod({}, { labels: mark }))).toMatchObject({ gated: false, marked: true });
-  expect(reservationFrom(pod({}, { labels: { ...mark, [Object.keys(mark)[0] ?? ""]: "another" } }))).toBeUndefined();
-  expect(reservationFrom(pod({}, { labels: mark }, { phase: "Running" }))).toBeUndefined();
-  expect(reservationFrom(pod({}, { labels: mark }, { phase: "Failed" }))).toBeUndefined();
+  expect(reservationFrom(pod({}, { labels }))).toMatchObject({ gated: false, labelled: true });
+  expect(
+    reservationFrom(pod({}, { labels: { ...labels, [Object.keys(labels)[0] ?? ""]: "another" } })),
+  ).toBeUndefined();
+  expect(reservationFrom(pod({}, { labels }, { phase: "Running" }))).toBeUndefined();
+  expect(reservationFrom(pod({}, { labels }, { phase: "Failed" }))).toBeUndefined();
   const deletionTimestamp = "2026-01-15T10:00:00Z";
   expect(reservationFrom(pod({ schedulingGates: [gate] }, { deletionTimestamp }))).toBeUndefined();
 });

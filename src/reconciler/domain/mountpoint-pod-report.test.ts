@@ -27,12 +27,12 @@ const waiting = (reason: string, message: string) => reportFrom(pod(container({ 
 const lookup = (port: number) => `lookup r on 10.0.0.53:53: read udp 10.0.0.1:${port}->10.0.0.53:53: i/o timeout`;
 
 describe("a Mountpoint Pod", () => {
-  it("that runs has no trouble", () => {
+  it("that runs has no problem", () => {
     expect(reportFrom(pod(container({}), "n"))).toEqual({
       scheduled: true,
       restarts: 3,
       deletionAskedAt: undefined,
-      trouble: undefined,
+      problem: undefined,
     });
   });
 
@@ -106,8 +106,8 @@ describe("a Mountpoint Pod", () => {
       },
     ],
     ["is being deleted", pod(container({}), "n", { deletionTimestamp: "2026-01-15T10:10:00Z" }), { kind: "leaving" }],
-  ])("that %s is in trouble", ([, object, trouble]) => {
-    expect(reportFrom(object).trouble).toMatchObject(trouble);
+  ])("that %s is in problem", ([, object, problem]) => {
+    expect(reportFrom(object).problem).toMatchObject(problem);
   });
 
   it.for([
@@ -115,7 +115,7 @@ describe("a Mountpoint Pod", () => {
     ["was unschedulable and has its place now", pod(verdict("True", ""), "n")],
     ["is being started", pod({ ...container({ waiting: { reason: "ContainerCreating" } }), phase: "Pending" }, "n")],
   ] as const)("that %s is not", ([, object]) => {
-    expect(reportFrom(object).trouble).toBeUndefined();
+    expect(reportFrom(object).problem).toBeUndefined();
   });
 
   it("tells the same of an image in both of kubelet's words", () => {
@@ -126,7 +126,7 @@ describe("a Mountpoint Pod", () => {
 
   it("tells the same of an image after each attempt, from whichever port that was", () => {
     expect(waiting("ErrImagePull", lookup(34143))).toEqual(waiting("ErrImagePull", lookup(46108)));
-    expect(waiting("ErrImagePull", lookup(1)).trouble?.cause).toContain("read udp 10.0.0.53:53: i/o timeout");
+    expect(waiting("ErrImagePull", lookup(1)).problem?.cause).toContain("read udp 10.0.0.53:53: i/o timeout");
   });
 
   it("was asked to go a grace period before its time is over", () => {

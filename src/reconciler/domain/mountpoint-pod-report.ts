@@ -10,10 +10,10 @@ export interface MountpointPodReport {
   readonly restarts: number;
   /** When someone asked for its deletion. */
   readonly deletionAskedAt: Date | undefined;
-  readonly trouble: Trouble | undefined;
+  readonly problem: PodProblem | undefined;
 }
 
-export interface Trouble {
+export interface PodProblem {
   /**
    * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
    * ended and is about to be started again. backingOff: the same, and kubelet waits before it does so. stuck: it runs, and the
@@ -75,18 +75,18 @@ export function reportFrom(pod: ReportedPod): MountpointPodReport {
       deletionTimestamp === undefined
         ? undefined
         : new Date(Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000),
-    trouble: troubleOf(pod, container),
+    problem: problemOf(pod, container),
   };
 }
 
 /** kubelet takes it for a container that runs. */
-export const stuckTrouble: Trouble = {
+export const stuckProblem: PodProblem = {
   kind: "stuck",
   cause: "has lost its mount and does not end",
   fix: "Its workloads get another one.",
 };
 
-function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+function problemOf(pod: ReportedPod, container: ContainerStatus | undefined): PodProblem | undefined {
   const { status = {}, metadata } = pod;
   const describe = `See: kubectl describe pod -n ${metadata.namespace} ${metadata.name}.`;
   if (status.phase === "Failed" || status.phase === "Succeeded" || endedWell(container)) {
@@ -98,7 +98,7 @@ function troubleOf(pod: ReportedPod, container: ContainerStatus | undefined): Tr
   return unschedulable(pod, describe) ?? notStarting(pod, describe) ?? down(pod, container);
 }
 
-function unschedulable({ spec, status = {} }: ReportedPod, describe: string): Trouble | undefined {
+function unschedulable({ spec, status = {} }: ReportedPod, describe: string): PodProblem | undefined {
   if (spec.nodeName) return undefined;
   const verdict = status.conditions?.find(({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable");
   if (verdict?.status !== "False") return undefined;
@@ -121,7 +121,7 @@ function imageFix(): string {
   return "Check the chart's image.repository and image.tag, that the node can pull from there, and that imagePullSecrets exist in the namespace of Mountpoint Pods.";
 }
 
-function notStarting({ status = {} }: ReportedPod, describe: string): Trouble | undefined {
+function notStarting({ status = {} }: ReportedPod, describe: string): PodProblem | undefined {
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   const waiting = all.map(({ state }) => state?.waiting).find((each) => Object.hasOwn(lasting, each?.reason ?? ""));
   if (waiting?.reason === undefined) return undefined;
@@ -145,7 +145,7 @@ function endedWell(container: ContainerStatus | undefined): boolean {
   return container?.state?.terminated?.exitCode === 0;
 }
 
-function down({ metadata }: ReportedPod, container: ContainerStatus | undefined): Trouble | undefined {
+function down({ metadata }: ReportedPod, container: ContainerStatus | undefined): PodProblem | undefined {
   const end = container && endBefore(container);
   if (container === undefined || end === undefined) return undefined;
   const fix = end.reason === "OOMKilled" ? memoryFix : logsOf(metadata);

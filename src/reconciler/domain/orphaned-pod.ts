@@ -2,14 +2,14 @@
 import type { ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
 
-export interface Leftover {
-  readonly do: "markForUnmount" | "deleteMountpointPod";
+export interface OrphanedPodStep {
+  readonly do: "annotateForUnmount" | "deleteMountpointPod";
   readonly because: string;
   /** Only if the API server has no object of its node: then nobody else tells whether its bind mounts are alive (DS-14). */
   readonly ifNodeIsGone?: true;
 }
 
-export interface LeftoverFacts {
+export interface OrphanedPodFacts {
   readonly now: Date;
   readonly staleAfterMs: number;
   /** What the node reports of its source; undefined: nothing. */
@@ -17,23 +17,23 @@ export interface LeftoverFacts {
 }
 
 /** undefined: nothing now. One that is young may be waiting for its attachment to be written. */
-export function leftoverTask(pod: ReportedMountpointPod, facts: LeftoverFacts): Leftover | undefined {
+export function orphanedPodStep(pod: ReportedMountpointPod, facts: OrphanedPodFacts): OrphanedPodStep | undefined {
   if (!pod.needsUnmount) {
     const stale = facts.now.getTime() - pod.createdAt.getTime() >= facts.staleAfterMs;
-    return stale ? { do: "markForUnmount", because: "cleanup: no attachment lists it" } : undefined;
+    return stale ? { do: "annotateForUnmount", because: "cleanup: no attachment lists it" } : undefined;
   }
   if (pod.terminating) return undefined;
   const end = endOf(pod, facts);
   if (end !== undefined) return { do: "deleteMountpointPod", ...end };
   // 2.x does not note the time, nor does somebody who annotates it by hand; without it there would be no limit.
   if (pod.needsUnmountSince === undefined)
-    return { do: "markForUnmount", because: "its needs-unmount annotation has no time" };
+    return { do: "annotateForUnmount", because: "its needs-unmount annotation has no time" };
   return undefined;
 }
 
 /** Whether the node is to unmount its source, after which mount-s3 and then the Pod end by themselves. */
-export function endsByUnmount({ phase, terminating, trouble }: ReportedMountpointPod): boolean {
-  return phase === "running" && !terminating && (trouble === undefined || !containerEnds.has(trouble.kind));
+export function endsByUnmount({ phase, terminating, problem }: ReportedMountpointPod): boolean {
+  return phase === "running" && !terminating && (problem === undefined || !containerEnds.has(problem.kind));
 }
 
 const containerEnds: ReadonlySet<string> = new Set(["crashing", "backingOff", "ended"]);
@@ -41,10 +41,10 @@ const containerEnds: ReadonlySet<string> = new Set(["crashing", "backingOff", "e
 /** A node unmounts in moments, and mount-s3 then ends, unless it hangs. */
 const unmountLimitMs = 600_000;
 
-type End = Omit<Leftover, "do">;
+type End = Omit<OrphanedPodStep, "do">;
 
 /** undefined while it is the node's turn: it unmounts, and the Pod then ends by itself. */
-function endOf(pod: ReportedMountpointPod, facts: LeftoverFacts): End | undefined {
+function endOf(pod: ReportedMountpointPod, facts: OrphanedPodFacts): End | undefined {
   const { phase } = pod;
   switch (phase) {
     case "pending":
@@ -59,10 +59,10 @@ function endOf(pod: ReportedMountpointPod, facts: LeftoverFacts): End | undefine
   }
 }
 
-function endOfRunning({ trouble, needsUnmountSince }: ReportedMountpointPod, facts: LeftoverFacts): End | undefined {
+function endOfRunning({ problem, needsUnmountSince }: ReportedMountpointPod, facts: OrphanedPodFacts): End | undefined {
   const { now, staleAfterMs } = facts;
   const markedMs = now.getTime() - (needsUnmountSince ?? now).getTime();
-  const kind = trouble?.kind;
+  const kind = problem?.kind;
   // A mounter of 2.x whose mount-s3 failed never ends well. Without a process nothing serves the source any more.
   if (kind === "crashing" || kind === "backingOff") return { because: "its container has failed and is not needed" };
   // One that has ended well is about to be Succeeded, and is then gone at once: deleted before, it would wait for kubelet. A

@@ -14,7 +14,7 @@ export interface Reservation {
   /** By whom else it is held back. */
   readonly otherGates: readonly string[];
   /** It carries the label that headroom Pods look for. */
-  readonly marked: boolean;
+  readonly labelled: boolean;
 }
 
 /** The fields of a Pod object that `reservationFrom` looks at. */
@@ -28,9 +28,9 @@ export function reservationFrom(pod: ReservingPod): Reservation | undefined {
   const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name);
   const gated = gates.includes(headroom.gate);
   const { uid, name, namespace, claims, phase, terminating } = workloadFrom(pod);
-  const marked = pod.metadata.labels?.[headroom.workloadLabel] === uid;
-  if (!(gated || marked) || phase !== "pending" || terminating) return undefined;
+  const labelled = pod.metadata.labels?.[headroom.workloadLabel] === uid;
+  if (!(gated || labelled) || phase !== "pending" || terminating) return undefined;
   const createdAt = new Date(pod.metadata.creationTimestamp);
   const otherGates = gates.filter((gate) => gate !== headroom.gate);
-  return { uid, name, namespace, claims, createdAt, gated, otherGates, marked };
+  return { uid, name, namespace, claims, createdAt, gated, otherGates, labelled };
 }

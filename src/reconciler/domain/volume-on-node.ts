@@ -4,19 +4,19 @@
  */
 import type { NodeName, PvName } from "../../core/names.ts";
 
-export interface Place {
+export interface VolumeOnNode {
   readonly node: NodeName;
   readonly persistentVolume: PvName;
 }
 
-export type PlaceKey = string & { readonly __brand: "PlaceKey" };
+export type VolumeOnNodeKey = string & { readonly __brand: "VolumeOnNodeKey" };
 
 /** Names of nodes and volumes contain no slash. */
-export function placeKey({ node, persistentVolume }: Place): PlaceKey {
-  return `${node}/${persistentVolume}` as PlaceKey;
+export function volumeOnNodeKey({ node, persistentVolume }: VolumeOnNode): VolumeOnNodeKey {
+  return `${node}/${persistentVolume}` as VolumeOnNodeKey;
 }
 
-export function placeFrom(key: PlaceKey): Place {
+export function volumeOnNodeFrom(key: VolumeOnNodeKey): VolumeOnNode {
   const separator = key.indexOf("/");
   return { node: key.slice(0, separator) as NodeName, persistentVolume: key.slice(separator + 1) as PvName };
 }

@@ -11,10 +11,10 @@ export interface WorkloadWarning {
 }
 
 /** LC-20. Of a Mountpoint Pod that crashes or is gone, kubelet and the node plugin speak. */
-export function holderWarning(volume: PvName, { name, trouble }: ReportedMountpointPod): WorkloadWarning | undefined {
-  const reason = trouble && holderReasons[trouble.kind];
+export function holderWarning(volume: PvName, { name, problem }: ReportedMountpointPod): WorkloadWarning | undefined {
+  const reason = problem && holderReasons[problem.kind];
   if (reason === undefined) return undefined;
-  const message = `Mountpoint Pod ${name} of PersistentVolume ${volume} ${trouble?.cause}. ${trouble?.fix}`;
+  const message = `Mountpoint Pod ${name} of PersistentVolume ${volume} ${problem?.cause}. ${problem?.fix}`;
   return { reason, message };
 }
 

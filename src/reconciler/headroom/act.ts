@@ -32,8 +32,8 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<void> {
   switch (step.do) {
     case "report":
       return warn(call, cluster, step.reservation, { reason: step.reason, message: step.because });
-    case "mark":
-      return patchWorkload(call, cluster, step.reservation, marking(step.reservation));
+    case "labelWorkload":
+      return patchWorkload(call, cluster, step.reservation, labelling(step.reservation));
     case "createHeadroomPod":
       return createHeadroomPod(call, cluster, step);
     case "removeGate":
@@ -45,7 +45,7 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<void> {
   }
 }
 
-function marking({ uid }: Reservation): object {
+function labelling({ uid }: Reservation): object {
   return { metadata: { uid, labels: { [headroom.workloadLabel]: uid } } };
 }
 

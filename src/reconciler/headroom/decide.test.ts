@@ -9,7 +9,7 @@ const long = new Date(now.getTime() - 3_600_000);
 
 function reservation(but: Partial<Reservation> = {}): Reservation {
   const usual = { uid: w1, name: "app", namespace: "shop", claims: ["data"], createdAt: long };
-  return { ...usual, gated: true, otherGates: [], marked: false, ...but };
+  return { ...usual, gated: true, otherGates: [], labelled: false, ...but };
 }
 
 function headroomPod(but: Partial<HeadroomPod> = {}): HeadroomPod {
@@ -23,17 +23,17 @@ function seen(but: Partial<Observed>): Observed {
   return { now, enabled: true, reservation: undefined, volumes: [claimed()], headroomPods: [], ...but };
 }
 
-const told = (observed: Partial<Observed>) => decide(seen(observed)).steps.map((step: Step) => step.do);
+const summary = (observed: Partial<Observed>) => decide(seen(observed)).steps.map((step: Step) => step.do);
 
 describe("a workload that waits", () => {
-  it("is marked, gets its headroom Pod and is let go, in this order", () => {
-    expect(told({ reservation: reservation() })).toEqual(["mark", "createHeadroomPod", "removeGate"]);
+  it("is labelled, gets its headroom Pod and is let go, in this order", () => {
+    expect(summary({ reservation: reservation() })).toEqual(["labelWorkload", "createHeadroomPod", "removeGate"]);
   });
 
   it("is taken up where a reconciler that died left it", () => {
-    expect(told({ reservation: reservation({ marked: true }) })).toEqual(["createHeadroomPod", "removeGate"]);
-    const made = { reservation: reservation({ marked: true }), headroomPods: [headroomPod()] };
-    expect(told(made)).toEqual(["removeGate"]);
+    expect(summary({ reservation: reservation({ labelled: true }) })).toEqual(["createHeadroomPod", "removeGate"]);
+    const made = { reservation: reservation({ labelled: true }), headroomPods: [headroomPod()] };
+    expect(summary(made)).toEqual(["removeGate"]);
   });
 
   it("gets one headroom Pod for each of its volumes", () => {
@@ -46,13 +46,15 @@ describe("a workload that waits", () => {
   });
 
   it("gets another for one that has ended, and does not wait for one that is going", () => {
-    const marked = reservation({ marked: true });
-    expect(told({ reservation: marked, headroomPods: [headroomPod({ ended: true })] })).toEqual([
+    const labelled = reservation({ labelled: true });
+    expect(summary({ reservation: labelled, headroomPods: [headroomPod({ ended: true })] })).toEqual([
       "deleteHeadroomPod",
       "createHeadroomPod",
       "removeGate",
     ]);
-    expect(told({ reservation: marked, headroomPods: [headroomPod({ terminating: true })] })).toEqual(["removeGate"]);
+    expect(summary({ reservation: labelled, headroomPods: [headroomPod({ terminating: true })] })).toEqual([
+      "removeGate",
+    ]);
   });
 
   it.for([
@@ -63,20 +65,20 @@ describe("a workload that waits", () => {
     },
     { what: "an unbound claim", as: "unbound", says: "PersistentVolumeClaim data: it is not bound" },
     { what: "a volume of another driver", as: "foreign", says: "uses no volume of this driver" },
-  ] as const)("goes without room for $what, and is told why", ({ as, says }) => {
+  ] as const)("goes without room for $what, and gets an event that says why", ({ as, says }) => {
     const { steps } = decide(seen({ reservation: reservation(), volumes: [claimed(as)] }));
     expect(steps.map((step) => step.do)).toEqual(["report", "removeGate"]);
     expect(steps[0]?.because).toContain(says);
   });
 
   it("without any claim goes, too", () => {
-    expect(told({ reservation: reservation({ claims: [] }), volumes: [] })).toEqual(["report", "removeGate"]);
+    expect(summary({ reservation: reservation({ claims: [] }), volumes: [] })).toEqual(["report", "removeGate"]);
   });
 
   it("gets room for its good volumes beside a bad one, and nothing is said of those of other drivers", () => {
     const volumes = [claimed({ name: volume.name, refused: "bad" }), claimed(), claimed("foreign")];
-    const expected = ["report", "mark", "createHeadroomPod", "removeGate"];
-    expect(told({ reservation: reservation(), volumes })).toEqual(expected);
+    const expected = ["report", "labelWorkload", "createHeadroomPod", "removeGate"];
+    expect(summary({ reservation: reservation(), volumes })).toEqual(expected);
   });
 
   it("waits a while for a claim to be bound", () => {
@@ -91,7 +93,7 @@ describe("a workload that waits", () => {
   it("does not wait where every claim is bound, however young it is", () => {
     const { steps, again } = decide(seen({ reservation: reservation({ createdAt: now }), volumes: [claimed()] }));
     expect(again).toBeUndefined();
-    expect(steps.map((step) => step.do)).toEqual(["mark", "createHeadroomPod", "removeGate"]);
+    expect(steps.map((step) => step.do)).toEqual(["labelWorkload", "createHeadroomPod", "removeGate"]);
   });
 
   it("waits no longer than that for a server whose clock is ahead, and not at all where it is far ahead", () => {
@@ -105,23 +107,23 @@ describe("a workload that waits", () => {
 });
 
 describe("a headroom Pod", () => {
-  const free = reservation({ gated: false, marked: true });
+  const free = reservation({ gated: false, labelled: true });
 
   it("stays until the workload runs, and is not made anew", () => {
-    expect(told({ reservation: free, headroomPods: [headroomPod()] })).toEqual([]);
-    expect(told({ reservation: free })).toEqual([]);
-    expect(told({ reservation: free, headroomPods: [headroomPod({ ended: true })] })).toEqual(["deleteHeadroomPod"]);
+    expect(summary({ reservation: free, headroomPods: [headroomPod()] })).toEqual([]);
+    expect(summary({ reservation: free })).toEqual([]);
+    expect(summary({ reservation: free, headroomPods: [headroomPod({ ended: true })] })).toEqual(["deleteHeadroomPod"]);
   });
 
   it("goes when the workload runs or is gone, once", () => {
     const others = [headroomPod(), headroomPod({ name: "hr-other" as PodName })];
-    expect(told({ headroomPods: others })).toEqual(["deleteHeadroomPod", "deleteHeadroomPod"]);
-    expect(told({ headroomPods: [headroomPod({ terminating: true })] })).toEqual([]);
+    expect(summary({ headroomPods: others })).toEqual(["deleteHeadroomPod", "deleteHeadroomPod"]);
+    expect(summary({ headroomPods: [headroomPod({ terminating: true })] })).toEqual([]);
   });
 });
 
 describe("where headroom is turned off", () => {
-  it("what an earlier configuration left goes, and a workload that waits is told", () => {
+  it("what an earlier configuration left goes, and a gated workload gets an event", () => {
     const { steps } = decide(seen({ enabled: false, reservation: reservation(), headroomPods: [headroomPod()] }));
     expect(steps.map((step) => step.do)).toEqual(["deleteHeadroomPod", "report"]);
     expect(steps[1]).toMatchObject({ reason: "HeadroomOff" });
@@ -129,6 +131,6 @@ describe("where headroom is turned off", () => {
   });
 
   it("a workload that was let go before is left alone", () => {
-    expect(told({ enabled: false, reservation: reservation({ gated: false, marked: true }) })).toEqual([]);
+    expect(summary({ enabled: false, reservation: reservation({ gated: false, labelled: true }) })).toEqual([]);
   });
 });

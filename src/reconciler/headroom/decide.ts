@@ -3,7 +3,7 @@
  * decision about places: no clock, no cache, no server.
  *
  * A workload is never held back for a reason that only others can change: whatever stands against reserving room is
- * told on the workload, and it goes without.
+ * reported on the workload, and the workload is scheduled without headroom.
  */
 
 import { headroomPodName } from "../../core/names.ts";
@@ -38,7 +38,7 @@ export interface Decision {
 
 export type Step = { readonly because: string } & (
   | { readonly do: "report"; readonly reservation: Reservation; readonly reason: "HeadroomOff" | "HeadroomNotReserved" }
-  | { readonly do: "mark"; readonly reservation: Reservation }
+  | { readonly do: "labelWorkload"; readonly reservation: Reservation }
   | { readonly do: "createHeadroomPod"; readonly reservation: Reservation; readonly volume: S3Volume }
   | { readonly do: "removeGate"; readonly reservation: Reservation }
   | { readonly do: "deleteHeadroomPod"; readonly headroomPod: HeadroomPod }
@@ -74,9 +74,9 @@ function reserving({ volumes, headroomPods }: Observed, reservation: Reservation
       (because) => ({ do: "report", reservation, reason: "HeadroomNotReserved", because }) as const,
     ),
     // First, because a headroom Pod finds the workload by its label.
-    ...(served.length === 0 || reservation.marked
+    ...(served.length === 0 || reservation.labelled
       ? []
-      : [{ do: "mark", reservation, because: "it waits for room" } as const]),
+      : [{ do: "labelWorkload", reservation, because: "it waits for room" } as const]),
     ...missing.map(
       (volume) => ({ do: "createHeadroomPod", reservation, volume, because: "a workload waits for room" }) as const,
     ),

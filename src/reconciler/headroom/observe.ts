@@ -24,7 +24,7 @@ export function everyWorkload(view: View): ReadonlySet<PodUid> {
 }
 
 /** From now on; a change of any of the objects that a decision looks at brings its workload back. */
-export function noteWorkloads(view: View, queue: { add(workload: PodUid): void }): Disposable {
+export function enqueueWorkloads(view: View, queue: { add(workload: PodUid): void }): Disposable {
   const noteClaim = (claim: { readonly namespace: string; readonly name: string }) => {
     for (const { uid } of view.reservations.by("claim", keyOf(claim))) queue.add(uid);
   };

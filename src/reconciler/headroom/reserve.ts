@@ -7,7 +7,7 @@ import type { Progress } from "../../runtime/progress.ts";
 import type { View } from "../observe/view.ts";
 import { act, type Cluster } from "./act.ts";
 import { decide } from "./decide.ts";
-import { everyWorkload, noteWorkloads, observe } from "./observe.ts";
+import { enqueueWorkloads, everyWorkload, observe } from "./observe.ts";
 
 export interface ReserveContext extends Cluster {
   readonly view: View;
@@ -20,7 +20,7 @@ const workers = 4;
 export async function reserveHeadroom(call: Call, context: ReserveContext): Promise<void> {
   const { view, progress } = context;
   using queue = new WorkQueue<PodUid>();
-  using _noting = noteWorkloads(view, queue);
+  using _noting = enqueueWorkloads(view, queue);
   using _progress = progress.follow("headroom", () => queue.stalledMs);
   for (const workload of everyWorkload(view)) queue.add(workload);
   await runController(call, { queue, workers, reconcile: (each, workload) => reserve(each, context, workload) });

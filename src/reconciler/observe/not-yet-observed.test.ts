@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { PodUid } from "../../core/names.ts";
 import { decide } from "../decision/decide.ts";
 import type { Observed } from "../decision/decision.ts";
-import { attachment, mp, now, pod, seen, told, w1, w2, workload } from "../decision/situation.fixture.ts";
-import { type PlaceKey, placeFrom } from "../domain/volume-on-node.ts";
+import { attachment, mp, now, pod, seen, summary, w1, w2, workload } from "../decision/situation.fixture.ts";
+import { type VolumeOnNodeKey, volumeOnNodeFrom } from "../domain/volume-on-node.ts";
 import { observe } from "./observe.ts";
-import { PodNews } from "./pod-changes.ts";
+import { PodChanges } from "./pod-changes.ts";
 import { emptyView } from "./view.ts";
 
 const since = "2026-01-15T11:59:00Z";
@@ -17,17 +17,17 @@ describe("is named, and nobody has told us of it", () => {
   it.for([
     [
       "a workload: it keeps what it has",
-      { attachments, mountpointPods: [pod(mp(w1))], unheard: new Map([[w1, until]]) },
+      { attachments, mountpointPods: [pod(mp(w1))], notYetObserved: new Map([[w1, until]]) },
       [],
     ],
     [
       "a Mountpoint Pod: its workloads stay with it",
-      { attachments, workloads: [workload(w1)], unheard: new Map([[mp(w1), until]]) },
+      { attachments, workloads: [workload(w1)], notYetObserved: new Map([[mp(w1), until]]) },
       [],
     ],
     [
       "a Mountpoint Pod whose workload has ended: it cannot be marked yet, and is not forgotten",
-      { attachments, unheard: new Map([[mp(w1), until]]) },
+      { attachments, notYetObserved: new Map([[mp(w1), until]]) },
       [],
     ],
     [
@@ -35,18 +35,18 @@ describe("is named, and nobody has told us of it", () => {
       {
         attachments: [attachment({ [mp(w1)]: [w1, w2] }, { since })],
         mountpointPods: [pod(mp(w1))],
-        unheard: new Map([[w2, until]]),
+        notYetObserved: new Map([[w2, until]]),
       },
       ["rewrite w1#0: w2"],
     ],
   ] as [string, Partial<Observed>, readonly string[]][])("%s", ([, observed, steps]) => {
     const decision = decide(seen(observed));
-    expect(told(decision)).toEqual(steps);
+    expect(summary(decision)).toEqual(steps);
     expect(decision.again?.afterMs).toBe(60_000);
   });
 
   it("a Mountpoint Pod: there is nothing to say about it", () => {
-    expect(decide(seen({ attachments, unheard: new Map([[mp(w1), until]]) })).statuses).toEqual([]);
+    expect(decide(seen({ attachments, notYetObserved: new Map([[mp(w1), until]]) })).statuses).toEqual([]);
     expect(decide(seen({ attachments })).statuses).toHaveLength(1);
   });
 });
@@ -54,8 +54,8 @@ describe("is named, and nobody has told us of it", () => {
 type View = ReturnType<typeof emptyView>;
 
 function taken(view: View, time: string): void {
-  view.news.begin(Date.parse(time));
-  view.news.complete();
+  view.podChanges.begin(Date.parse(time));
+  view.podChanges.complete();
 }
 
 /** What may yet be heard of, in a place with an attachment of that age. */
@@ -65,7 +65,7 @@ function unheardAfter(happens: (view: View) => void, at = now): readonly unknown
   view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1] }, { since }));
   happens(view);
   const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
-  return [...observe(view, placeFrom("worker-1/data" as PlaceKey), policy, at).unheard];
+  return [...observe(view, volumeOnNodeFrom("worker-1/data" as VolumeOnNodeKey), policy, at).notYetObserved];
 }
 
 describe("a workload that is not in the picture", () => {
@@ -86,31 +86,31 @@ describe("a workload that is not in the picture", () => {
   });
 
   it("was seen to go", () => {
-    const unheard = unheardAfter((view) => {
+    const notYetObserved = unheardAfter((view) => {
       taken(view, "2026-01-15T11:58:00Z");
       view.workloads.put("shop/w1", "1", workload(w1));
       view.workloads.put("shop/w1", "2", workload("another" as PodUid));
     });
-    expect(unheard).toEqual([]);
+    expect(notYetObserved).toEqual([]);
   });
 
   it("has a Mountpoint Pod that was seen to go", () => {
-    const unheard = unheardAfter((view) => {
+    const notYetObserved = unheardAfter((view) => {
       taken(view, "2026-01-15T11:58:00Z");
       view.mountpointPods.remove("mount-s3/mp");
     });
-    expect(unheard).toEqual([[w1, until]]);
+    expect(notYetObserved).toEqual([[w1, until]]);
   });
 });
 
 it("does not remember for ever what has gone", () => {
-  const news = new PodNews();
-  news.begin(0);
-  news.complete();
-  news.left("first", 0);
-  news.left("second", 599_999);
-  expect(news.mayCome("first", 0)).toBe(false);
-  news.left("third", 600_000);
-  expect(news.mayCome("first", 0)).toBe(true);
-  expect(news.mayCome("second", 0)).toBe(false);
+  const podChanges = new PodChanges();
+  podChanges.begin(0);
+  podChanges.complete();
+  podChanges.left("first", 0);
+  podChanges.left("second", 599_999);
+  expect(podChanges.mayAppear("first", 0)).toBe(false);
+  podChanges.left("third", 600_000);
+  expect(podChanges.mayAppear("first", 0)).toBe(true);
+  expect(podChanges.mayAppear("second", 0)).toBe(false);
 });

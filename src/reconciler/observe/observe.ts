@@ -1,7 +1,7 @@
 /** Everything that is known about one place, from the view alone: no request is made. */
 import { headroomPodName, type PodUid, type PvName } from "../../core/names.ts";
 import type { Observed, ObservedAttachment } from "../decision/decision.ts";
-import { type Place, placeKey } from "../domain/volume-on-node.ts";
+import { type VolumeOnNode, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
 import { type View, volumesWith, workloadsOf, workloadsWith } from "./view.ts";
 
@@ -10,17 +10,17 @@ export interface Policy {
   readonly staleAfterMs: number;
 }
 
-export function observe(view: View, place: Place, { driverVersion, staleAfterMs }: Policy, now: Date): Observed {
-  const key = placeKey(place);
-  const attachments = view.attachments.by("place", key);
+export function observe(view: View, place: VolumeOnNode, { driverVersion, staleAfterMs }: Policy, now: Date): Observed {
+  const key = volumeOnNodeKey(place);
+  const attachments = view.attachments.by("volumeOnNode", key);
   const workloads = workloadsAt(view, place, attachments.flatMap(workloadsOf));
-  const mountpointPods = view.mountpointPods.by("place", key);
+  const mountpointPods = view.mountpointPods.by("volumeOnNode", key);
   const known = new Set<string>([...workloads.map(({ uid }) => uid), ...mountpointPods.map(({ name }) => name)]);
   const named = attachments.flatMap(namedIn).filter(({ id }) => !known.has(id));
   // Contract 1.6: what was attached a moment ago is not judged by what is missing, unless we saw it go. Another leader's clock may be
   // ahead of ours, but not by more than that.
   const isFresh = (atMs: number) => Math.abs(now.getTime() - atMs) < staleAfterMs;
-  const unheard = named.filter(({ id, atMs }) => isFresh(atMs) && view.news.mayCome(id, atMs));
+  const notYetObserved = named.filter(({ id, atMs }) => isFresh(atMs) && view.podChanges.mayAppear(id, atMs));
   return {
     now,
     node: place.node,
@@ -30,7 +30,7 @@ export function observe(view: View, place: Place, { driverVersion, staleAfterMs 
     attachments,
     mountpointPods,
     reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, place.persistentVolume))),
-    unheard: new Map(unheard.map(({ id, atMs }) => [id, new Date(atMs + staleAfterMs)])),
+    notYetObserved: new Map(notYetObserved.map(({ id, atMs }) => [id, new Date(atMs + staleAfterMs)])),
     driverVersion,
     staleAfterMs,
   };
@@ -47,7 +47,11 @@ function sameHandle(view: View, name: PvName): readonly PvName[] {
   return volumesWith(view, volume.volumeId).filter((other) => other !== name);
 }
 
-function workloadsAt(view: View, { node, persistentVolume }: Place, listed: readonly string[]): readonly Workload[] {
+function workloadsAt(
+  view: View,
+  { node, persistentVolume }: VolumeOnNode,
+  listed: readonly string[],
+): readonly Workload[] {
   const claiming = workloadsWith(view, persistentVolume).filter((workload) => workload.node === node);
   const attached = listed.flatMap((uid) => view.workloads.by("uid", uid));
   return [...new Map([...claiming, ...attached].map((workload) => [workload.uid, workload])).values()];

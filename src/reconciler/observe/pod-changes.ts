@@ -2,7 +2,7 @@
  * What is known of Pods that are not in the picture. An attachment may name one that has gone, or one of which the former
  * leader heard before we did: watches of different kinds know nothing of each other.
  */
-export class PodNews {
+export class PodChanges {
   /** Whatever was there at this moment, and still is, is in the picture. */
   #completeSinceMs = Infinity;
   #begunAtMs = Infinity;
@@ -27,7 +27,7 @@ export class PodNews {
   }
 
   /** Of something that is not in the picture and was named at this time, in whole seconds: whether it may yet appear. */
-  mayCome(id: string, namedAtMs: number): boolean {
+  mayAppear(id: string, namedAtMs: number): boolean {
     return !this.#gone.has(id) && namedAtMs >= Math.floor(this.#completeSinceMs / 1000) * 1000;
   }
 }

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { NodeName, PvName } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import { attachment, mp, node, now, pod, volume, w1, w2, w3, workload } from "../decision/situation.fixture.ts";
-import { type PlaceKey, placeFrom } from "../domain/volume-on-node.ts";
+import { type VolumeOnNodeKey, volumeOnNodeFrom } from "../domain/volume-on-node.ts";
 import { sweep } from "../sweep.ts";
 import { observe } from "./observe.ts";
-import { notePlaces } from "./triggers.ts";
+import { enqueueVolumesOnNodes } from "./triggers.ts";
 import { emptyView, type View } from "./view.ts";
 
-const here = "worker-1/data" as PlaceKey;
+const here = "worker-1/data" as VolumeOnNodeKey;
 const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
 
 /** How each kind of object gets into the view. */
@@ -27,11 +27,11 @@ const leaves: Readonly<Record<string, (view: View) => void>> = {
 };
 
 /** The places that are to be looked at because of what happens last. */
-function notedAfter(before: readonly string[], happens: (view: View) => void): readonly PlaceKey[] {
+function notedAfter(before: readonly string[], happens: (view: View) => void): readonly VolumeOnNodeKey[] {
   const view = emptyView();
   for (const kind of before) arrives[kind]?.(view);
-  const noted = new Set<PlaceKey>();
-  using _ = notePlaces(view, { add: (place) => noted.add(place) });
+  const noted = new Set<VolumeOnNodeKey>();
+  using _ = enqueueVolumesOnNodes(view, { add: (place) => noted.add(place) });
   happens(view);
   return [...noted];
 }
@@ -72,7 +72,7 @@ it("sees in a place those whose claim is bound to the volume on this node, and t
   view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1, w2] }));
 
   const policy = { driverVersion: "3.0.0", staleAfterMs: 1 };
-  const observed = observe(view, placeFrom(here), policy, now);
+  const observed = observe(view, volumeOnNodeFrom(here), policy, now);
   expect(observed).toMatchObject({ now, node, volume, ...policy });
   expect(observed.workloads.map(({ uid, claims }) => [uid, ...claims])).toEqual([
     [w1, "data"],
@@ -87,7 +87,7 @@ it("looks at every place now and then, and says cleanup", async () => {
   for (const kind of ["workload", "claim", "volume"]) arrives[kind]?.(view);
   view.mountpointPods.put("mount-s3/mp", "1", pod(mp(w1), { persistentVolume: "orphan" as PvName }));
   const stop = new AbortController();
-  const swept = new Set<PlaceKey>();
+  const swept = new Set<VolumeOnNodeKey>();
   const lines: string[] = [];
   const log = {
     ...silentLogger,

@@ -8,18 +8,18 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { HeadroomPod } from "../domain/headroom-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Reservation } from "../domain/reservation.ts";
-import { type PlaceKey, placeKey } from "../domain/volume-on-node.ts";
+import { type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
-import { PodNews } from "./pod-changes.ts";
+import { PodChanges } from "./pod-changes.ts";
 
 export interface View extends Stores {
-  readonly news: PodNews;
+  readonly podChanges: PodChanges;
 }
 
 interface Stores {
   /** Those that need their volumes. One that is not here needs none any more. */
   readonly workloads: Store<Workload, "uid" | "claim">;
-  readonly mountpointPods: Store<ReportedMountpointPod, "place">;
+  readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode">;
   /** Workloads that wait for room for their Mountpoint Pods, or have it and do not run yet. */
   readonly reservations: Store<Reservation, "uid" | "claim">;
   readonly headroomPods: Store<HeadroomPod, "workload">;
@@ -27,7 +27,7 @@ interface Stores {
   readonly claims: Store<Claim, "volume">;
   /** Those of our driver. */
   readonly volumes: Store<S3Volume | Refusal, "handle">;
-  readonly attachments: Store<ObservedAttachment, "place" | "volume" | "workload">;
+  readonly attachments: Store<ObservedAttachment, "volumeOnNode" | "volume" | "workload">;
 }
 
 export interface Claim {
@@ -38,13 +38,15 @@ export interface Claim {
 }
 
 export function emptyView(): View {
-  const news = new PodNews();
+  const podChanges = new PodChanges();
   const workloads = new Store<Workload, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf });
-  const mountpointPods = new Store<ReportedMountpointPod, "place">({ place: (pod) => [placeKey(pod)] });
-  noteLeaving(workloads, news, ({ uid }) => uid);
-  noteLeaving(mountpointPods, news, ({ name }) => name);
+  const mountpointPods = new Store<ReportedMountpointPod, "volumeOnNode">({
+    volumeOnNode: (pod) => [volumeOnNodeKey(pod)],
+  });
+  noteLeaving(workloads, podChanges, ({ uid }) => uid);
+  noteLeaving(mountpointPods, podChanges, ({ name }) => name);
   return {
-    news,
+    podChanges,
     workloads,
     mountpointPods,
     reservations: new Store<Reservation, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
@@ -52,7 +54,7 @@ export function emptyView(): View {
     claims: new Store({ volume: ({ volume }) => [volume] }),
     volumes: new Store({ handle: (volume) => ("refused" in volume ? [] : [volume.volumeId]) }),
     attachments: new Store({
-      place: (attachment) => [placeOf(attachment)],
+      volumeOnNode: (attachment) => [volumeOnNodeOf(attachment)],
       volume: ({ spec }) => [spec.persistentVolumeName],
       workload: workloadsOf,
     }),
@@ -60,10 +62,10 @@ export function emptyView(): View {
 }
 
 /** One of a name may follow another without a gap, so it is the id that leaves. */
-function noteLeaving<Kept>(store: Store<Kept>, news: PodNews, idOf: (kept: Kept) => string): void {
+function noteLeaving<Kept>(store: Store<Kept>, podChanges: PodChanges, idOf: (kept: Kept) => string): void {
   store.subscribe(({ before, after }) => {
     if (before === undefined || (after !== undefined && idOf(after) === idOf(before))) return;
-    news.left(idOf(before), Date.now());
+    podChanges.left(idOf(before), Date.now());
   });
 }
 
@@ -81,17 +83,17 @@ function storesOf(view: View): readonly (readonly [string, Pick<Store<unknown>, 
   return Object.entries(view).filter((entry): entry is [string, Store<never>] => entry[1] instanceof Store);
 }
 
-export function placeOf({ spec }: ObservedAttachment): PlaceKey {
-  return placeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
+export function volumeOnNodeOf({ spec }: ObservedAttachment): VolumeOnNodeKey {
+  return volumeOnNodeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
 }
 
 /** The volumes of ours that a workload uses, on its node; none while it is not scheduled or its claims are not bound. */
-export function placesOf(view: View, workload: Workload): readonly PlaceKey[] {
+export function volumesOnNodeOf(view: View, workload: Workload): readonly VolumeOnNodeKey[] {
   const { node } = workload;
   if (node === undefined) return [];
   const volumes = claimsOf(workload).flatMap((claim) => view.claims.get(claim)?.volume ?? []);
   const ours = volumes.filter((volume) => view.volumes.get(volume) !== undefined);
-  return ours.map((persistentVolume) => placeKey({ node, persistentVolume }));
+  return ours.map((persistentVolume) => volumeOnNodeKey({ node, persistentVolume }));
 }
 
 /** Workloads with a claim bound to this volume, on any node. */

@@ -102,9 +102,9 @@ it("keeps a workload that waits for headroom among those that wait, too", async 
 
 it("DS-7 knows from when on it has seen every Pod: what was named later may yet appear", async () => {
   const before = Date.now();
-  const { news } = await viewOf({});
-  expect(news.mayCome("named long ago", before - 10_000)).toBe(false);
-  expect(news.mayCome("named since", Date.now())).toBe(true);
+  const { podChanges } = await viewOf({});
+  expect(podChanges.mayAppear("named long ago", before - 10_000)).toBe(false);
+  expect(podChanges.mayAppear("named since", Date.now())).toBe(true);
 });
 
 it("keeps bound claims", async () => {

@@ -106,18 +106,18 @@ function seenWorkload(pod: PodObject, intern: Intern): Workload | undefined {
 
 /** One watch over all Pods fills several stores; a Pod whose labels were edited may change from one to the other. */
 function podFeed(view: View): Feed<SeenPod> {
-  const { workloads, reservations, mountpointPods, headroomPods, news } = view;
+  const { workloads, reservations, mountpointPods, headroomPods, podChanges } = view;
   const all = { workloads, reservations, mountpointPods, headroomPods };
   const each = (perform: (store: Feed<never>) => void) => Object.values(all).forEach(perform);
   return {
     begin: () => {
-      news.begin(Date.now());
+      podChanges.begin(Date.now());
       each((store) => store.begin());
     },
     remove: (key) => each((store) => store.remove(key)),
     complete: () => {
       each((store) => store.complete());
-      news.complete();
+      podChanges.complete();
     },
     put: (key, version, seen) => {
       putOrRemove(workloads, key, version, seen.workloads);

@@ -1,4 +1,4 @@
-/** A reconciler's picture of the model's place: each kind of object is late by itself, and by any time. */
+/** The view of one replica of the reconciler on the model: the watch of each kind of object lags on its own, by any time. */
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Workload } from "../domain/workload.ts";
@@ -21,10 +21,10 @@ export type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Val
 export const kinds = ["workloads", "attachments", "mountpointPods", "claims", "volumes"] as const;
 const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
 
-export class Follower {
+export class Replica {
   readonly #view = emptyView();
-  /** What it is yet to be told, by kind: watches of different kinds know nothing of each other. */
-  readonly #news: Record<Kind, (() => void)[]> = {
+  /** Changes that are not in the view yet, by kind: the watches of different kinds are independent of each other. */
+  readonly #pending: Record<Kind, (() => void)[]> = {
     workloads: [],
     attachments: [],
     mountpointPods: [],
@@ -33,7 +33,7 @@ export class Follower {
   };
   #version = 0;
 
-  /** One that lists everything now. */
+  /** Lists every object now. */
   constructor(truth: Objects, now: Date) {
     for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value);
     this.renew(now);
@@ -42,26 +42,26 @@ export class Follower {
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
     this.#version += 1;
     const version = String(this.#version);
-    this.#news[kind].push(() => this.#view[kind].put(name, version, value as never));
+    this.#pending[kind].push(() => this.#view[kind].put(name, version, value as never));
   }
 
   remove(kind: Kind, name: string): void {
-    this.#news[kind].push(() => this.#view[kind].remove(name));
+    this.#pending[kind].push(() => this.#view[kind].remove(name));
   }
 
-  tell(kind: Kind, count = Infinity): void {
-    for (const tell of this.#news[kind].splice(0, count)) tell();
+  deliver(kind: Kind, count = Infinity): void {
+    for (const show of this.#pending[kind].splice(0, count)) show();
   }
 
-  tellAll(): void {
-    for (const kind of kinds) this.tell(kind);
+  deliverAll(): void {
+    for (const kind of kinds) this.deliver(kind);
   }
 
-  /** SC-7: what there is now is read anew. */
+  /** SC-7: the replica lists every object again. */
   renew(now: Date): void {
-    this.#view.news.begin(now.getTime());
-    this.tellAll();
-    this.#view.news.complete();
+    this.#view.podChanges.begin(now.getTime());
+    this.deliverAll();
+    this.#view.podChanges.complete();
   }
 
   observed(now: Date): Observed {
