@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { silentLogger } from "../runtime/log.ts";
-import type { NewStatus } from "./decision/decision.ts";
+import type { NewStatus } from "./decision/new-statuses.ts";
 import { attachment, mp, now, pod, volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";

@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { MissingRight } from "../../kube/missing-right.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { NewStatus } from "../decision/decision.ts";
+import type { NewStatus } from "../decision/new-statuses.ts";
 import type { View } from "../observe/view.ts";
 import { untilAttachment } from "./act.ts";
 

@@ -5,6 +5,7 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
+import { newStatuses } from "./new-statuses.ts";
 import { attachment, longAgo, mp, now, pod, seen, summary, volume, w1, w2, workload } from "./situation.fixture.ts";
 import { VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 
@@ -235,7 +236,7 @@ it("two volumes with one handle are told to workloads that are to be mounted", (
 describe("the status of an attachment", () => {
   const workloads = [workload(w1)];
   const statusOf = (but: Partial<ReportedMountpointPod>, more: Partial<Observed> = {}) =>
-    decide(seen({ workloads, attachments, mountpointPods: [pod(mp(w1), but)], ...more })).statuses.map(
+    newStatuses(seen({ workloads, attachments, mountpointPods: [pod(mp(w1), but)], ...more })).map(
       ({ status }) => status,
     );
 
@@ -279,9 +280,9 @@ describe("the status of an attachment", () => {
     ],
     ["can be served", volume, /get another one/],
   ] as const)("tells that a Mountpoint Pod is missing, where its volume %s", ([, of, message]) => {
-    const { statuses } = decide(seen({ workloads: [running], attachments, volume: of }));
-    expect(statuses[0]?.status.conditions?.[0]).toMatchObject({ type: "Assigned", status: "False" });
-    expect(statuses[0]?.status.conditions?.[0]?.message).toMatch(message);
-    expect(statuses[0]?.status.mountpointPods?.[mp(w1)]?.phase).toBe("Missing");
+    const [found] = newStatuses(seen({ workloads: [running], attachments, volume: of }));
+    expect(found?.status.conditions?.[0]).toMatchObject({ type: "Assigned", status: "False" });
+    expect(found?.status.conditions?.[0]?.message).toMatch(message);
+    expect(found?.status.mountpointPods?.[mp(w1)]?.phase).toBe("Missing");
   });
 });

@@ -219,5 +219,5 @@ it("says why an attachment changes", () => {
   const empty = decide(seen({ attachments: [attachment({})] })).steps;
   expect(empty.map(({ because }) => because)).toEqual(["it lists nothing"]);
   const released = decide(seen({ attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;
-  expect(released.map(({ because }) => because)).toEqual(["a workload ended; a Mountpoint Pod serves nobody"]);
+  expect(released.map(({ because }) => because)).toEqual(["a workload ended; a Mountpoint Pod serves no workload"]);
 });

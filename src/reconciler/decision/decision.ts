@@ -58,15 +58,8 @@ export interface ObservedAttachment extends Attachment {
 export interface Decision {
   /** In this order: a later one relies on the earlier ones having been accepted. */
   readonly steps: readonly Step[];
-  /** To be written of attachments that the steps leave alone, whether or not the steps succeed. */
-  readonly statuses: readonly NewStatus[];
   /** Set when time alone will change the decision. */
   readonly again: Again | undefined;
-}
-
-export interface NewStatus {
-  readonly attachment: ObservedAttachment;
-  readonly status: AttachmentStatus;
 }
 
 export interface Again {

@@ -1,16 +1,21 @@
-import { controllerPart, isSameStatus } from "../../core/attachment-status.ts";
-import type { PodName } from "../../core/names.ts";
-import { controllerStatus, type ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { NewStatus, Observed } from "./decision.ts";
+/** The controller's part of the status of attachments. It follows from what is observed alone, not from the decision. */
+import { type AttachmentStatus, controllerPart, isSameStatus } from "../../core/attachment-status.ts";
+import { controllerStatus } from "../domain/controller-status.ts";
+import type { Observed, ObservedAttachment } from "./decision.ts";
+import { mountpointPodsByName } from "./draft.ts";
+
+export interface NewStatus {
+  readonly attachment: ObservedAttachment;
+  readonly status: AttachmentStatus;
+}
 
 /**
- * Of what is listed now, where it is another status than before: a change of the list brings us back. Of a Mountpoint Pod
- * that we have not heard of there is nothing to say yet.
+ * The statuses that differ from what is written, for the lists in the cluster now: a write of the lists leads to new statuses by
+ * itself. An attachment that lists a Mountpoint Pod that is not yet observed gets none.
  */
-export function newStatuses(
-  { now, attachments, volume, notYetObserved }: Observed,
-  mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>,
-): readonly NewStatus[] {
+export function newStatuses(observed: Observed): readonly NewStatus[] {
+  const { now, attachments, volume, notYetObserved } = observed;
+  const mountpointPods = mountpointPodsByName(observed);
   const irreplaceable = irreplaceableBecause(volume);
   return attachments.flatMap((attachment) => {
     const { spec, status: before } = attachment;

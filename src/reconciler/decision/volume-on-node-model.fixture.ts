@@ -10,7 +10,8 @@ import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
 import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
 import { keyFieldsOf, mergedLists, newHolders } from "./attachment-lists.fixture.ts";
 import { decide } from "./decide.ts";
-import type { NewStatus, ObservedAttachment, Step } from "./decision.ts";
+import type { ObservedAttachment, Step } from "./decision.ts";
+import { type NewStatus, newStatuses } from "./new-statuses.ts";
 import { type Kind, type Objects, Replica, type ValueOf } from "./replica.fixture.ts";
 import { attachment, node, pod, volume, workload } from "./situation.fixture.ts";
 
@@ -105,6 +106,7 @@ export class VolumeOnNodeModel {
   reconcile(stopsBefore = Infinity): boolean {
     this.#seen = this.#leader.observed(this.now);
     const decision = decide(this.#seen);
+    const statuses = newStatuses(this.#seen);
     for (const [number, step] of decision.steps.entries()) {
       if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
@@ -113,11 +115,11 @@ export class VolumeOnNodeModel {
       this.deliver(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
       if (!accepted) return false;
     }
-    for (const each of decision.statuses) this.#writeStatus(each);
+    for (const each of statuses) this.#writeStatus(each);
     if (decision.again) this.wait(decision.again.afterMs);
     // There is a Node all the time.
     const changes = decision.steps.filter((step) => step.do !== "report" && !("ifNodeIsGone" in step));
-    return changes.length + decision.statuses.length === 0 && decision.again === undefined;
+    return changes.length + statuses.length === 0 && decision.again === undefined;
   }
 
   listedOn(name: string): readonly Workload[] {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { PodUid } from "../../core/names.ts";
 import { decide } from "../decision/decide.ts";
 import type { Observed } from "../decision/decision.ts";
+import { newStatuses } from "../decision/new-statuses.ts";
 import { attachment, mp, now, pod, seen, summary, w1, w2, workload } from "../decision/situation.fixture.ts";
 import { type VolumeOnNodeKey, volumeOnNodeFrom } from "../domain/volume-on-node.ts";
 import { observe } from "./observe.ts";
@@ -46,8 +47,8 @@ describe("is named, and nobody has told us of it", () => {
   });
 
   it("a Mountpoint Pod: there is nothing to say about it", () => {
-    expect(decide(seen({ attachments, notYetObserved: new Map([[mp(w1), until]]) })).statuses).toEqual([]);
-    expect(decide(seen({ attachments })).statuses).toHaveLength(1);
+    expect(newStatuses(seen({ attachments, notYetObserved: new Map([[mp(w1), until]]) }))).toEqual([]);
+    expect(newStatuses(seen({ attachments }))).toHaveLength(1);
   });
 });
 

@@ -1,0 +1,160 @@
+/**
+ * The attachments of one volume on one node, before and after a decision, each with the reasons for its change. No function
+ * here changes its arguments: each returns new changes.
+ */
+import {
+  type Assignment,
+  type Attachment,
+  type AttachmentSpec,
+  absorb,
+  assignWorkload,
+  dropMountpointPod,
+  duplicatesOf,
+  findAttachments,
+  holderOf,
+  idleMountpointPods,
+  releaseWorkload,
+  type SharingKey,
+} from "../../core/attachment.ts";
+import type { PodName, PodUid } from "../../core/names.ts";
+import type { NewAttachment, ObservedAttachment } from "./decision.ts";
+
+export interface AttachmentChange {
+  /** The attachment in the cluster; undefined: the decision creates it. */
+  readonly before: ObservedAttachment | undefined;
+  readonly after: ObservedAttachment | NewAttachment;
+  /** Why the attachment changes; empty: it does not. */
+  readonly reasons: readonly string[];
+}
+
+/** One change per name of an attachment: first the existing attachments, then those that the decision creates. */
+export type AttachmentChanges = readonly AttachmentChange[];
+
+export function unchanged(attachments: readonly ObservedAttachment[]): AttachmentChanges {
+  return attachments.map((attachment) => ({ before: attachment, after: attachment, reasons: [] }));
+}
+
+/** Names of the Mountpoint Pods that the attachment lists after the change. */
+export function listedIn({ after }: AttachmentChange): readonly PodName[] {
+  return Object.keys(after.spec.mountpointS3PodAttachments) as PodName[];
+}
+
+/** The oldest attachment with this key: workloads with the key are added to it. */
+export function withKey(changes: AttachmentChanges, key: SharingKey): AttachmentChange | undefined {
+  const all = changes.map(({ after }) => after);
+  const [oldest] = findAttachments<Attachment>(all, key);
+  return oldest && withName(changes, oldest.metadata.name);
+}
+
+/** The attachment that lists this workload, whatever its PersistentVolume says now (LC-10). */
+export function listingWorkload(changes: AttachmentChanges, workload: PodUid): AttachmentChange | undefined {
+  return changes.find(({ after }) => holderOf(after.spec, workload) !== undefined);
+}
+
+/** Whether any attachment lists the Mountpoint Pod, before or after its change. */
+export function isListed(changes: AttachmentChanges, mountpointPod: PodName): boolean {
+  return changes.some(
+    ({ before, after }) => hasList(after, mountpointPod) || (before !== undefined && hasList(before, mountpointPod)),
+  );
+}
+
+/**
+ * The oldest of several attachments with one key takes over the lists of the others. The others keep no list, so the decision
+ * deletes them, after it has written the oldest.
+ */
+export function withoutDuplicates(changes: AttachmentChanges, reason: string): AttachmentChanges {
+  return changes.reduce((merged, change) => {
+    const all = merged.map(({ after }) => after);
+    const oldest = withName(merged, duplicatesOf<Attachment>(all, change.after)[0]?.metadata.name ?? "");
+    if (oldest === undefined || oldest.after.metadata.name === change.after.metadata.name) return merged;
+    const grown = withSpec(merged, oldest, absorb(oldest.after.spec, change.after.spec), reason);
+    return withSpec(grown, change, { ...change.after.spec, mountpointS3PodAttachments: {} }, reason);
+  }, changes);
+}
+
+/** Releases every workload that is not among `keep`. A list without workloads stays. */
+export function withoutWorkloads(
+  changes: AttachmentChanges,
+  keep: ReadonlySet<string>,
+  reason: string,
+): AttachmentChanges {
+  return changes.reduce((released, change) => {
+    const listed = Object.values(change.after.spec.mountpointS3PodAttachments).flat();
+    const ended = listed.map(({ workloadPodUID }) => workloadPodUID).filter((uid) => !keep.has(uid));
+    return withSpec(released, change, ended.reduce(releaseWorkload, change.after.spec), reason);
+  }, changes);
+}
+
+/** Lists the workload on the Mountpoint Pod in an attachment that is among `changes`. */
+export function withAssignment(
+  changes: AttachmentChanges,
+  change: AttachmentChange,
+  assignment: Assignment,
+  reason: string,
+): AttachmentChanges {
+  return withSpec(changes, change, assignWorkload(change.after.spec, assignment), reason);
+}
+
+export function withNewAttachment(
+  changes: AttachmentChanges,
+  attachment: NewAttachment,
+  reason: string,
+): AttachmentChanges {
+  return put(changes, { before: undefined, after: attachment, reasons: [reason] });
+}
+
+/** Mountpoint Pods that an attachment lists without a workload, and no attachment with one. */
+export function idleIn(changes: AttachmentChanges): readonly PodName[] {
+  const specs = changes.map(({ after }) => after.spec);
+  const names = new Set(specs.flatMap(idleMountpointPods));
+  const serves = (name: PodName) => specs.some((spec) => (spec.mountpointS3PodAttachments[name] ?? []).length > 0);
+  return [...names].filter((name) => !serves(name));
+}
+
+export interface WithoutIdle {
+  readonly changes: AttachmentChanges;
+  /** Mountpoint Pods that no attachment lists any more. */
+  readonly unlisted: readonly PodName[];
+}
+
+/** Drops the lists without workloads, except those of the Mountpoint Pods in `keep`. */
+export function withoutIdle(changes: AttachmentChanges, keep: ReadonlySet<PodName>, reason: string): WithoutIdle {
+  const idleOf = ({ after }: AttachmentChange) => idleMountpointPods(after.spec).filter((name) => !keep.has(name));
+  const dropped = changes.reduce(
+    (rest, change) => withSpec(rest, change, idleOf(change).reduce(dropMountpointPod, change.after.spec), reason),
+    changes,
+  );
+  const names = new Set(changes.flatMap(idleOf));
+  return {
+    changes: dropped,
+    unlisted: [...names].filter((name) => !dropped.some(({ after }) => hasList(after, name))),
+  };
+}
+
+function withName(changes: AttachmentChanges, name: string): AttachmentChange | undefined {
+  return changes.find(({ after }) => after.metadata.name === name);
+}
+
+/** Core returns the same spec where it changes nothing: then the attachment gets no reason. */
+function withSpec(
+  changes: AttachmentChanges,
+  change: AttachmentChange,
+  spec: AttachmentSpec,
+  reason: string,
+): AttachmentChanges {
+  const { after } = change;
+  if (spec === after.spec) return changes;
+  const reasons = [...new Set([...change.reasons, reason])];
+  return put(changes, { ...change, after: { ...after, spec }, reasons });
+}
+
+/** Replaces the change of the attachment with the same name, or else appends. */
+function put(changes: AttachmentChanges, change: AttachmentChange): AttachmentChanges {
+  const { name } = change.after.metadata;
+  const index = changes.findIndex(({ after }) => after.metadata.name === name);
+  return index < 0 ? [...changes, change] : changes.with(index, change);
+}
+
+function hasList({ spec }: Attachment, mountpointPod: PodName): boolean {
+  return Object.hasOwn(spec.mountpointS3PodAttachments, mountpointPod);
+}

@@ -1,0 +1,160 @@
+/** A decision while the policies work on it. A policy does not change its draft: it returns a new one. */
+import { holderOf, newAttachment, type SharingKey, sharingKey } from "../../core/attachment.ts";
+import { isAlive } from "../../core/mountpoint-pod-state.ts";
+import type { PodName, PvName } from "../../core/names.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { stuckProblem } from "../domain/mountpoint-pod-report.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import { needsVolumes, type Workload } from "../domain/workload.ts";
+import type { WorkloadWarning } from "../domain/workload-warnings.ts";
+import {
+  type AttachmentChange,
+  type AttachmentChanges,
+  isListed,
+  listingWorkload,
+  unchanged,
+  withAssignment,
+  withKey,
+  withNewAttachment,
+} from "./attachment-changes.ts";
+import type { Again, Observed, Step } from "./decision.ts";
+
+export interface Draft {
+  readonly observed: Observed;
+  /** Workloads that need the volume (DS-8), in the order in which the policies look at them. */
+  readonly workloads: readonly Workload[];
+  readonly mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>;
+  readonly attachments: AttachmentChanges;
+  /** The Mountpoint Pods that this decision gives to workloads. */
+  readonly assigned: readonly Assigned[];
+  /** Mountpoint Pods that this decision removes from all attachments, because they serve no workload. */
+  readonly unlisted: readonly PodName[];
+  readonly reports: readonly Report[];
+  /** When to decide again, although nothing else changes; the earliest counts. */
+  readonly waits: readonly Again[];
+}
+
+export type Policy = (draft: Draft) => Draft;
+
+export type Report = Step & { do: "report" };
+export type CreateMountpointPod = Step & { do: "createMountpointPod" };
+
+/** What a policy decides about one workload; empty: the attachments stay as they are for this workload. */
+export interface Verdict {
+  readonly assign?: Assign;
+  readonly report?: Report;
+  readonly wait?: Again;
+}
+
+export interface Assign {
+  readonly request: Request;
+  readonly mountpointPod: PodName;
+  readonly because: string;
+  /** Set where the Mountpoint Pod does not exist yet. */
+  readonly creates?: CreateMountpointPod;
+  /** The Mountpoint Pod had lost its attachment, or this line of it, and gets it back (LC-9). */
+  readonly restores?: boolean;
+}
+
+export interface Assigned extends Pick<Assign, "mountpointPod" | "creates" | "restores"> {
+  /** The Mountpoint Pod that the workload leaves although it may still serve the workload. */
+  readonly leaves: PodName | undefined;
+}
+
+/** A workload that needs a Mountpoint Pod for a volume that can be served. */
+export interface Request {
+  readonly draft: Draft;
+  readonly workload: Workload;
+  readonly volume: S3Volume;
+  readonly key: SharingKey;
+  /** Whether an attachment lists the workload. */
+  readonly listed: boolean;
+  /** The attachment that lists the workload, or else the one with its key; undefined: there is none. */
+  readonly attachment: AttachmentChange | undefined;
+}
+
+export function draftOf(observed: Observed): Draft {
+  return {
+    observed,
+    workloads: creatorsFirst(observed),
+    mountpointPods: mountpointPodsByName(observed),
+    attachments: unchanged(observed.attachments),
+    assigned: [],
+    unlisted: [],
+    reports: [],
+    waits: [],
+  };
+}
+
+/** kubelet reports a stuck Mountpoint Pod as running: that it has lost its mount is known from its node plugin. */
+export function mountpointPodsByName(observed: Observed): ReadonlyMap<PodName, ReportedMountpointPod> {
+  const stuck = new Set(observed.attachments.flatMap((attachment) => attachment.stuck ?? []));
+  const pods = observed.mountpointPods.map((pod) => (stuck.has(pod.name) ? { ...pod, problem: stuckProblem } : pod));
+  return new Map(pods.map((pod) => [pod.name, pod]));
+}
+
+/** An orphaned Mountpoint Pod goes to the workload that it was created for, before another workload can take it. */
+function creatorsFirst({ workloads, attachments, mountpointPods }: Observed): readonly Workload[] {
+  const orphaned = mountpointPods.filter(({ name }) => !isListed(unchanged(attachments), name));
+  const creators = new Set(orphaned.map(({ createdFor }) => createdFor));
+  const needing = workloads.filter(needsVolumes);
+  return needing.toSorted((a, b) => Number(creators.has(b.uid)) - Number(creators.has(a.uid)));
+}
+
+export function requestOf(draft: Draft, workload: Workload, volume: S3Volume): Request {
+  const key = sharingKey({ node: draft.observed.node, fsGroup: workload.fsGroup }, volume);
+  const listing = listingWorkload(draft.attachments, workload.uid);
+  const attachment = listing ?? withKey(draft.attachments, key);
+  return { draft, workload, volume, key, listed: listing !== undefined, attachment };
+}
+
+export function record(draft: Draft, { assign, report, wait }: Verdict): Draft {
+  const { reports, waits } = draft;
+  return {
+    ...(assign === undefined ? draft : recordAssign(draft, assign)),
+    reports: report === undefined ? reports : [...reports, report],
+    waits: wait === undefined ? waits : [...waits, wait],
+  };
+}
+
+function recordAssign(draft: Draft, { request, because, ...assign }: Assign): Draft {
+  const { workload, attachment, volume, key } = request;
+  const { now, driverVersion } = draft.observed;
+  const former = holderFor(draft, workload);
+  const leaves = former !== undefined && isAlive(former) && !former.terminating ? former.name : undefined;
+  const assignment = { mountpointPod: assign.mountpointPod, workload: workload.uid, at: now };
+  const authenticationSource = volume.identity === "driver" ? "driver" : "secret";
+  const attachments = attachment
+    ? withAssignment(draft.attachments, attachment, assignment, because)
+    : withNewAttachment(
+        draft.attachments,
+        newAttachment(key, { driverVersion, authenticationSource }, assignment),
+        because,
+      );
+  return { ...draft, attachments, assigned: [...draft.assigned, { ...assign, leaves }] };
+}
+
+/** The Mountpoint Pod that serves the workload as decided so far; undefined: none, or it does not exist. */
+export function holderFor(
+  { attachments, mountpointPods }: Draft,
+  { uid }: Workload,
+): ReportedMountpointPod | undefined {
+  const listing = listingWorkload(attachments, uid);
+  const holder = listing && holderOf(listing.after.spec, uid);
+  return holder && mountpointPods.get(holder);
+}
+
+/** Mountpoint Pods that no attachment lists, neither in the cluster nor as decided so far. */
+export function orphanedPods({ observed, attachments }: Draft): readonly ReportedMountpointPod[] {
+  return observed.mountpointPods.filter(({ name }) => !isListed(attachments, name));
+}
+
+/** The step that creates this Mountpoint Pod; undefined: the decision does not create it. */
+export function creationOf({ assigned }: Draft, mountpointPod: PodName): CreateMountpointPod | undefined {
+  return assigned.find((each) => each.mountpointPod === mountpointPod && each.creates !== undefined)?.creates;
+}
+
+/** A report about a volume goes to its claim, too. */
+export function reportOf(workload: Workload, { reason, message }: WorkloadWarning, volume?: PvName): Report {
+  return { do: "report", workload, reason, because: message, ...(volume !== undefined && { volume }) };
+}

@@ -1,0 +1,33 @@
+/** Mountpoint Pods that serve no workload. */
+import type { ReportedSource } from "../../core/attachment-status.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { endsByUnmount } from "../domain/orphaned-pod.ts";
+import { idleIn, withoutIdle } from "./attachment-changes.ts";
+import type { Draft } from "./draft.ts";
+
+/**
+ * DS-7. A Mountpoint Pod that serves no workload leaves the attachment, after it has got the needs-unmount annotation. Two kinds stay
+ * listed: one that a workload leaves now and that may still serve it, until the workload's new Mountpoint Pod is written; and one
+ * that its node unmounts (DS-14).
+ */
+export function unlistIdlePods(draft: Draft): Draft {
+  const left = draft.assigned.flatMap(({ leaves }) => leaves ?? []);
+  const keep = new Set([...left, ...unmountingPods(draft).map(({ name }) => name)]);
+  const { changes, unlisted } = withoutIdle(draft.attachments, keep, "a Mountpoint Pod serves no workload");
+  return { ...draft, attachments: changes, unlisted };
+}
+
+/**
+ * DS-14. A node that reports writes into the attachment whether a source is still in use, so its Mountpoint Pod stays listed until
+ * it has ended.
+ */
+export function unmountingPods(draft: Draft): readonly ReportedMountpointPod[] {
+  const left = new Set(draft.assigned.map(({ leaves }) => leaves));
+  const pods = idleIn(draft.attachments).flatMap((name) => draft.mountpointPods.get(name) ?? []);
+  return pods.filter((pod) => !left.has(pod.name) && endsByUnmount(pod) && sourceOf(draft, pod) !== undefined);
+}
+
+/** What the node reports of the source of a Mountpoint Pod; undefined: nothing. */
+export function sourceOf({ observed }: Draft, { name }: ReportedMountpointPod): ReportedSource | undefined {
+  return observed.attachments.map(({ sources }) => sources?.[name]).find((source) => source !== undefined);
+}

@@ -1,0 +1,46 @@
+import { holderOf } from "../../core/attachment.ts";
+import { isAlive } from "../../core/mountpoint-pod-state.ts";
+import { isBeyondRepair } from "../domain/beyond-repair.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { isUnreported, mayHaveStarted, type Workload } from "../domain/workload.ts";
+import { type AttachmentChange, listingWorkload } from "./attachment-changes.ts";
+import type { Draft, Verdict } from "./draft.ts";
+import { isScheduled, openPodIn } from "./share-mountpoint-pod.ts";
+
+/** LC-2. A workload keeps its Mountpoint Pod for as long as that serves it, or will. */
+export function keepMountpointPod(draft: Draft, workload: Workload): Verdict | undefined {
+  const attachment = listingWorkload(draft.attachments, workload.uid);
+  const holder = attachment && holderOf(attachment.after.spec, workload.uid);
+  if (attachment === undefined || holder === undefined) return undefined;
+  // kubelet mounts nothing more for such a workload. If one of its containers runs, kubelet is about to report that.
+  if (isUnreported(workload)) return {};
+  const pod = draft.mountpointPods.get(holder);
+  if (pod === undefined) return draft.observed.notYetObserved.has(holder) ? {} : undefined;
+  if (!isAlive(pod) || isBeyondRepair(pod, workload, draft.observed.driverVersion)) return undefined;
+  return mayHaveStarted(workload) ? keepMounted(draft, workload, pod) : keepUntilMounted(draft, attachment, pod);
+}
+
+/**
+ * LC-2. A Mountpoint Pod that is being deleted serves until its grace period is over. A drain deletes workloads within seconds of
+ * their Mountpoint Pod: such workloads need no other Mountpoint Pod, on a node that is to become empty.
+ */
+function keepMounted({ observed }: Draft, workload: Workload, pod: ReportedMountpointPod): Verdict | undefined {
+  if (workload.terminating || pod.deletionAskedAt === undefined) return {};
+  const waitMs = pod.deletionAskedAt.getTime() + drainMs - observed.now.getTime();
+  if (waitMs <= 0) return undefined;
+  return { wait: { afterMs: waitMs, because: "a drain may delete the workload of a Mountpoint Pod, too" } };
+}
+
+/** How long after a Mountpoint Pod a drain may delete the last of its workloads. */
+const drainMs = 5000;
+
+/** A workload without a mount needs a Mountpoint Pod that stays, and does not wait where another one is ready. */
+function keepUntilMounted(draft: Draft, attachment: AttachmentChange, pod: ReportedMountpointPod): Verdict | undefined {
+  const open = openPodIn(draft, attachment);
+  const hasBetter = isHeldUp(pod) && open !== undefined && isScheduled(draft, open);
+  return pod.terminating || pod.needsUnmount || hasBetter ? undefined : {};
+}
+
+function isHeldUp({ problem }: ReportedMountpointPod): boolean {
+  return problem?.kind === "unschedulable" || problem?.kind === "backingOff";
+}

@@ -1,0 +1,29 @@
+/** Policies that report to the owners of workloads. */
+import { mayHaveStarted, type Workload } from "../domain/workload.ts";
+import { handleWarning, holderWarning } from "../domain/workload-warnings.ts";
+import { listingWorkload } from "./attachment-changes.ts";
+import type { Refusal } from "./decision.ts";
+import { type Draft, holderFor, type Report, reportOf, type Verdict } from "./draft.ts";
+
+/** A volume that the driver refuses is reported, unless the workload may have a mount that v1 made: then it is left alone (LC-9). */
+export function reportRefusedVolume(draft: Draft, workload: Workload, { name, refused }: Refusal): Verdict {
+  const listed = listingWorkload(draft.attachments, workload.uid) !== undefined;
+  if (!listed && mayHaveStarted(workload)) return {};
+  return { report: reportOf(workload, { reason: "VolumeRefused", message: refused }, name) };
+}
+
+/** LC-20. The owner of a workload learns why its Mountpoint Pod does not serve, and of a volume handle that is not unique. */
+export function warnOwners(draft: Draft): Draft {
+  const { volume, sameHandle } = draft.observed;
+  if (volume === undefined || "refused" in volume) return draft;
+  const reports = draft.workloads.flatMap((workload): readonly Report[] => {
+    const ofHandle = mayHaveStarted(workload) ? undefined : handleWarning(volume.name, sameHandle);
+    const holder = holderFor(draft, workload);
+    const ofHolder = holder && holderWarning(volume.name, holder);
+    return [
+      ...(ofHandle ? [reportOf(workload, ofHandle, volume.name)] : []),
+      ...(ofHolder ? [reportOf(workload, ofHolder)] : []),
+    ];
+  });
+  return { ...draft, reports: [...draft.reports, ...reports] };
+}
