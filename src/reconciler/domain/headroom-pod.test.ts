@@ -4,6 +4,7 @@ import { type HeadroomConfig, headroomPod, headroomPodFrom } from "./headroom-po
 import { installation } from "./installation.fixture.ts";
 import { type S3Volume, s3VolumeFrom } from "./persistent-volume.ts";
 import { type ReservingPod, reservationFrom } from "./reservation.ts";
+import { workloadFrom } from "./workload.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const config: HeadroomConfig = {
@@ -66,19 +67,19 @@ function pod(spec: object, metadata: object = {}, status: object = { phase: "Pen
   return { metadata: { ...birth, ...metadata }, spec, status };
 }
 
+const reserved = (object: ReservingPod) => reservationFrom(object, workloadFrom(object));
+
 it("a workload asks with our gate; other gates are remembered", () => {
-  const found = reservationFrom(pod({ schedulingGates: [{ name: "example.com/other" }, gate] }));
+  const found = reserved(pod({ schedulingGates: [{ name: "example.com/other" }, gate] }));
   expect(found).toMatchObject({ gated: true, labelled: false, otherGates: ["example.com/other"] });
-  expect(reservationFrom(pod({ schedulingGates: [{ name: "example.com/other" }] }))).toBeUndefined();
+  expect(reserved(pod({ schedulingGates: [{ name: "example.com/other" }] }))).toBeUndefined();
 });
 
 it("a workload that was let go is known by our label, as long as it does not run and does not end", () => {
-  expect(reservationFrom(pod({}, { labels }))).toMatchObject({ gated: false, labelled: true });
-  expect(
-    reservationFrom(pod({}, { labels: { ...labels, [Object.keys(labels)[0] ?? ""]: "another" } })),
-  ).toBeUndefined();
-  expect(reservationFrom(pod({}, { labels }, { phase: "Running" }))).toBeUndefined();
-  expect(reservationFrom(pod({}, { labels }, { phase: "Failed" }))).toBeUndefined();
+  expect(reserved(pod({}, { labels }))).toMatchObject({ gated: false, labelled: true });
+  expect(reserved(pod({}, { labels: { ...labels, [Object.keys(labels)[0] ?? ""]: "another" } }))).toBeUndefined();
+  expect(reserved(pod({}, { labels }, { phase: "Running" }))).toBeUndefined();
+  expect(reserved(pod({}, { labels }, { phase: "Failed" }))).toBeUndefined();
   const deletionTimestamp = "2026-01-15T10:00:00Z";
-  expect(reservationFrom(pod({ schedulingGates: [gate] }, { deletionTimestamp }))).toBeUndefined();
+  expect(reserved(pod({ schedulingGates: [gate] }, { deletionTimestamp }))).toBeUndefined();
 });

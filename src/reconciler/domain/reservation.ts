@@ -1,19 +1,19 @@
-/** What we read from a workload that asks for room for its Mountpoint Pods before it is scheduled (LC-19). */
+/** A workload that reserves headroom for its Mountpoint Pods before it is scheduled (LC-19). */
 import { headroom, type PodUid } from "../../core/names.ts";
-import { type WorkloadPod, workloadFrom } from "./workload.ts";
+import type { Workload, WorkloadPod } from "./workload.ts";
 
 export interface Reservation {
   readonly uid: PodUid;
   readonly name: string;
   readonly namespace: string;
-  /** Names of the claims it uses, in its own namespace, each once. */
+  /** Names of the claims of the Pod, in its own namespace, each once. */
   readonly claims: readonly string[];
   readonly createdAt: Date;
-  /** It is held back until we let it go. */
+  /** The Pod has the scheduling gate of this driver: the scheduler ignores it until the reconciler removes the gate. */
   readonly gated: boolean;
-  /** By whom else it is held back. */
+  /** Scheduling gates of others. */
   readonly otherGates: readonly string[];
-  /** It carries the label that headroom Pods look for. */
+  /** The Pod has the label by which its headroom Pods find its node. */
   readonly labelled: boolean;
 }
 
@@ -23,11 +23,14 @@ export interface ReservingPod extends WorkloadPod {
   readonly spec: WorkloadPod["spec"] & { readonly schedulingGates?: readonly { readonly name: string }[] };
 }
 
-/** undefined for a Pod that asks for nothing, or needs no room any more: it runs and has its mounts, or it ends. */
-export function reservationFrom(pod: ReservingPod): Reservation | undefined {
+/**
+ * The reservation of a Pod that `workloadFrom` has parsed. undefined: the Pod reserves no headroom, or does not need it any more,
+ * because it runs and has its mounts, or because it ends.
+ */
+export function reservationFrom(pod: ReservingPod, workload: Workload): Reservation | undefined {
   const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name);
   const gated = gates.includes(headroom.gate);
-  const { uid, name, namespace, claims, phase, terminating } = workloadFrom(pod);
+  const { uid, name, namespace, claims, phase, terminating } = workload;
   const labelled = pod.metadata.labels?.[headroom.workloadLabel] === uid;
   if (!(gated || labelled) || phase !== "pending" || terminating) return undefined;
   const createdAt = new Date(pod.metadata.creationTimestamp);

@@ -78,6 +78,21 @@ it("keeps the Pods that name claims and need them, and no others", async () => {
   expect([...mountpointPods.values()]).toEqual([]);
 });
 
+it("parses a Pod once", async () => {
+  const { spec, ...pod } = podObject("web");
+  let parsed = 0;
+  const counting = {
+    nodeName: spec.nodeName,
+    get volumes() {
+      parsed += 1;
+      return spec.volumes;
+    },
+  };
+  const { workloads } = await viewOf({ Pod: [{ ...pod, spec: counting }] });
+  expect(names(workloads.values())).toEqual(["web"]);
+  expect(parsed).toBe(1);
+});
+
 it("tells Mountpoint Pods from workloads in the same namespace, and from look-alikes elsewhere (SE-1)", async () => {
   const made = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
   const { workloads, mountpointPods } = await viewOf({

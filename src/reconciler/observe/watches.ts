@@ -1,4 +1,4 @@
-/** The watches that keep the view up to date; what they leave out never takes memory. */
+/** The watches that keep the view up to date. They parse each object once and keep only what the reconciler uses. */
 import { controllerPart, sourcesIn, stuckIn } from "../../core/attachment-status.ts";
 import { DriverError } from "../../core/errors.ts";
 import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
@@ -34,7 +34,7 @@ export interface WatchOptions {
   readonly freshness: Pick<Freshness, "join">;
 }
 
-/** Ends when the call does. */
+/** Keeps the view up to date until the call ends. */
 export async function watchCluster(
   call: Call,
   client: Watcher,
@@ -42,58 +42,48 @@ export async function watchCluster(
   { mountpointNamespace, progress, health, freshness }: WatchOptions,
 ): Promise<void> {
   const { pods, persistentVolumeClaims, persistentVolumes, attachments } = kinds;
-  const podFrom = (pod: PodObject, intern: Intern) => seenPod(pod, mountpointNamespace, intern);
-  const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept>, feed: Feed<Kept>) => {
+  const podFrom = (pod: PodObject, intern: Intern) => observedPod(pod, mountpointNamespace, intern);
+  // `watch` removes an object from the store when `trim` returns undefined, so that each object is parsed once, here.
+  const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept | undefined>, feed: Feed<Kept>) => {
     const name = `watch over ${what.kind.plural}`;
     const followed = { turned: progress.pulse(name), follows: health.of(name), freshness: freshness.join() };
     return watch(call, client, { ...what, ...followed }, feed);
   };
   await Promise.all([
-    follow({ kind: pods, ...wherever(podFrom) }, podFeed(view)),
-    follow({ kind: persistentVolumeClaims, ...wherever(boundClaim) }, view.claims),
-    follow({ kind: persistentVolumes, ...wherever(volumeFrom) }, view.volumes),
+    follow({ kind: pods, trim: podFrom }, podFeed(view)),
+    follow({ kind: persistentVolumeClaims, trim: boundClaim }, view.claims),
+    follow({ kind: persistentVolumes, trim: volumeFrom }, view.volumes),
     follow({ kind: attachments, trim: attachmentFrom }, view.attachments),
   ]);
 }
 
-/** Keeps what the parser makes something of. */
-function wherever<Shape, Kept>(parse: (object: Shape, intern: Intern) => Kept | undefined) {
-  return {
-    keep: (object: Shape) => parse(object, asItIs) !== undefined,
-    trim: (object: Shape, intern: Intern) => parse(object, intern) as Kept,
-  };
-}
-
-const asItIs: Intern = (text) => text;
-
 type PodObject = Pod & ReportedPod;
 
-/** What a Pod is to us, by the store that it belongs to; a workload that asks for headroom is in two. */
-interface SeenPod {
+/** What one Pod is for the reconciler, by store. A workload that reserves headroom is in two stores. */
+interface ObservedPod {
   readonly mountpointPods?: ReportedMountpointPod;
   readonly headroomPods?: HeadroomPod;
   readonly workloads?: Workload;
   readonly reservations?: Reservation;
 }
 
-/** A workload may live in the namespace of Mountpoint Pods, too (SE-1). */
-function seenPod(pod: PodObject, mountpointNamespace: string, intern: Intern): SeenPod | undefined {
+/** undefined: the Pod is of no interest. A workload may run in the namespace of Mountpoint Pods, too (SE-1). */
+function observedPod(pod: PodObject, mountpointNamespace: string, intern: Intern): ObservedPod | undefined {
   if (pod.metadata.namespace === mountpointNamespace) {
     const mountpointPod = mountpointPodFrom(pod);
     if (mountpointPod !== undefined) return { mountpointPods: { ...mountpointPod, ...reportFrom(pod) } };
     const headroomPods = headroomPodFrom(pod);
     if (headroomPods !== undefined) return { headroomPods };
   }
-  const workloads = seenWorkload(pod, intern);
-  const reservations = reservationFrom(pod);
-  if (workloads === undefined && reservations === undefined) return undefined;
-  return { ...(workloads && { workloads }), ...(reservations && { reservations }) };
+  const workload = workloadFrom(pod);
+  const reservations = reservationFrom(pod, workload);
+  const needsClaims = workload.claims.length > 0 && needsVolumes(workload);
+  if (!needsClaims && reservations === undefined) return undefined;
+  return { ...(needsClaims && { workloads: interned(workload, intern) }), ...(reservations && { reservations }) };
 }
 
-/** One that has finished is as good as gone. */
-function seenWorkload(pod: PodObject, intern: Intern): Workload | undefined {
-  const workload = workloadFrom(pod);
-  if (workload.claims.length === 0 || !needsVolumes(workload)) return undefined;
+/** Many workloads have these texts in common. */
+function interned(workload: Workload, intern: Intern): Workload {
   const { namespace, node, claims, fsGroup } = workload;
   return {
     ...workload,
@@ -104,8 +94,8 @@ function seenWorkload(pod: PodObject, intern: Intern): Workload | undefined {
   };
 }
 
-/** One watch over all Pods fills several stores; a Pod whose labels were edited may change from one to the other. */
-function podFeed(view: View): Feed<SeenPod> {
+/** One watch over all Pods fills several stores. A Pod whose labels were edited may move from one store to another. */
+function podFeed(view: View): Feed<ObservedPod> {
   const { workloads, reservations, mountpointPods, headroomPods, podChanges } = view;
   const all = { workloads, reservations, mountpointPods, headroomPods };
   const each = (perform: (store: Feed<never>) => void) => Object.values(all).forEach(perform);
@@ -119,11 +109,11 @@ function podFeed(view: View): Feed<SeenPod> {
       each((store) => store.complete());
       podChanges.complete();
     },
-    put: (key, version, seen) => {
-      putOrRemove(workloads, key, version, seen.workloads);
-      putOrRemove(reservations, key, version, seen.reservations);
-      putOrRemove(mountpointPods, key, version, seen.mountpointPods);
-      putOrRemove(headroomPods, key, version, seen.headroomPods);
+    put: (key, version, pod) => {
+      putOrRemove(workloads, key, version, pod.workloads);
+      putOrRemove(reservations, key, version, pod.reservations);
+      putOrRemove(mountpointPods, key, version, pod.mountpointPods);
+      putOrRemove(headroomPods, key, version, pod.headroomPods);
     },
   };
 }
