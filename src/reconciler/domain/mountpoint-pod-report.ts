@@ -1,6 +1,7 @@
 /** What scheduler and kubelet report of a Mountpoint Pod: why it does not serve, or will not for long, and what to do. */
 import type { MountpointPodObject } from "../../core/mountpoint-pod-state.ts";
 import { mountpointContainer } from "../../core/names.ts";
+import { startFailure } from "../../core/start-failure.ts";
 import { schedulingProblem } from "./scheduling-problem.ts";
 
 export interface MountpointPodReport {
@@ -106,36 +107,30 @@ function unschedulable({ spec, status = {} }: ReportedPod, describe: string): Po
   return { kind: "unschedulable", cause: `has no place on the node: ${cause}`, fix: `${fix} ${describe}` };
 }
 
-/** Only time and other people help against these. */
-const lasting: Readonly<Record<string, string>> = {
-  ErrImagePull: imageFix(),
-  ImagePullBackOff: imageFix(),
-  InvalidImageName: imageFix(),
-  ErrImageNeverPull: imageFix(),
-  CreateContainerConfigError: "",
-  CreateContainerError: "",
-  RunContainerError: "",
-};
-
-function imageFix(): string {
-  return "Check the chart's image.repository and image.tag, that the node can pull from there, and that imagePullSecrets exist in the namespace of Mountpoint Pods.";
-}
-
 function notStarting({ status = {} }: ReportedPod, describe: string): PodProblem | undefined {
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
-  const waiting = all.map(({ state }) => state?.waiting).find((each) => Object.hasOwn(lasting, each?.reason ?? ""));
-  if (waiting?.reason === undefined) return undefined;
-  const fix = [lasting[waiting.reason], describe].filter(Boolean).join(" ");
-  const isPull = ["ErrImagePull", "ImagePullBackOff"].includes(waiting.reason);
-  // kubelet alternates between the two, with one text in two dresses: a status must not change with each of them.
-  const said = (waiting.message ?? "").replace(/^Back-off pulling image "[^"]*"(: ErrImagePull: )?/, "");
-  // "read udp 10.0.0.1:34143->10.0.0.53:53": with every attempt from another port.
-  const detail = said.replaceAll(/ \S+:\d+->/g, " ");
-  const cause = [isPull ? "its image cannot be pulled" : waiting.reason, detail.slice(0, 300)]
-    .filter(Boolean)
-    .join(": ");
+  const failure = startFailure(all.map(({ state }) => state?.waiting));
+  if (failure === undefined) return undefined;
+  const { reason, message } = failure;
+  const isPull = ["ErrImagePull", "ImagePullBackOff"].includes(reason);
+  // kubelet alternates between these two reasons, with one text in two forms. The status must not change each time.
+  const text = message.replace(/^Back-off pulling image "[^"]*"(: ErrImagePull: )?/, "");
+  // "read udp 10.0.0.1:34143->10.0.0.53:53": the local port is another one in every attempt.
+  const detail = text.replaceAll(/ \S+:\d+->/g, " ").slice(0, 300);
+  const cause = [isPull ? "its image cannot be pulled" : reason, detail].filter(Boolean).join(": ");
+  const fix = imageReasons.has(reason) ? `${imageFix} ${describe}` : describe;
   return { kind: "notStarting", cause: `does not start: ${cause}`, fix };
 }
+
+const imageReasons: ReadonlySet<string> = new Set([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+]);
+
+const imageFix =
+  "Check the chart's image.repository and image.tag, that the node can pull from there, and that imagePullSecrets exist in the namespace of Mountpoint Pods.";
 
 /**
  * Never started again, because a Mountpoint Pod starts its container again only when it fails. kubelet reports that a second
