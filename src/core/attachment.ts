@@ -109,7 +109,7 @@ export function findAttachments<T extends Attachment>(attachments: Iterable<T>, 
   return [...attachments].filter((attachment) => hasKey(attachment.spec, key)).toSorted(byAge);
 }
 
-/** Those among them that have the same key as this one, itself included, oldest first. */
+/** The attachments with the same key as this one, itself included, oldest first. */
 export function duplicatesOf<T extends Attachment>(attachments: Iterable<T>, { spec }: Attachment): readonly T[] {
   return findAttachments(attachments, {
     node: spec.nodeName,
@@ -120,11 +120,11 @@ export function duplicatesOf<T extends Attachment>(attachments: Iterable<T>, { s
   });
 }
 
-/** With all that the twin lists. A workload that both list stays where it is; the same spec if nothing is new. */
-export function absorb(spec: AttachmentSpec, twin: AttachmentSpec): AttachmentSpec {
+/** The spec with the lists of a duplicate. A workload that both list keeps its Mountpoint Pod; the same spec if nothing is new. */
+export function absorb(spec: AttachmentSpec, duplicate: AttachmentSpec): AttachmentSpec {
   const lists = { ...spec.mountpointS3PodAttachments };
   let isNew = false;
-  for (const [mountpointPod, served] of entries(twin)) {
+  for (const [mountpointPod, served] of entries(duplicate)) {
     const newcomers = served.filter(({ workloadPodUID }) => holderOf(spec, workloadPodUID) === undefined);
     if (newcomers.length === 0 && lists[mountpointPod] !== undefined) continue;
     lists[mountpointPod] = [...(lists[mountpointPod] ?? []), ...newcomers];
@@ -204,7 +204,7 @@ function hasKey(spec: AttachmentSpec, key: SharingKey): boolean {
   );
 }
 
-/** Creation times have seconds only; the name decides among twins, so that every reader picks the same one. */
+/** Creation times have whole seconds; the name decides among duplicates, so that every reader picks the same one. */
 function byAge(a: Attachment, b: Attachment): number {
   return ageOf(a) < ageOf(b) ? -1 : 1;
 }

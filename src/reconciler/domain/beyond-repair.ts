@@ -1,13 +1,13 @@
-/** Which Mountpoint Pods, although they are alive, have nothing more to give to a workload. */
+/** Which Mountpoint Pods will not serve a workload again in time, although their Pods have not ended. */
 import type { ReportedMountpointPod } from "./controller-status.ts";
 import type { Workload } from "./workload.ts";
 
 /**
- * One that is stuck or has ended well is never started again. A mounter of 2.x gives up when nobody talks to it soon after its
- * start, and so again and again. Ours is started at once after its first death; after that kubelet lets it wait, for up to
- * five minutes, and who has lost a mount does not wait with it. Who is yet to get one stays: what fails from the beginning fails in a
- * successor, too, and this one tells why. The node mounts nothing in one that is marked, by whomever: what was served there is lost
- * with its process.
+ * kubelet never restarts a container that is stuck or has exited with code 0. A mounter of 2.x exits when the node plugin sends no
+ * options soon after its start, and does so after every restart. kubelet restarts our mounter at once after its first exit, and later
+ * after a back-off of up to five minutes: a workload that has lost its mount does not wait for that. A workload without a mount does:
+ * what fails from the beginning fails in a successor, too, and the status of this Pod says why. The node plugin mounts nothing in a
+ * Pod with the needs-unmount annotation, so a mount there is lost with its mount-s3 process.
  */
 export function isBeyondRepair(
   { problem, driverVersion, needsUnmount }: ReportedMountpointPod,
@@ -16,7 +16,7 @@ export function isBeyondRepair(
 ): boolean {
   const kind = problem?.kind;
   if (kind === "stuck" || kind === "ended") return true;
-  const isGivenUp = driverVersion !== ownVersion || needsUnmount;
-  if (kind === "backingOff") return isGivenUp || phase === "running";
-  return kind === "crashing" && isGivenUp;
+  const isAbandoned = driverVersion !== ownVersion || needsUnmount;
+  if (kind === "backingOff") return isAbandoned || phase === "running";
+  return kind === "crashing" && isAbandoned;
 }

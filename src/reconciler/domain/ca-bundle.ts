@@ -1,12 +1,12 @@
-/** Trust for object stores with a certificate authority of their own: the system's roots and the installation's together. */
+/** Trust for object stores with a private certificate authority: the roots of the system and of the installation in one file. */
 import type { ContainerResources } from "../../core/container-resources.ts";
 import { caBundle } from "../../core/names.ts";
 
-/** Of the installation. */
+/** The CA bundle of an installation. */
 export interface CaBundle {
-  /** In the namespace of Mountpoint Pods. */
+  /** Name of a ConfigMap in the namespace of Mountpoint Pods. */
   readonly configMap: string;
-  /** Has a shell, `cat` and the roots of the system in /etc/ssl/certs. */
+  /** An image with a shell, `cat` and the roots of the system in /etc/ssl/certs. */
   readonly image: string;
   readonly imagePullPolicy: string;
   readonly resources: ContainerResources;
@@ -20,10 +20,10 @@ export function caVolumes({ configMap }: CaBundle) {
   ];
 }
 
-/** For the container that trusts the bundle. */
+/** The mount of the joined roots in the container that trusts them. */
 export const rootsMount = { name: caBundle.rootsVolume, mountPath: caBundle.rootsPath, readOnly: true } as const;
 
-/** Joins the bundles; mount-s3 has one place only where it looks, and takes no second one beside it. */
+/** The init container that joins the two bundles: mount-s3 reads its roots from one file only. */
 export function installCaContainer(bundle: CaBundle, securityContext: object) {
   const [custom, joined] = ["/custom-ca", "/joined"];
   const system = `${caBundle.rootsPath}/${caBundle.rootsFile}`;
@@ -31,7 +31,7 @@ export function installCaContainer(bundle: CaBundle, securityContext: object) {
     name: caBundle.initContainer,
     image: bundle.image,
     imagePullPolicy: bundle.imagePullPolicy,
-    // A bundle need not end with a new line, and two certificates on one line are none.
+    // A bundle may lack the final newline, and two certificates on one line cannot be parsed.
     command: [
       "sh",
       "-ec",

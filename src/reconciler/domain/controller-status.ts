@@ -1,4 +1,4 @@
-/** What the controller says about an attachment. */
+/** The part of the status of an attachment that the controller writes. */
 import type { AttachmentSpec } from "../../core/attachment.ts";
 import {
   type AttachmentStatus,
@@ -12,7 +12,7 @@ import type { MountpointPodReport } from "./mountpoint-pod-report.ts";
 
 export interface StatusInput {
   readonly spec: AttachmentSpec;
-  /** As it is now. */
+  /** The status in the cluster. */
   readonly before: AttachmentStatus | undefined;
   readonly now: Date;
   readonly mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>;
@@ -22,7 +22,7 @@ export interface StatusInput {
 
 export type ReportedMountpointPod = MountpointPod & MountpointPodReport;
 
-/** undefined: there is nothing to say yet. A write before the scheduler has spoken would be followed by another in a moment. */
+/** undefined: nothing to write yet. The scheduler decides within moments, and a write before that would be followed by another. */
 export function controllerStatus(input: StatusInput): AttachmentStatus | undefined {
   const { spec, before, now, mountpointPods } = input;
   const names = Object.keys(spec.mountpointS3PodAttachments) as PodName[];
@@ -30,8 +30,8 @@ export function controllerStatus(input: StatusInput): AttachmentStatus | undefin
   const isNew = (before?.conditions ?? []).every(({ type }) => type !== "Assigned");
   if (isNew && listed.some(({ pod }) => pod !== undefined && awaitsScheduler(pod))) return undefined;
   return {
-    conditions: [assigned(listed, input.irreplaceable), scheduled(listed)].map((said) =>
-      conditionSince(before, now, said),
+    conditions: [assigned(listed, input.irreplaceable), scheduled(listed)].map((condition) =>
+      conditionSince(before, now, condition),
     ),
     mountpointPods: Object.fromEntries(listed.map(({ name, pod }) => [name, viewOf(pod)])),
   };
@@ -42,9 +42,9 @@ interface Listed {
   readonly pod: ReportedMountpointPod | undefined;
 }
 
-type Said = Omit<StatusCondition, "lastTransitionTime">;
+type Condition = Omit<StatusCondition, "lastTransitionTime">;
 
-function assigned(listed: readonly Listed[], irreplaceable: string | undefined): Said {
+function assigned(listed: readonly Listed[], irreplaceable: string | undefined): Condition {
   const lost = listed.find(({ pod }) => pod === undefined || !isAlive(pod));
   if (lost === undefined) {
     const message = "every workload has its Mountpoint Pod";
@@ -59,7 +59,7 @@ function assigned(listed: readonly Listed[], irreplaceable: string | undefined):
   };
 }
 
-function scheduled(listed: readonly Listed[]): Said {
+function scheduled(listed: readonly Listed[]): Condition {
   const alive = listed.flatMap(({ pod }) => (pod !== undefined && isAlive(pod) ? [pod] : []));
   const refused = alive.filter(({ problem }) => problem?.kind === "unschedulable");
   if (refused.length > 0) {
@@ -67,7 +67,7 @@ function scheduled(listed: readonly Listed[]): Said {
     return { type: "Scheduled", status: "False", reason: "Unschedulable", message };
   }
   if (alive.some(awaitsScheduler)) {
-    const message = "the scheduler has not spoken yet";
+    const message = "the scheduler has not decided yet";
     return { type: "Scheduled", status: "Unknown", reason: "WaitingForScheduler", message };
   }
   const message = "every Mountpoint Pod has its place on the node";

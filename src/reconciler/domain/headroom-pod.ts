@@ -1,16 +1,16 @@
-/** The Pod that keeps room on a workload's node until the Mountpoint Pod takes it (LC-19). */
+/** The Pod that reserves room on the node of a workload until the Mountpoint Pod takes it (LC-19). */
 import { effectiveResources } from "../../core/container-resources.ts";
 import { headroom, headroomPodName, type PodName, type PodUid } from "../../core/names.ts";
 import { containerSecurity, type MountpointPodConfig, validLabels } from "./mountpoint-pod.ts";
 import type { S3Volume } from "./persistent-volume.ts";
 import type { Reservation } from "./reservation.ts";
 
-/** What is the same for every headroom Pod of an installation, beside what it shares with Mountpoint Pods. */
+/** The settings of all headroom Pods of an installation that Mountpoint Pods do not have. */
 export interface HeadroomConfig {
   readonly enabled: boolean;
   readonly image: string;
   readonly imagePullPolicy: string;
-  /** Empty: the image waits by itself, as a pause image does. */
+  /** Empty: the entry point of the image waits, as that of a pause image does. */
   readonly command: readonly string[];
   readonly priorityClassName: string;
 }
@@ -18,9 +18,9 @@ export interface HeadroomConfig {
 export interface HeadroomPod {
   readonly name: PodName;
   readonly uid: PodUid;
-  /** For whose Mountpoint Pod it keeps room. */
+  /** The workload for whose Mountpoint Pod it reserves room. */
   readonly workload: PodUid;
-  /** It keeps no room any more. */
+  /** It has reached a final phase and reserves no room any more. */
   readonly ended: boolean;
   readonly terminating: boolean;
 }
@@ -39,18 +39,18 @@ export function headroomPod(
       name: headroomPodName(uid, volume.name),
       namespace: mountpointPods.namespace,
       labels: validLabels({ [headroom.podLabel]: uid, [headroom.volumeLabel]: volume.name }),
-      // A Pod without an owner would otherwise keep the autoscaler from removing the node.
+      // The autoscaler does not remove a node with a Pod that has no owner, unless the Pod says so.
       annotations: { "cluster-autoscaler.kubernetes.io/safe-to-evict": "true" },
     },
     spec: {
-      // It gives way at once: nothing in it is worth a goodbye.
+      // A preempted headroom Pod frees its room at once: it has nothing to finish.
       terminationGracePeriodSeconds: 0,
       priorityClassName: config.priorityClassName,
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...(imagePullSecrets.length === 0 ? {} : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
       nodeSelector: { "kubernetes.io/os": "linux" },
-      affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [besides(uid, namespace)] } },
+      affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [nextTo(uid, namespace)] } },
       tolerations,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
       containers: [
@@ -78,7 +78,7 @@ export interface HeadroomPodObject {
   readonly status?: { readonly phase?: string };
 }
 
-/** undefined for a Pod that is none of ours, although it lives in the namespace of Mountpoint Pods (SE-1). */
+/** undefined for a Pod that the driver did not create, although it is in the namespace of Mountpoint Pods (SE-1). */
 export function headroomPodFrom({ metadata, status }: HeadroomPodObject): HeadroomPod | undefined {
   const workload = metadata.labels?.[headroom.podLabel];
   if (!/^hr-[0-9a-f]{56}$/.test(metadata.name) || !workload) return undefined;
@@ -91,8 +91,8 @@ export function headroomPodFrom({ metadata, status }: HeadroomPodObject): Headro
   };
 }
 
-/** The scheduler finds a node for the workload first, and this Pod then fits there or nowhere. */
-function besides(workload: PodUid, namespace: string) {
+/** Required affinity: the scheduler puts the headroom Pod on the node of the workload, or nowhere. */
+function nextTo(workload: PodUid, namespace: string) {
   return {
     topologyKey: "kubernetes.io/hostname",
     namespaces: [namespace],

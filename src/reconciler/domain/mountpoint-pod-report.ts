@@ -1,15 +1,14 @@
-/** What scheduler and kubelet report of a Mountpoint Pod: why it does not serve, or will not for long, and what to do. */
+/** Why a Mountpoint Pod does not serve, or will not for long, and what to do, from what scheduler and kubelet report. */
 import type { MountpointPodObject } from "../../core/mountpoint-pod-state.ts";
 import { mountpointContainer } from "../../core/names.ts";
 import { startFailure } from "../../core/start-failure.ts";
 import { schedulingProblem } from "./scheduling-problem.ts";
 
 export interface MountpointPodReport {
-  /** It has its place on the node. */
   readonly scheduled: boolean;
-  /** How often its container was started again. */
+  /** How often kubelet has restarted its container. */
   readonly restarts: number;
-  /** When someone asked for its deletion. */
+  /** When its deletion was requested; undefined: it is not being deleted. */
   readonly deletionAskedAt: Date | undefined;
   readonly problem: PodProblem | undefined;
 }
@@ -17,13 +16,13 @@ export interface MountpointPodReport {
 export interface PodProblem {
   /**
    * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
-   * ended and is about to be started again. backingOff: the same, and kubelet waits before it does so. stuck: it runs, and the
-   * node says that it has lost its mount. leaving: it is being deleted. ended: it will never run again.
+   * exited and kubelet is about to restart it. backingOff: the same, and kubelet waits before the restart. stuck: it runs, and
+   * the node plugin reports that it has lost its mount. leaving: it is being deleted. ended: it will never run again.
    */
   readonly kind: "unschedulable" | "notStarting" | "crashing" | "backingOff" | "stuck" | "leaving" | "ended";
-  /** Goes on "Mountpoint Pod X …". */
+  /** Continues "Mountpoint Pod X …". */
   readonly cause: string;
-  /** A whole sentence. */
+  /** A complete sentence. */
   readonly fix: string;
 }
 
@@ -71,7 +70,7 @@ export function reportFrom(pod: ReportedPod): MountpointPodReport {
   return {
     scheduled: Boolean(pod.spec.nodeName),
     restarts: container?.restartCount ?? 0,
-    // The API server notes when the grace period is over.
+    // deletionTimestamp is the end of the grace period.
     deletionAskedAt:
       deletionTimestamp === undefined
         ? undefined
@@ -80,7 +79,7 @@ export function reportFrom(pod: ReportedPod): MountpointPodReport {
   };
 }
 
-/** kubelet takes it for a container that runs. */
+/** kubelet reports such a container as running. */
 export const stuckProblem: PodProblem = {
   kind: "stuck",
   cause: "has lost its mount and does not end",
@@ -90,7 +89,7 @@ export const stuckProblem: PodProblem = {
 function problemOf(pod: ReportedPod, container: ContainerStatus | undefined): PodProblem | undefined {
   const { status = {}, metadata } = pod;
   const describe = `See: kubectl describe pod -n ${metadata.namespace} ${metadata.name}.`;
-  if (status.phase === "Failed" || status.phase === "Succeeded" || endedWell(container)) {
+  if (status.phase === "Failed" || status.phase === "Succeeded" || exitedCleanly(container)) {
     return { kind: "ended", cause: `has ended (${endOf(status, container)})`, fix: "Its workloads get another one." };
   }
   if (metadata.deletionTimestamp !== undefined) {
@@ -133,10 +132,10 @@ const imageFix =
   "Check the chart's image.repository and image.tag, that the node can pull from there, and that imagePullSecrets exist in the namespace of Mountpoint Pods.";
 
 /**
- * Never started again, because a Mountpoint Pod starts its container again only when it fails. kubelet reports that a second
- * before it calls the Pod Succeeded.
+ * With restartPolicy OnFailure kubelet never restarts a container that exited with code 0. It reports the exit about a second before
+ * the phase Succeeded.
  */
-function endedWell(container: ContainerStatus | undefined): boolean {
+function exitedCleanly(container: ContainerStatus | undefined): boolean {
   return container?.state?.terminated?.exitCode === 0;
 }
 
@@ -149,20 +148,20 @@ function down({ metadata }: ReportedPod, container: ContainerStatus | undefined)
 }
 
 /**
- * kubelet says CrashLoopBackOff only when it looks again, and that is when a back-off of 10 s is over. Until then it shows an end as
- * any other; but only the first one, and one after ten good minutes, are followed by a start at once.
+ * kubelet reports CrashLoopBackOff only at its next sync, when the first back-off of 10 s is over. Until then the state is `terminated`.
+ * kubelet restarts at once only after the first exit, and after an exit that follows ten minutes of running.
  */
 function isBackingOff({ state = {}, restartCount }: ContainerStatus): boolean {
   const { waiting, terminated } = state;
   if (terminated === undefined) return waiting?.reason === "CrashLoopBackOff";
-  const servedMs = Date.parse(terminated.finishedAt ?? "") - Date.parse(terminated.startedAt ?? "");
-  return restartCount > 0 && !(servedMs >= forgivenAfterMs);
+  const ranMs = Date.parse(terminated.finishedAt ?? "") - Date.parse(terminated.startedAt ?? "");
+  return restartCount > 0 && !(ranMs >= backOffResetMs);
 }
 
-/** Twice its longest back-off. */
-const forgivenAfterMs = 600_000;
+/** kubelet resets its back-off after twice the longest one. */
+const backOffResetMs = 600_000;
 
-/** How the container ended that is not running now; undefined for one that runs, or never did. */
+/** How the last run of the container ended; undefined: it runs, or never ran. */
 function endBefore({ state = {}, lastState = {} }: ContainerStatus): ContainerState["terminated"] {
   return state.terminated ?? (state.waiting === undefined ? undefined : lastState.terminated);
 }
@@ -179,9 +178,9 @@ function containerOf({ status }: ReportedPod): ContainerStatus | undefined {
 
 function endOf(status: NonNullable<ReportedPod["status"]>, container: ContainerStatus | undefined): string {
   const { reason, message } = status;
-  const said = [reason, message?.slice(0, 300)].filter(Boolean).join(": ");
+  const text = [reason, message?.slice(0, 300)].filter(Boolean).join(": ");
   const { terminated } = container?.state ?? {};
-  return said || (terminated === undefined ? (status.phase ?? "") : exitOf(terminated));
+  return text || (terminated === undefined ? (status.phase ?? "") : exitOf(terminated));
 }
 
 function exitOf({ exitCode, reason }: { readonly exitCode: number; readonly reason?: string }): string {

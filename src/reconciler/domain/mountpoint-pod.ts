@@ -22,27 +22,27 @@ import {
 import { type CaBundle, caVolumes, installCaContainer, rootsMount } from "./ca-bundle.ts";
 import type { S3Volume } from "./persistent-volume.ts";
 
-/** What is the same for every Mountpoint Pod of an installation. */
+/** The settings of all Mountpoint Pods of an installation. */
 export interface MountpointPodConfig {
   readonly namespace: string;
   readonly image: string;
   readonly imagePullPolicy: string;
   readonly command: string;
   readonly priorityClassName: string;
-  /** Of those for whom headroom was reserved: they take its place. */
+  /** For Mountpoint Pods with a headroom Pod, which they preempt. */
   readonly preemptingPriorityClassName: string;
   readonly driverVersion: string;
   readonly mountpointVersion: string;
-  /** Of volumes that say nothing else. */
+  /** Defaults; attributes of a volume override them. */
   readonly resources: ContainerResources;
   readonly tolerations: readonly object[];
   /** Names of Secrets in the namespace of Mountpoint Pods. */
   readonly imagePullSecrets: readonly string[];
-  /** Of the installation's own wish, beside those that the driver needs; the driver's win. */
+  /** Further labels and annotations from the chart; those of the driver take precedence. */
   readonly extra: PodMetadata;
-  /** undefined: the roots of the image are enough. */
+  /** undefined: mount-s3 trusts the roots of the image only. */
   readonly ca: CaBundle | undefined;
-  /** OpenShift gives every namespace users and groups of its own, and refuses others. */
+  /** platform: OpenShift assigns users and groups to each namespace, and refuses others. */
   readonly userBy: "driver" | "platform";
 }
 
@@ -51,15 +51,15 @@ export interface PodMetadata {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What this one is for. Its name follows from it, so creation can be repeated after a crash. */
+/** What a Mountpoint Pod is for. Its name derives from this, so its creation can be repeated after a crash. */
 export interface MountpointPodPurpose {
   readonly volume: S3Volume;
-  /** The workload that made us need it; others may share it later. */
+  /** The first workload that needs the Pod; others may share it later. */
   readonly workload: PodUid;
   readonly node: NodeName;
-  /** 0, or how many predecessors died. */
+  /** 0 for the first Mountpoint Pod, 1 for its successor, and so on. */
   readonly generation: number;
-  /** Whether it may push Pods of lower priority off the node: headroom was reserved for it (LC-19). */
+  /** Whether it may preempt Pods of lower priority: it has a headroom Pod (LC-19). */
   readonly preempts?: boolean;
 }
 
@@ -84,7 +84,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         [annotations.volumeId]: volume.volumeId,
         [annotations.identity]: volume.identity,
         ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
-        // Without it the autoscaler keeps a node whose only Pods are ours.
+        // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
         "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
       },
     },
@@ -92,7 +92,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
   } as const;
 }
 
-/** What the owner of the workload should know about a Pod that is made all the same. */
+/** Warnings for the owner of a workload about settings with which the Pod is created nevertheless. */
 export function mountpointPodWarnings(
   config: MountpointPodConfig,
   { volume }: MountpointPodPurpose,
@@ -100,12 +100,12 @@ export function mountpointPodWarnings(
   return [...optionWarnings(volume), ...memoryWarnings(config, volume)];
 }
 
-/** What becomes of its mount options is the same for every workload. */
+/** Warnings about mount options; they do not depend on the workload. */
 function optionWarnings({ name, mountOptions, attributes, cache }: S3Volume): readonly string[] {
   const { region, prefix } = attributes;
-  const wish = { options: mountOptions, region, prefix, cache, readOnly: false, fsGroup: "", userAgentPrefix: "" };
+  const spec = { options: mountOptions, region, prefix, cache, readOnly: false, fsGroup: "", userAgentPrefix: "" };
   const fix = "In mountOptions of the PersistentVolume or StorageClass: leave it out.";
-  return mountArguments(wish).warnings.map((warning) => `PersistentVolume ${name}: ${warning}. ${fix}`);
+  return mountArguments(spec).warnings.map((warning) => `PersistentVolume ${name}: ${warning}. ${fix}`);
 }
 
 function memoryWarnings(config: MountpointPodConfig, volume: S3Volume): readonly string[] {
@@ -118,10 +118,10 @@ function memoryWarnings(config: MountpointPodConfig, volume: S3Volume): readonly
   ];
 }
 
-/** Long enough for a drain to end every workload first: the end comes from the unmount, not from the signal (DS-9). */
+/** DS-9. Long enough for a drain to end every workload first: the Pod ends by the unmount, not by the signal. */
 const gracePeriodSeconds = 600;
 
-/** uid and gid of 2.x: they are what users see as owner and group of their files. */
+/** uid and gid of 2.x: users see them as owner and group of their files. */
 const user = { uid: 1000, gid: 0, fsGroup: 1000 } as const;
 
 function podSpec(config: MountpointPodConfig, { volume, node, preempts }: MountpointPodPurpose) {
@@ -132,7 +132,7 @@ function podSpec(config: MountpointPodConfig, { volume, node, preempts }: Mountp
     terminationGracePeriodSeconds: gracePeriodSeconds,
     priorityClassName: preempts ? config.preemptingPriorityClassName : config.priorityClassName,
     automountServiceAccountToken: false,
-    // An environment variable for every Service of the namespace is of no use to mount-s3.
+    // mount-s3 needs no environment variables for the Services of the namespace.
     enableServiceLinks: false,
     ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
     ...(imagePullSecrets.length === 0 ? {} : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
@@ -141,7 +141,7 @@ function podSpec(config: MountpointPodConfig, { volume, node, preempts }: Mountp
     tolerations: config.tolerations,
     securityContext: {
       runAsNonRoot: true,
-      // Group of the memory volume, setgid: so the Pod can read what root writes there with mode 0640.
+      // The memory volume gets this group and setgid, so the Pod can read files that root writes there with mode 0640.
       ...(config.userBy === "driver" ? { fsGroup: user.fsGroup } : {}),
       seccompProfile: { type: "RuntimeDefault" },
     },
@@ -158,7 +158,7 @@ function podSpec(config: MountpointPodConfig, { volume, node, preempts }: Mountp
 
 const cacheVolumeName = "cache";
 
-/** No probe: it must not be possible for a probe to kill a file system that others use. */
+/** Without probes: a probe must not be able to kill a file system that workloads use. */
 function container(config: MountpointPodConfig, volume: S3Volume) {
   const target = memoryTargetMib(config, volume);
   return {
@@ -168,7 +168,7 @@ function container(config: MountpointPodConfig, volume: S3Volume) {
     command: [config.command],
     ...(target === undefined ? {} : { args: [`--memory-target=${target}`] }),
     workingDir: scratch.containerPath,
-    // The end of mount-s3's stderr in the Pod's status is how the node plugin learns why a mount failed.
+    // The node plugin reads the end of the stderr of mount-s3 from the status of the Pod, to report why a mount failed.
     terminationMessagePolicy: "FallbackToLogsOnError",
     resources: effectiveResources(config.resources, volume.attributes.resources),
     securityContext: containerSecurity(config),
@@ -192,15 +192,15 @@ export function containerSecurity({ userBy }: Pick<MountpointPodConfig, "userBy"
   } as const;
 }
 
-/** What is left of the memory limit beside a cache in memory; undefined: there is no limit. */
+/** The memory limit minus a cache in memory; undefined: there is no limit. */
 function memoryForMountS3Mib(config: MountpointPodConfig, { attributes, cache }: S3Volume): number | undefined {
   const limitMib = memoryLimitMib(effectiveResources(config.resources, attributes.resources));
   return limitMib === undefined ? undefined : limitMib - cacheMemoryMib(cache);
 }
 
 /**
- * mount-s3 looks at the limit of its container by itself, but does not know that its cache may lie in the same memory.
- * It has the option since 1.24 and refuses values below its least.
+ * mount-s3 reads the limit of its container, but does not know that its cache may be in the same memory. mount-s3 has the option since
+ * 1.24 and refuses values below its minimum.
  */
 function memoryTargetMib(config: MountpointPodConfig, volume: S3Volume): number | undefined {
   const [major = 0, minor = 0] = config.mountpointVersion.replace(/^v/, "").split(".").map(Number);
@@ -211,13 +211,13 @@ function memoryTargetMib(config: MountpointPodConfig, volume: S3Volume): number 
   return target < leastMemoryMib ? undefined : target;
 }
 
-/** Through the scheduler all the same, so that resources are accounted for and others can be preempted. */
+/** Node affinity instead of nodeName: the scheduler then accounts for resources and can preempt other Pods. */
 function onlyOn(node: NodeName) {
   const byName = { key: "metadata.name", operator: "In", values: [node] } as const;
   return { nodeSelectorTerms: [{ matchFields: [byName] }] } as const;
 }
 
-/** A volume may have a name that no label can hold (63 characters): then the annotation alone carries it (MP-6). */
+/** MP-6. The name of a volume may be longer than the 63 characters of a label: then only the annotation has it. */
 export function validLabels(all: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const valid = Object.entries(all).filter(([, value]) =>
     /^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/.test(value),

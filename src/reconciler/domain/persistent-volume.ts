@@ -1,4 +1,4 @@
-/** What we read from a PersistentVolume of this driver. */
+/** The fields of a PersistentVolume of this driver that the reconciler keeps. */
 import { type CacheVolume, plainCache } from "../../core/cache-volume.ts";
 import { asksForCache } from "../../core/mount-args.ts";
 import { driverName, type PvName, type VolumeId } from "../../core/names.ts";
@@ -13,13 +13,13 @@ export interface S3Volume {
   readonly volumeId: VolumeId;
   readonly mountOptions: readonly string[];
   readonly attributes: VolumeAttributes;
-  /** Whose keys a mount of this volume uses; workloads share a Mountpoint Pod only under the same identity (SE-6). */
+  /** Whose credentials a mount of this volume uses; workloads share a Mountpoint Pod only with the same identity (SE-6). */
   readonly identity: string;
-  /** Why the driver's keys stand in for a Secret that was meant, by a word of the volume; undefined: they do not. */
+  /** Why the volume is mounted with the credentials of the driver although it refers to a Secret; undefined: it is not. */
   readonly fallback: string | undefined;
-  /** Nobody may write, whatever the Pod says. kubelet does not tell the node plugin, so the Mountpoint Pod carries it. */
+  /** The volume is read-only for every Pod. kubelet does not pass this to the node plugin, so the Mountpoint Pod has an annotation for it. */
   readonly readOnly: boolean;
-  /** By attribute or by mount option; undefined: none. */
+  /** From the attribute or the mount option; undefined: the volume has no cache. */
   readonly cache: CacheVolume | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface PersistentVolume {
   };
 }
 
-/** undefined for a volume of another driver; refused with a DriverError when it is ours and its attributes or options are wrong. */
+/** undefined for a volume of another driver. Throws a DriverError for a volume of this driver with invalid attributes or options. */
 export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | undefined {
   const { csi } = spec;
   if (csi?.driver !== driverName) return undefined;
@@ -46,22 +46,22 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
   const mountOptions = spec.mountOptions ?? [];
   const cacheByOption = asksForCache(mountOptions) ? plainCache : undefined;
   const secret = csi.nodePublishSecretRef;
-  // Without a Secret to publish with, "secret" falls back to the driver's keys: classes of 2.x that name a
-  // provisioner secret only rely on it.
-  const ownKeys = attributes.authenticationSource === "secret" && secret !== undefined;
+  // Without a nodePublishSecretRef, "secret" falls back to the credentials of the driver: StorageClasses of 2.x with a provisioner
+  // Secret only rely on it.
+  const hasSecret = attributes.authenticationSource === "secret" && secret !== undefined;
   return {
     name: metadata.name as PvName,
     volumeId: csi.volumeHandle as VolumeId,
     mountOptions,
     attributes,
     fallback: fallbackOf(attributes.authenticationSource, secret !== undefined),
-    identity: ownKeys ? `secret:${secret.namespace}/${secret.name}` : "driver",
+    identity: hasSecret ? `secret:${secret.namespace}/${secret.name}` : "driver",
     readOnly: csi.readOnly ?? false,
     cache: attributes.cache ?? cacheByOption,
   };
 }
 
-/** 2.x mounts such a volume with the driver's keys without a word (PR-10). */
+/** PR-10. 2.x mounts such a volume with the credentials of the driver and does not report it. */
 function fallbackOf(source: AuthenticationSource, namesSecret: boolean): string | undefined {
   if (source === "secret" && !namesSecret) {
     return 'its authenticationSource is "secret", but it has no nodePublishSecretRef';

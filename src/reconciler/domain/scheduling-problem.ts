@@ -1,17 +1,17 @@
-/** The scheduler's verdict on a Pod that may run on one node only, without what it says about all the other nodes. */
+/** The scheduler's message about a Pod that may run on one node only, reduced to what it says about that node. */
 
 export interface SchedulingProblem {
   readonly cause: string;
-  /** A whole sentence. */
+  /** A complete sentence. */
   readonly fix: string;
 }
 
 /**
- * Such as "0/9 nodes are available: 1 Too many pods, 8 node(s) didn't match Pod's node affinity/selector. preemption: …".
- * The counts change with every node that comes or goes, and say nothing about ours.
+ * Example: "0/9 nodes are available: 1 Too many pods, 8 node(s) didn't match Pod's node affinity/selector. preemption: …".
+ * The counts change whenever a node joins or leaves the cluster, and say nothing about the node of the Pod.
  */
-export function schedulingProblem(verdict: string): SchedulingProblem {
-  const [, problems = verdict] = /^\d+\/\d+ nodes are available: (.*?)\.?(?: preemption: .*)?$/s.exec(verdict) ?? [];
+export function schedulingProblem(message: string): SchedulingProblem {
+  const [, problems = message] = /^\d+\/\d+ nodes are available: (.*?)\.?(?: preemption: .*)?$/s.exec(message) ?? [];
   const ours = problems.split(", ").flatMap((problem) => {
     const text = problem.replace(/^\d+ (node\(s\) )?/, "").trim();
     return text === "" || /node ?affinity/i.test(text) ? [] : [text];

@@ -1,7 +1,7 @@
-/** The names of successors of a Mountpoint Pod that died, and how soon they follow each other. */
+/** The names of the successors of a Mountpoint Pod, and the delay between them. */
 import { mountpointPodName, type PodName, type PodUid, type PvName } from "../../core/names.ts";
 
-/** One more than the last that is known of: a name is not used again while anything remembers its former bearer. */
+/** One more than the last generation in use: a name is not reused while a Pod or an attachment still has it. */
 export function nextGeneration(workload: PodUid, volume: PvName, isKnown: (name: PodName) => boolean): number {
   let next = 0;
   for (let generation = 0; generation < next + generationsToLookAhead; generation++) {
@@ -10,10 +10,10 @@ export function nextGeneration(workload: PodUid, volume: PvName, isKnown: (name:
   return next;
 }
 
-/** Predecessors are deleted in the meantime, so their numbers have gaps. */
+/** Predecessors are deleted in the meantime, so the generations in use have gaps. */
 const generationsToLookAhead = 16;
 
-/** On a node that refuses every Pod, successors would otherwise follow each other without a pause. */
+/** Exponential: on a node that refuses every Pod, successors would otherwise follow each other without a pause. */
 export function successorDelayMs(generation: number): number {
   return generation === 0 ? 0 : Math.min(500 * 2 ** generation, 300_000);
 }

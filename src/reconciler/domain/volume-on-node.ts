@@ -1,6 +1,6 @@
 /**
- * One volume on one node: the unit of work. Everything that workloads, attachments and Mountpoint Pods decide about each
- * other happens within it, so one pair of hands per place needs no lock and writes no conflict.
+ * One volume on one node: the key of the work queue. Workloads, attachments and Mountpoint Pods of different volumes or nodes do not
+ * affect each other, so one worker per key needs no lock and its writes do not conflict.
  */
 import type { NodeName, PvName } from "../../core/names.ts";
 

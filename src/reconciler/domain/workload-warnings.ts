@@ -1,4 +1,4 @@
-/** What the owner of a workload should know although, or because, its volume is not served. */
+/** Warnings for the owner of a workload about its volume and its Mountpoint Pod. */
 
 import type { PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
@@ -10,7 +10,7 @@ export interface WorkloadWarning {
   readonly message: string;
 }
 
-/** LC-20. Of a Mountpoint Pod that crashes or is gone, kubelet and the node plugin speak. */
+/** LC-20. undefined also for a Mountpoint Pod that crashes or is gone: kubelet and the node plugin emit events about those. */
 export function holderWarning(volume: PvName, { name, problem }: ReportedMountpointPod): WorkloadWarning | undefined {
   const reason = problem && holderReasons[problem.kind];
   if (reason === undefined) return undefined;
@@ -23,7 +23,7 @@ const holderReasons: Readonly<Record<string, string>> = {
   notStarting: "MountpointPodNotStarting",
 };
 
-/** kubelet knows a volume by its handle alone: of two with one handle it mounts one. */
+/** kubelet identifies a volume by its handle alone: of two volumes with one handle it mounts one. */
 export function handleWarning(volume: PvName, sameHandle: readonly PvName[]): WorkloadWarning | undefined {
   if (sameHandle.length === 0) return undefined;
   const others = sameHandle.toSorted().slice(0, 3).join(", ");

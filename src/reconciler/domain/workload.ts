@@ -1,26 +1,26 @@
-/** What we read from a workload Pod. The rest of the object is not kept: a large cluster has many Pods. */
+/** The fields of a workload Pod that the reconciler keeps; a large cluster has many Pods. */
 import type { NodeName, PodUid } from "../../core/names.ts";
 
 export interface Workload {
   readonly uid: PodUid;
   readonly name: string;
   readonly namespace: string;
-  /** undefined until the scheduler has chosen. */
+  /** undefined: not scheduled yet. */
   readonly node: NodeName | undefined;
   /** Decimal, or empty where the Pod sets none. */
   readonly fsGroup: string;
-  /** Names of the claims it uses, in its own namespace, each once. */
+  /** Names of the claims of the Pod, in its own namespace, each once. */
   readonly claims: readonly string[];
   readonly phase: WorkloadPhase;
   readonly terminating: boolean;
-  /** RFC 3339: when its volumes had been mounted, or, on old kubelets, a little earlier. */
+  /** RFC 3339: when its volumes had been mounted, or, on older kubelets, a little earlier. */
   readonly startedAt: string | undefined;
 }
 
 /**
- * As kubelet has reported it. pending: no container has started. running: at least one container has started, init containers
- * included, so the volumes are mounted; this is not the API's phase, which stays Pending during initialisation. finished:
- * every container has stopped for good.
+ * From kubelet's report. pending: no container has started. running: at least one container has started, init containers included,
+ * so the volumes are mounted; this differs from the phase of the API, which stays Pending during initialisation. finished: every
+ * container has stopped for good.
  */
 export type WorkloadPhase = "pending" | "running" | "finished";
 
@@ -84,10 +84,10 @@ function fsGroupOf({ securityContext }: WorkloadPod["spec"]): string {
 }
 
 /**
- * A terminating workload keeps its volumes while its containers may still write (DS-8). On a node, "pending" says only that
- * kubelet has not reported a container yet: one may have started a moment before the deletion, and may then run for its whole
- * grace period (DS-14). kubelet reports a final phase or removes the object, and the Pod garbage collector removes the Pods of
- * a Node that is gone, so the end is always seen.
+ * DS-8: a terminating workload keeps its volumes while its containers may still write. DS-14: a scheduled Pod is "pending" until kubelet
+ * reports a container; a container may have started just before the deletion, and may then run for its whole grace period. kubelet
+ * reports a final phase or removes the object, and the Pod garbage collector removes the Pods of a Node that is gone, so the end of a
+ * workload is always observed.
  */
 export function needsVolumes(workload: Pick<Workload, "phase" | "terminating" | "node">): boolean {
   switch (workload.phase) {
@@ -102,7 +102,7 @@ export function needsVolumes(workload: Pick<Workload, "phase" | "terminating" | 
   }
 }
 
-/** It is being deleted, and kubelet has not reported whether a container had started before. It will start none any more. */
+/** It is being deleted, and kubelet has not reported whether a container had started before. kubelet starts no further container. */
 export function isUnreported({ phase, terminating }: Pick<Workload, "phase" | "terminating">): boolean {
   return phase === "pending" && terminating;
 }
@@ -115,7 +115,7 @@ export function mayHaveStarted(workload: Pick<Workload, "phase" | "terminating">
 function claimsOf(workload: string, volumes: readonly PodVolume[]): readonly string[] {
   const claims = volumes.flatMap((volume) => {
     if (volume.persistentVolumeClaim) return [volume.persistentVolumeClaim.claimName];
-    // Kubernetes makes the claim of a generic ephemeral volume under this name.
+    // Kubernetes gives the claim of a generic ephemeral volume this name.
     return volume.ephemeral ? [`${workload}-${volume.name}`] : [];
   });
   return [...new Set(claims)];
@@ -124,12 +124,12 @@ function claimsOf(workload: string, volumes: readonly PodVolume[]): readonly str
 function phaseOf(status: NonNullable<WorkloadPod["status"]>): WorkloadPhase {
   if (status.phase === "Succeeded" || status.phase === "Failed") return "finished";
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
-  // Unknown is what a lost node leaves behind: its containers may still be writing.
+  // A lost node leaves the phase Unknown: the containers may still be writing.
   const started = status.phase === "Running" || status.phase === "Unknown" || containers.some(hasStarted);
   return started ? "running" : "pending";
 }
 
-/** Containers that were started again tell only of their last runs; the sandbox comes after the volumes and stays. */
+/** A container status covers only the last two runs. The sandbox is created after the volumes are mounted, and stays. */
 function startOf({ conditions = [], startTime }: NonNullable<WorkloadPod["status"]>): string | undefined {
   const sandbox = conditions.find(({ type, status }) => type === "PodReadyToStartContainers" && status === "True");
   return sandbox?.lastTransitionTime ?? startTime;
