@@ -1,7 +1,7 @@
 /**
- * The namespace of Mountpoint Pods must not change while some run in the old one: this program would not see them, make others
- * for their workloads and never end them. Helm refuses such an upgrade by what it finds in the cluster; tools that only render
- * the chart (Argo CD, `helm template`) find nothing, so this program looks itself.
+ * The namespace of Mountpoint Pods must not change while Mountpoint Pods run in the old one: the reconciler would not observe them,
+ * would create others for their workloads, and would never end them. The chart refuses such an upgrade by a lookup in the cluster, which
+ * tools that only render it (Argo CD, `helm template`) cannot do. So the reconciler checks this itself.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
@@ -13,7 +13,7 @@ import type { Call } from "../runtime/call.ts";
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
-/** Throws if the Mountpoint Pods that attachments list run in another namespace. Waits for an API server that does not answer. */
+/** Throws if the Mountpoint Pods that attachments list run in another namespace. Retries until the API server answers. */
 export async function refuseOtherNamespaces(
   call: Call,
   client: Pick<KubeClient, "list">,
@@ -22,7 +22,7 @@ export async function refuseOtherNamespaces(
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     const found = await observe(call, client).catch((error: unknown) => {
       call.signal.throwIfAborted();
-      call.log.info("could not look for Mountpoint Pods in other namespaces, trying again", { error });
+      call.log.info("failed to list Mountpoint Pods of other namespaces, will retry", { error });
       return undefined;
     });
     if (found !== undefined) return refuseElsewhere(found, namespace);
@@ -43,8 +43,8 @@ async function observe(call: Call, client: Pick<KubeClient, "list">): Promise<Fo
 }
 
 /**
- * Only if all of them are elsewhere, as after a change of the namespace. Anybody can make a Pod with such a name and label in
- * a namespace of his own, and must not be able to stop the driver with it.
+ * Refuses only if all listed Mountpoint Pods are in another namespace, as after a change of the setting. Every user can create a Pod with
+ * such a name and label in a namespace of their own, and must not be able to stop the driver with it.
  */
 function refuseElsewhere({ attachments, pods }: Found, namespace: string): void {
   const nodes = new Map(

@@ -1,4 +1,4 @@
-/** The Pod Reconciler: watches, workers and the sweep, from start to end. */
+/** The Pod Reconciler: leader election, watches, workers and the stale cleanup. */
 
 import type { KubeClient } from "../kube/client/client.ts";
 import { runController } from "../kube/controller/run-controller.ts";
@@ -27,22 +27,22 @@ export interface ReconcilerOptions {
   readonly headroom: HeadroomConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
-  /** For how long the workers may stand still before the program calls itself dead. */
+  /** How long no worker may make progress before the liveness probe fails. */
   readonly stallLimitMs: number;
-  /** In which election; undefined: there is none, and nobody else works. */
+  /** undefined: no leader election, because there is one replica only. */
   readonly candidate: Candidate | undefined;
   readonly progress: Progress;
   readonly watchHealth: WatchHealth;
-  /** Called once the whole picture is there: from now on it works, or is ready to take over. */
+  /** Called once the caches are synced: from now on this replica works, or is ready to take over. */
   readonly onReady: () => void;
 }
 
-/** A place takes a few requests one after the other; other places need not wait for them. */
+/** A reconcile makes a few requests one after the other; reconciles of other keys need not wait for them. */
 const workers = 16;
-/** Nobody waits for a status: in a rush of workloads it must not take the requests that attach them. */
+/** Statuses are not urgent: when many workloads arrive, their attachments get the requests first. */
 const statusWorkers = 4;
 
-/** Those that do not lead follow the cluster all the same: a take-over needs no first picture. */
+/** Ends when the call does. A replica that does not lead keeps its caches synced, too, so that it can take over at once. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
   const { mountpointPods, candidate, progress, watchHealth: health } = options;
   const freshness = new Freshness();
@@ -65,25 +65,25 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
 }
 
 /**
- * SC-7. Attachments that the former leader wrote name Pods that a store of ours may not have yet, or name Mountpoint Pods while
- * the store of attachments does not: both would be taken for gone or unneeded.
+ * SC-7. An attachment that the former leader wrote may name Pods that the caches of this replica lack, and the cache of attachments may
+ * lack an attachment of a Mountpoint Pod: this replica would take the Pods for gone, or the Mountpoint Pod for orphaned.
  */
 async function renewCaches(term: Term, freshness: Freshness): Promise<void> {
-  // Longer than a list of a hundred thousand Pods takes. A leader that cannot see the cluster ends, so that another may lead.
+  // Longer than a list of a hundred thousand Pods takes. A leader that cannot list exits, so that another replica can lead.
   using limited = deadline(term, 300_000, "the API server to list everything at the beginning of the term");
   await freshness.renew(limited);
-  term.log.info("the caches are not older than this term");
+  term.log.info("caches listed anew for this term");
 }
 
-/** From the picture as it is now: what others did before this term is in it, or will be. */
+/** Queues everything once, and then what changes. */
 async function reconcileAll(term: Term, client: KubeClient, view: View, options: ReconcilerOptions): Promise<void> {
   const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress } = options;
   using queue = new WorkQueue<VolumeOnNodeKey>();
   using statusQueue = new WorkQueue<VolumeOnNodeKey>();
-  using _noting = enqueueVolumesOnNodes(view, queue);
+  using _enqueueing = enqueueVolumesOnNodes(view, queue);
   using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
   using _writing = progress.follow("writing the status of attachments", () => statusQueue.stalledMs, stallLimitMs);
-  for (const place of everyVolumeOnNode(view)) queue.add(place);
+  for (const key of everyVolumeOnNode(view)) queue.add(key);
   const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
@@ -100,7 +100,7 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   ]);
 }
 
-/** None of them is of use without the others: when one ends, for whatever reason, all do. */
+/** Ends all tasks when one of them ends, for whatever reason: none works without the others. */
 async function untilFirstEnds(call: Call, tasks: readonly ((call: Call) => Promise<void>)[]): Promise<void> {
   const end = new AbortController();
   const until = { log: call.log, signal: AbortSignal.any([call.signal, end.signal]) };

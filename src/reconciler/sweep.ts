@@ -1,14 +1,14 @@
-/** The safety net: looks at every place now and then, whether or not anything was heard of it. */
+/** The stale cleanup of contract 1.6: reconciles every volume on every node periodically, whether or not a watch reported a change. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../runtime/call.ts";
 import { type VolumeOnNodeKey, volumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { type View, volumeOnNodeOf, volumesOnNodeOf } from "./observe/view.ts";
 
-/** Ends when the call does. Operators search the log for "cleanup" to see that it works. */
+/** Ends when the call does. Operators search the log for "cleanup" (contract 1.11). */
 export async function sweep(
   call: Call,
   view: View,
-  queue: { add(place: VolumeOnNodeKey): void },
+  queue: { add(key: VolumeOnNodeKey): void },
   intervalMs: number,
 ): Promise<void> {
   while (!call.signal.aborted) {
@@ -17,17 +17,16 @@ export async function sweep(
     } catch {
       return; // the call has ended
     }
-    const places = everyVolumeOnNode(view);
-    for (const place of places) queue.add(place);
-    call.log.info("stale cleanup looks at every place", { places: places.size });
+    const keys = everyVolumeOnNode(view);
+    for (const key of keys) queue.add(key);
+    call.log.info("stale cleanup queued every volume on every node", { volumesOnNodes: keys.size });
   }
 }
 
 export function everyVolumeOnNode(view: View): ReadonlySet<VolumeOnNodeKey> {
-  const places = new Set<VolumeOnNodeKey>();
-  for (const workload of view.workloads.values())
-    for (const place of volumesOnNodeOf(view, workload)) places.add(place);
-  for (const attachment of view.attachments.values()) places.add(volumeOnNodeOf(attachment));
-  for (const pod of view.mountpointPods.values()) places.add(volumeOnNodeKey(pod));
-  return places;
+  const keys = new Set<VolumeOnNodeKey>();
+  for (const workload of view.workloads.values()) for (const key of volumesOnNodeOf(view, workload)) keys.add(key);
+  for (const attachment of view.attachments.values()) keys.add(volumeOnNodeOf(attachment));
+  for (const pod of view.mountpointPods.values()) keys.add(volumeOnNodeKey(pod));
+  return keys;
 }

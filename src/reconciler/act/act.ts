@@ -29,21 +29,21 @@ export interface Cluster {
 }
 
 /**
- * Each step is performed, and then seen in the view, before the next one: whoever decides about this place after us knows
- * what we did. Without that, and with a later step that failed, a workload could be given a Mountpoint Pod that was marked
- * for unmount a moment ago.
+ * Performs the steps in order, and waits after each until the view shows its result, so that the next decision about this volume on this
+ * node is based on it. Otherwise, after a later step has failed, the next decision could assign a workload to a Mountpoint Pod that
+ * has just got the needs-unmount annotation.
  */
 export async function act(call: Call, steps: readonly Step[], cluster: Cluster): Promise<Outcome> {
   for (const step of steps) {
     call.signal.throwIfAborted();
     call.log.info("reconcile step", fieldsOf(step));
     const result = await perform(call, step, cluster);
-    if (result === "outdated") return { kind: "again", afterMs: 0, because: "someone else wrote first" };
+    if (result === "outdated") return { kind: "again", afterMs: 0, because: "another client changed the object first" };
   }
   return { kind: "done" };
 }
 
-/** outdated: the server knew better, and the view has caught up since. */
+/** outdated: the API server had a newer object than the view, and the view has caught up since. */
 type Result = "accepted" | "outdated";
 
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
@@ -76,8 +76,8 @@ async function report(call: Call, cluster: Cluster, step: Step & { do: "report" 
 
 async function annotateForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
   const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const marks = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
-  const patch = { metadata: { uid, annotations: marks } };
+  const set = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
+  const patch = { metadata: { uid, annotations: set } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
   await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
   return result;
@@ -88,11 +88,11 @@ async function deleteMountpointPod(
   cluster: Cluster,
   { mountpointPod: pod, ifNodeIsGone }: Step & { do: "deleteMountpointPod" },
 ): Promise<Result> {
-  // While there is a Node, the sweep asks again; the Pod garbage collector usually is first.
+  // While there is a Node, the stale cleanup asks again. The Pod garbage collector usually deletes the Pod earlier.
   if (ifNodeIsGone === true && (await hasNode(call, cluster, pod.node))) return "accepted";
   const { name, uid, resourceVersion } = pod;
   const ref = { name, namespace: cluster.mountpointPods.namespace };
-  // Of this very version: one that never started must not have started meanwhile.
+  // Precondition on the version: a Pod that had not started when it was observed may have started since.
   const deletion = cluster.client.delete(call, kinds.pods, ref, { uid, resourceVersion });
   const result = await attempt(deletion, "isConflict");
   await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
@@ -103,7 +103,7 @@ async function hasNode(call: Call, { reader }: Cluster, name: NodeName): Promise
   try {
     return (await reader.get(call, kinds.nodes, { name })) !== undefined;
   } catch (error) {
-    // Without the right to look, nothing proves that it is gone.
+    // Without permission to get Nodes, nothing proves that the Node is gone.
     if (error instanceof ApiError && error.isForbidden) return true;
     throw error;
   }
@@ -137,7 +137,7 @@ async function createMountpointPod(
   return result;
 }
 
-/** undefined: it was never heard, or its answer was not. */
+/** Why the API server refused the Pod; undefined: the request or its answer was lost. */
 function refusalIn(error: unknown): string | undefined {
   if (error instanceof ApiError) return error.message;
   return error instanceof DriverError && error.kind === "exists" ? `${error.message}. ${error.hint}` : undefined;
@@ -150,10 +150,10 @@ async function makePod(call: Call, cluster: Cluster, purpose: MountpointPodPurpo
   await untilPod(call, cluster, name, (seen) => seen !== undefined);
   const seen = cluster.view.mountpointPods.get(keyOf({ namespace, name }));
   if (seen === undefined || isFor(seen, purpose)) return result;
-  throw inTheWay(`Pod ${name}`, `kubectl delete pod -n ${namespace} ${name}`);
+  throw nameTaken(`Pod ${name}`, `kubectl delete pod -n ${namespace} ${name}`);
 }
 
-/** Otherwise nobody who decides about this place ever sees it. */
+/** A Pod for another node or volume is never observed by the decisions about this one. */
 function isFor({ node, persistentVolume }: MountpointPod, purpose: MountpointPodPurpose): boolean {
   return node === purpose.node && persistentVolume === purpose.volume.name;
 }
@@ -163,9 +163,9 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const creation = cluster.client.create(call, kinds.attachments, attachment);
   const result = await attempt(creation, "isAlreadyExists");
   const existing = cluster.view.attachments.get(name);
-  // With the same key it is the one that was wanted: another replica made it, or a request of ours whose answer was lost.
+  // An attachment with the same key is the wanted one: another replica created it, or an earlier request whose answer was lost.
   if (result === "outdated" && existing !== undefined && duplicatesOf([existing], attachment).length === 0) {
-    const error = inTheWay(`attachment ${name}`, `kubectl delete s3pa ${name}`);
+    const error = nameTaken(`attachment ${name}`, `kubectl delete s3pa ${name}`);
     const { persistentVolumeName: volume } = attachment.spec;
     const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
     const listed = Object.values(attachment.spec.mountpointS3PodAttachments).flat();
@@ -198,14 +198,14 @@ async function deleteAttachment(call: Call, cluster: Cluster, attachment: Observ
   return result;
 }
 
-/** Someone made or edited it by hand. Trying again without a pause would not help. */
-function inTheWay(what: string, remedy: string): DriverError {
+/** The object was created or edited by hand. Only an operator can remove it. */
+function nameTaken(what: string, remedy: string): DriverError {
   return new DriverError("exists", `${what} already exists, but for another node or volume`, {
     hint: remedy,
   });
 }
 
-/** Only the answers named here are due to a late view. Creating in a namespace that is missing is "not found" as well. */
+/** Only the answers in `late` mean that the view lags. A create in a namespace that does not exist is answered "not found", too. */
 async function attempt(write: Promise<unknown>, ...late: readonly LateAnswer[]): Promise<Result> {
   try {
     await write;
@@ -218,7 +218,7 @@ async function attempt(write: Promise<unknown>, ...late: readonly LateAnswer[]):
 
 type LateAnswer = "isConflict" | "isAlreadyExists" | "isNotFound";
 
-/** A watch tells within milliseconds, unless it is being restored. */
+/** A watch delivers within milliseconds, unless it is being re-established. */
 const viewLimitMs = 10_000;
 
 async function untilPod(
@@ -227,7 +227,7 @@ async function untilPod(
   name: string,
   isSeen: (pod: MountpointPod | undefined) => boolean,
 ): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show what became of Mountpoint Pod ${name}`);
+  using limited = deadline(call, viewLimitMs, `the watch to show the change of Mountpoint Pod ${name}`);
   await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
 }
 
@@ -237,7 +237,7 @@ export async function untilAttachment(
   name: string,
   isSeen: (attachment: ObservedAttachment | undefined) => boolean,
 ): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show what became of attachment ${name}`);
+  using limited = deadline(call, viewLimitMs, `the watch to show the change of attachment ${name}`);
   await view.attachments.waitFor(limited, { key: name }, ([attachment]) => isSeen(attachment) || undefined);
 }
 

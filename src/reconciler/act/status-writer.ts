@@ -1,4 +1,4 @@
-/** Writes what the controller says about attachments. Without the right to do so, everything else goes on. */
+/** Writes the controller's part of the status of attachments. Without the permission, the reconciler works without statuses. */
 import { statusManagers } from "../../core/attachment-status.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -19,7 +19,7 @@ export class StatusWriter {
     this.#view = view;
   }
 
-  /** Rejects where trying again may help. */
+  /** Rejects with an error that a retry may overcome. */
   async write(call: Call, statuses: readonly NewStatus[]): Promise<void> {
     for (const each of statuses) {
       if (this.#right.waitMs > 0) return;
@@ -29,13 +29,13 @@ export class StatusWriter {
 
   async #writeOne(call: Call, { attachment, status }: NewStatus): Promise<void> {
     const { name, uid, resourceVersion } = attachment.metadata;
-    // Written since: what was decided about the former version is old, and the new one brings its place back.
+    // The attachment has changed since: the status is outdated, and the change has queued its volume on its node again.
     if (this.#view.attachments.get(name)?.metadata.resourceVersion !== resourceVersion) return;
-    const said = { manager: statusManagers.controller, status };
+    const applied = { manager: statusManagers.controller, status };
     try {
-      const written = await this.#client.applyStatus(call, kinds.attachments, { name, uid }, said);
+      const written = await this.#client.applyStatus(call, kinds.attachments, { name, uid }, applied);
       this.#right.granted();
-      // A kind of 2.x drops what it does not know: then nothing has changed, and there is nothing to wait for.
+      // With the CRD of 2.x the API server drops unknown fields: nothing has changed, so no new version follows.
       if (written.metadata.resourceVersion === resourceVersion) return;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

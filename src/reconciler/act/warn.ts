@@ -15,7 +15,7 @@ interface Warning {
   readonly message: string;
 }
 
-/** Tells the owner of a workload, where `kubectl describe` shows it. */
+/** Emits a Warning event on a workload, for `kubectl describe`. */
 export function warn(
   call: Call,
   { events }: { readonly events: Pick<EventRecorder, "record"> },
@@ -26,7 +26,7 @@ export function warn(
   return events.record(call, about, { type: "Warning", ...warning });
 }
 
-/** What is wrong with a volume is wrong for every Pod that will use it: whoever looks at the claim finds it, too. */
+/** Emits the event also on the claims of the volume: a problem of a volume concerns every Pod that will use it. */
 export async function warnOfVolume(
   call: Call,
   cluster: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },

@@ -1,4 +1,4 @@
-/** What the decision about one volume on one node may look at, and what it may ask for. */
+/** Input and output of the decision about one volume on one node. */
 import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attachment.ts";
 import type { AttachmentStatus, ReportedSource } from "../../core/attachment-status.ts";
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
@@ -11,26 +11,26 @@ import type { Workload } from "../domain/workload.ts";
 export interface Observed {
   readonly now: Date;
   readonly node: NodeName;
-  /** undefined: there is no such PersistentVolume now, or it belongs to another driver. */
+  /** undefined: the PersistentVolume does not exist, or belongs to another driver. */
   readonly volume: S3Volume | Refusal | undefined;
-  /** Other PersistentVolumes of ours with the same handle. */
+  /** Other PersistentVolumes of this driver with the same handle. */
   readonly sameHandle: readonly PvName[];
-  /** Those on this node with a claim bound to this volume, and those that the attachments list and that exist. */
+  /** Workloads on this node with a claim bound to this volume, and workloads that the attachments list. */
   readonly workloads: readonly Workload[];
   readonly attachments: readonly ObservedAttachment[];
   readonly mountpointPods: readonly ReportedMountpointPod[];
   /**
-   * SE-10. Workloads for whose Mountpoint Pod of this volume a headroom Pod exists. The label on the workload is no proof of that:
-   * its owner can set it. A headroom Pod lives where only the reconciler may create Pods.
+   * SE-10. Workloads with a headroom Pod for their Mountpoint Pod of this volume. The label on the workload does not prove that, because
+   * its owner can set it; headroom Pods are in a namespace where only the reconciler may create Pods.
    */
   readonly reserved: ReadonlySet<PodUid>;
   /**
-   * What the attachments name and nobody has told us of yet, workloads by UID and Mountpoint Pods by name; each with the
-   * time from which on it is taken for gone.
+   * Pods that the attachments name and that the watch of Pods has not delivered yet, workloads by UID and Mountpoint Pods by name; each
+   * with the time from which it counts as gone.
    */
   readonly notYetObserved: ReadonlyMap<string, Date>;
   readonly driverVersion: string;
-  /** From which age on a Mountpoint Pod that no attachment lists is a leftover. */
+  /** The age from which a Mountpoint Pod that no attachment lists counts as orphaned. */
   readonly staleAfterMs: number;
 }
 
@@ -47,18 +47,18 @@ export interface ObservedAttachment extends Attachment {
     readonly resourceVersion: string;
     readonly creationTimestamp: string;
   };
-  /** The controller's part. */
+  /** The part that the controller writes. */
   readonly status?: AttachmentStatus;
-  /** What the node asks us to replace. */
+  /** Mountpoint Pods that the node plugin reports as stuck, to be replaced. */
   readonly stuck?: readonly PodName[];
-  /** The sources that the node reports on, by Mountpoint Pod. */
+  /** The sources that the node plugin reports on, by Mountpoint Pod. */
   readonly sources?: Readonly<Record<string, ReportedSource>>;
 }
 
 export interface Decision {
-  /** In this order: a later one relies on the earlier ones having been accepted. */
+  /** To be performed in this order: a step relies on the API server having accepted the earlier ones. */
   readonly steps: readonly Step[];
-  /** Set when time alone will change the decision. */
+  /** When to decide again although nothing else changes; undefined: never. */
   readonly again: Again | undefined;
 }
 
@@ -67,14 +67,14 @@ export interface Again {
   readonly because: string;
 }
 
-/** A report on a volume is for its claim, too. */
+/** A report with a volume is an event on the claims of the volume, too. */
 export type Step = { readonly because: string } & (
   | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
   | { readonly do: "annotateForUnmount"; readonly mountpointPod: ReportedMountpointPod }
   | {
       readonly do: "deleteMountpointPod";
       readonly mountpointPod: ReportedMountpointPod;
-      /** Not while the API server has an object of its node. */
+      /** Delete only if the API server has no Node object of its node. */
       readonly ifNodeIsGone?: true;
     }
   | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }

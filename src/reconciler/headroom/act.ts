@@ -1,4 +1,4 @@
-/** Performs the steps of a decision about headroom against the API server. Each may be repeated. */
+/** Performs the steps of a decision about headroom against the API server. Every step can be repeated. */
 
 import { headroom } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -49,7 +49,7 @@ function labelling({ uid }: Reservation): object {
   return { metadata: { uid, labels: { [headroom.workloadLabel]: uid } } };
 }
 
-/** The list is replaced as a whole. A gate that another removes meanwhile cannot come back: the server allows no new ones. */
+/** The patch replaces the whole list. It cannot restore a gate that was removed meanwhile: the API server refuses new gates. */
 function ungating({ uid, otherGates }: Reservation): object {
   const schedulingGates = otherGates.length === 0 ? null : otherGates.map((name) => ({ name }));
   return { metadata: { uid }, spec: { schedulingGates } };
@@ -60,7 +60,7 @@ async function patchWorkload(call: Call, cluster: Cluster, workload: Reservation
   try {
     await cluster.client.patch(call, kinds.pods, { name, namespace }, patch);
   } catch (error) {
-    // Gone, or another of the same name: the watch tells, if it has not yet.
+    // The Pod is gone, or another Pod has its name: the watch delivers that.
     if (error instanceof ApiError && (error.isNotFound || error.isConflict)) return;
     if (error instanceof ApiError && error.isForbidden) {
       const message = `The scheduling gate ${headroom.gate} cannot be handled: ${error.message}`;
@@ -81,13 +81,13 @@ async function createHeadroomPod(
   } catch (error) {
     if (!(error instanceof ApiError && isRefusal(error))) throw error;
     if (error.isAlreadyExists) return;
-    // A quota or a policy: the workload must not wait for those to change.
+    // A quota or an admission policy refuses the Pod: the workload must not wait for a change of those.
     const message = `No room is reserved for the Mountpoint Pod of PersistentVolume ${volume.name}: its headroom Pod cannot be created in namespace ${pod.metadata.namespace}: ${error.message}`;
     await warn(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
   }
 }
 
-/** Trying the same again gives the same. */
+/** A retry would get the same answer. */
 function isRefusal({ code }: ApiError): boolean {
   return code >= 400 && code < 500 && code !== 429;
 }
@@ -97,7 +97,7 @@ async function deleteHeadroomPod(call: Call, cluster: Cluster, { name, uid }: He
   try {
     await cluster.client.delete(call, kinds.pods, ref, { uid });
   } catch (error) {
-    if (!(error instanceof ApiError && error.isConflict)) throw error; // another of the same name
+    if (!(error instanceof ApiError && error.isConflict)) throw error; // another Pod has its name
   }
 }
 

@@ -3,7 +3,7 @@ import { headroomPodName, type PodName, type PodUid } from "../../core/names.ts"
 import { now, volume, w1 } from "../decision/situation.fixture.ts";
 import type { HeadroomPod } from "../domain/headroom-pod.ts";
 import type { Reservation } from "../domain/reservation.ts";
-import { bindingPatienceMs, type ClaimedVolume, decide, type Observed, type Step } from "./decide.ts";
+import { bindingTimeoutMs, type ClaimedVolume, decide, type Observed, type Step } from "./decide.ts";
 
 const long = new Date(now.getTime() - 3_600_000);
 
@@ -86,7 +86,7 @@ describe("a workload that waits", () => {
     const volumes = [claimed(), claimed("unbound")];
     expect(decide(seen({ reservation: reservation({ createdAt }), volumes }))).toEqual({
       steps: [],
-      again: { afterMs: bindingPatienceMs - 4000, because: "a claim is not bound yet" },
+      again: { afterMs: bindingTimeoutMs - 4000, because: "a claim is not bound yet" },
     });
   });
 
@@ -100,7 +100,7 @@ describe("a workload that waits", () => {
     const volumes = [claimed(), claimed("unbound")];
     const ahead = (ms: number) =>
       decide(seen({ reservation: reservation({ createdAt: new Date(now.getTime() + ms) }), volumes }));
-    expect(ahead(bindingPatienceMs).again?.afterMs).toBe(bindingPatienceMs);
+    expect(ahead(bindingTimeoutMs).again?.afterMs).toBe(bindingTimeoutMs);
     expect(ahead(3_600_000).again).toBeUndefined();
     expect(ahead(3_600_000).steps.map((step) => step.do)).toContain("removeGate");
   });

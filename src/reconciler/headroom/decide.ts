@@ -1,9 +1,9 @@
 /**
- * Which headroom Pods a workload should have, and when it may be scheduled (LC-19). All judgement is here, as in the
- * decision about places: no clock, no cache, no server.
+ * Which headroom Pods a workload should have, and when it may be scheduled (LC-19). A pure function, as the decision about a volume on a
+ * node: it knows no clock, no cache and no API server.
  *
- * A workload is never held back for a reason that only others can change: whatever stands against reserving room is
- * reported on the workload, and the workload is scheduled without headroom.
+ * A workload never waits for something that only an operator can change: why its headroom cannot be reserved is reported on the
+ * workload, and the workload is scheduled without headroom.
  */
 
 import { headroomPodName } from "../../core/names.ts";
@@ -16,21 +16,21 @@ export interface Observed {
   readonly now: Date;
   /** Whether the installation has headroom turned on. */
   readonly enabled: boolean;
-  /** undefined: the workload runs, ends or is gone, or asks for nothing. */
+  /** undefined: the workload runs, ends or is gone, or reserves no headroom. */
   readonly reservation: Reservation | undefined;
   readonly volumes: readonly ClaimedVolume[];
-  /** Those of this workload. */
+  /** The headroom Pods of this workload. */
   readonly headroomPods: readonly HeadroomPod[];
 }
 
 export interface ClaimedVolume {
   readonly claim: string;
-  /** foreign: it belongs to another driver, and needs no Mountpoint Pod. */
+  /** foreign: a volume of another driver, which needs no Mountpoint Pod. */
   readonly volume: S3Volume | Refusal | "unbound" | "foreign";
 }
 
 export interface Decision {
-  /** In this order: a later one relies on the earlier ones. */
+  /** To be performed in this order: a step relies on the earlier ones. */
   readonly steps: readonly Step[];
   /** Set when time alone will change the decision. */
   readonly again: Again | undefined;
@@ -45,10 +45,10 @@ export type Step = { readonly because: string } & (
 );
 
 /**
- * A claim of a class with immediate binding is often made together with the workload and bound seconds later. One that
- * is bound to its first consumer waits for the scheduler, which waits for us.
+ * A claim with immediate binding is often created together with the workload and bound seconds later. A claim with
+ * WaitForFirstConsumer waits for the scheduler, which waits for the removal of the gate.
  */
-export const bindingPatienceMs = 10_000;
+export const bindingTimeoutMs = 10_000;
 
 export function decide(observed: Observed): Decision {
   const { enabled, reservation, headroomPods } = observed;
@@ -58,9 +58,9 @@ export function decide(observed: Observed): Decision {
     headroomPods.filter((pod) => pod.ended),
     "it has ended",
   );
-  // Once the workload is let go, none is made anew: a missing one may have given way to the Mountpoint Pod.
+  // After the removal of the gate no headroom Pod is created: the Mountpoint Pod may have preempted a missing one.
   if (!reservation.gated) return only(ended);
-  const waitMs = patienceLeftMs(observed, reservation);
+  const waitMs = bindingTimeLeftMs(observed, reservation);
   if (waitMs > 0) return { steps: ended, again: { afterMs: waitMs, because: "a claim is not bound yet" } };
   return only([...ended, ...reserving(observed, reservation)]);
 }
@@ -70,17 +70,17 @@ function reserving({ volumes, headroomPods }: Observed, reservation: Reservation
   const present = new Set(headroomPods.filter(({ ended }) => !ended).map(({ name }) => name));
   const missing = served.filter(({ name }) => !present.has(headroomPodName(reservation.uid, name)));
   return [
-    ...complaints(volumes).map(
+    ...refusals(volumes).map(
       (because) => ({ do: "report", reservation, reason: "HeadroomNotReserved", because }) as const,
     ),
-    // First, because a headroom Pod finds the workload by its label.
+    // Before the headroom Pod, which finds the node of the workload by this label.
     ...(served.length === 0 || reservation.labelled
       ? []
-      : [{ do: "labelWorkload", reservation, because: "it waits for room" } as const]),
+      : [{ do: "labelWorkload", reservation, because: "it waits for headroom" } as const]),
     ...missing.map(
-      (volume) => ({ do: "createHeadroomPod", reservation, volume, because: "a workload waits for room" }) as const,
+      (volume) => ({ do: "createHeadroomPod", reservation, volume, because: "a workload waits for headroom" }) as const,
     ),
-    { do: "removeGate", reservation, because: "there is nothing left to wait for" },
+    { do: "removeGate", reservation, because: "its headroom Pods exist or cannot be created" },
   ];
 }
 
@@ -88,8 +88,8 @@ function isServed(volume: ClaimedVolume["volume"]): volume is S3Volume {
   return typeof volume !== "string" && !("refused" in volume);
 }
 
-/** What the owner of a workload should know that goes without room for one of its volumes, or for any. */
-function complaints(volumes: readonly ClaimedVolume[]): readonly string[] {
+/** Why the workload gets no headroom for a volume, or for any. */
+function refusals(volumes: readonly ClaimedVolume[]): readonly string[] {
   if (volumes.every(({ volume }) => volume === "foreign")) {
     return [
       "No room is reserved: the Pod uses no volume of this driver. Remove the scheduling gate from its template.",
@@ -103,14 +103,14 @@ function complaints(volumes: readonly ClaimedVolume[]): readonly string[] {
   });
 }
 
-function patienceLeftMs({ now, volumes }: Observed, { createdAt }: Reservation): number {
+function bindingTimeLeftMs({ now, volumes }: Observed, { createdAt }: Reservation): number {
   if (volumes.every(({ volume }) => volume !== "unbound")) return 0;
-  const leftMs = createdAt.getTime() + bindingPatienceMs - now.getTime();
-  // The API server's clock need not agree with ours. One that is far ahead would be waited for until ours is there.
-  return leftMs > 2 * bindingPatienceMs ? 0 : Math.min(leftMs, bindingPatienceMs);
+  const leftMs = createdAt.getTime() + bindingTimeoutMs - now.getTime();
+  // The clock of the API server may differ. If it is far ahead, the workload would wait until the local clock has caught up.
+  return leftMs > 2 * bindingTimeoutMs ? 0 : Math.min(leftMs, bindingTimeoutMs);
 }
 
-/** The right to change it is granted only where headroom is turned on, so it stays as it is. */
+/** The chart grants the permission to patch Pods only where headroom is turned on, so the gate stays. */
 function turnedOff(reservation: Reservation | undefined): readonly Step[] {
   if (!reservation?.gated) return [];
   const because =

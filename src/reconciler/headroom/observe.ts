@@ -1,4 +1,4 @@
-/** Everything that is known about one workload that asks for room, from the view alone, and what brings it back. */
+/** What the view has about one workload that reserves headroom, and which changes queue the workload. */
 import type { PodUid, PvName } from "../../core/names.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import type { Reservation } from "../domain/reservation.ts";
@@ -16,16 +16,16 @@ export function observe(view: View, workload: PodUid, enabled: boolean, now: Dat
   };
 }
 
-/** Every workload that asks for room, and every one that has headroom Pods. */
+/** Every workload that reserves headroom, and every one that has headroom Pods. */
 export function everyWorkload(view: View): ReadonlySet<PodUid> {
-  const asking = [...view.reservations.values()].map(({ uid }) => uid);
+  const reserving = [...view.reservations.values()].map(({ uid }) => uid);
   const having = [...view.headroomPods.values()].map(({ workload }) => workload);
-  return new Set([...asking, ...having]);
+  return new Set([...reserving, ...having]);
 }
 
-/** From now on; a change of any of the objects that a decision looks at brings its workload back. */
+/** Until it is disposed, queues a workload after each change of an object that its decision reads. */
 export function enqueueWorkloads(view: View, queue: { add(workload: PodUid): void }): Disposable {
-  const noteClaim = (claim: { readonly namespace: string; readonly name: string }) => {
+  const enqueueClaim = (claim: { readonly namespace: string; readonly name: string }) => {
     for (const { uid } of view.reservations.by("claim", keyOf(claim))) queue.add(uid);
   };
   const stack = new DisposableStack();
@@ -41,10 +41,10 @@ export function enqueueWorkloads(view: View, queue: { add(workload: PodUid): voi
   );
   stack.use(
     view.claims.subscribe(({ before, after }) => {
-      for (const seen of [before, after]) if (seen !== undefined) noteClaim(seen);
+      for (const seen of [before, after]) if (seen !== undefined) enqueueClaim(seen);
     }),
   );
-  stack.use(view.volumes.subscribe(({ key }) => view.claims.by("volume", key as PvName).forEach(noteClaim)));
+  stack.use(view.volumes.subscribe(({ key }) => view.claims.by("volume", key as PvName).forEach(enqueueClaim)));
   return stack;
 }
 

@@ -1,4 +1,4 @@
-/** Workers that reserve room for workloads that ask for it, and give it back. */
+/** Workers that create headroom Pods for workloads with the scheduling gate, and delete them afterwards (LC-19). */
 import type { PodUid } from "../../core/names.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
@@ -16,11 +16,11 @@ export interface ReserveContext extends Cluster {
 
 const workers = 4;
 
-/** Ends when the call does. Also where headroom is turned off: what an earlier configuration left is removed. */
+/** Ends when the call does. Runs also where headroom is turned off, and then deletes headroom Pods of an earlier configuration. */
 export async function reserveHeadroom(call: Call, context: ReserveContext): Promise<void> {
   const { view, progress } = context;
   using queue = new WorkQueue<PodUid>();
-  using _noting = enqueueWorkloads(view, queue);
+  using _enqueueing = enqueueWorkloads(view, queue);
   using _progress = progress.follow("headroom", () => queue.stalledMs);
   for (const workload of everyWorkload(view)) queue.add(workload);
   await runController(call, { queue, workers, reconcile: (each, workload) => reserve(each, context, workload) });

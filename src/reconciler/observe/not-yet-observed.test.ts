@@ -108,10 +108,10 @@ it("does not remember for ever what has gone", () => {
   const podChanges = new PodChanges();
   podChanges.begin(0);
   podChanges.complete();
-  podChanges.left("first", 0);
-  podChanges.left("second", 599_999);
+  podChanges.removed("first", 0);
+  podChanges.removed("second", 599_999);
   expect(podChanges.mayAppear("first", 0)).toBe(false);
-  podChanges.left("third", 600_000);
+  podChanges.removed("third", 600_000);
   expect(podChanges.mayAppear("first", 0)).toBe(true);
   expect(podChanges.mayAppear("second", 0)).toBe(false);
 });

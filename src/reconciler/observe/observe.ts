@@ -1,4 +1,4 @@
-/** Everything that is known about one place, from the view alone: no request is made. */
+/** What the view has about one volume on one node. Makes no request. */
 import { headroomPodName, type PodUid, type PvName } from "../../core/names.ts";
 import type { Observed, ObservedAttachment } from "../decision/decision.ts";
 import { type VolumeOnNode, volumeOnNodeKey } from "../domain/volume-on-node.ts";
@@ -10,26 +10,26 @@ export interface Policy {
   readonly staleAfterMs: number;
 }
 
-export function observe(view: View, place: VolumeOnNode, { driverVersion, staleAfterMs }: Policy, now: Date): Observed {
-  const key = volumeOnNodeKey(place);
+export function observe(view: View, of: VolumeOnNode, { driverVersion, staleAfterMs }: Policy, now: Date): Observed {
+  const key = volumeOnNodeKey(of);
   const attachments = view.attachments.by("volumeOnNode", key);
-  const workloads = workloadsAt(view, place, attachments.flatMap(workloadsOf));
+  const workloads = workloadsOn(view, of, attachments.flatMap(workloadsOf));
   const mountpointPods = view.mountpointPods.by("volumeOnNode", key);
   const known = new Set<string>([...workloads.map(({ uid }) => uid), ...mountpointPods.map(({ name }) => name)]);
   const named = attachments.flatMap(namedIn).filter(({ id }) => !known.has(id));
-  // Contract 1.6: what was attached a moment ago is not judged by what is missing, unless we saw it go. Another leader's clock may be
-  // ahead of ours, but not by more than that.
+  // Contract 1.6: a Pod that a fresh attachment names and the view lacks counts as gone only if the view has seen its removal. The
+  // clock of a former leader may be ahead of ours, but not by more than staleAfterMs.
   const isFresh = (atMs: number) => Math.abs(now.getTime() - atMs) < staleAfterMs;
   const notYetObserved = named.filter(({ id, atMs }) => isFresh(atMs) && view.podChanges.mayAppear(id, atMs));
   return {
     now,
-    node: place.node,
-    volume: view.volumes.get(place.persistentVolume),
-    sameHandle: sameHandle(view, place.persistentVolume),
+    node: of.node,
+    volume: view.volumes.get(of.persistentVolume),
+    sameHandle: sameHandle(view, of.persistentVolume),
     workloads,
     attachments,
     mountpointPods,
-    reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, place.persistentVolume))),
+    reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, of.persistentVolume))),
     notYetObserved: new Map(notYetObserved.map(({ id, atMs }) => [id, new Date(atMs + staleAfterMs)])),
     driverVersion,
     staleAfterMs,
@@ -47,7 +47,7 @@ function sameHandle(view: View, name: PvName): readonly PvName[] {
   return volumesWith(view, volume.volumeId).filter((other) => other !== name);
 }
 
-function workloadsAt(
+function workloadsOn(
   view: View,
   { node, persistentVolume }: VolumeOnNode,
   listed: readonly string[],
@@ -57,7 +57,7 @@ function workloadsAt(
   return [...new Map([...claiming, ...attached].map((workload) => [workload.uid, workload])).values()];
 }
 
-/** Mountpoint Pods and workloads, each with the time at which someone must have known it; the latest time comes last. */
+/** Mountpoint Pods and workloads of an attachment, each with the time at which a reconciler had observed it; the latest time last. */
 function namedIn({ spec }: ObservedAttachment): readonly { readonly id: string; readonly atMs: number }[] {
   const lists = Object.entries(spec.mountpointS3PodAttachments);
   const named = lists.flatMap(([mountpointPod, served]) =>

@@ -1,36 +1,37 @@
 /**
- * What is known of Pods that are not in the picture. An attachment may name one that has gone, or one of which the former
- * leader heard before we did: watches of different kinds know nothing of each other.
+ * Whether a Pod that is not in the view is gone or not yet observed. An attachment may name a Pod that has been removed, or a Pod that
+ * the former leader observed before this replica does: the watches of attachments and of Pods are independent of each other.
  */
 export class PodChanges {
-  /** Whatever was there at this moment, and still is, is in the picture. */
-  #completeSinceMs = Infinity;
-  #begunAtMs = Infinity;
-  /** What was in the picture and has left it, by its id, and when. */
-  readonly #gone = new Map<string, number>();
+  /** Every Pod that existed at this time, and still exists, is in the view. */
+  #syncedAtMs = Infinity;
+  #listedAtMs = Infinity;
+  /** Ids of Pods that the view had and has no longer, each with the time of its removal. */
+  readonly #removed = new Map<string, number>();
 
-  /** A picture of all Pods is asked for. */
+  /** A list of all Pods begins. */
   begin(nowMs: number): void {
-    this.#begunAtMs = nowMs;
+    this.#listedAtMs = nowMs;
   }
 
+  /** The list that began last is complete. */
   complete(): void {
-    this.#completeSinceMs = this.#begunAtMs;
+    this.#syncedAtMs = this.#listedAtMs;
   }
 
-  left(id: string, nowMs: number): void {
-    this.#gone.set(id, nowMs);
-    for (const [oldest, atMs] of this.#gone) {
+  removed(id: string, nowMs: number): void {
+    this.#removed.set(id, nowMs);
+    for (const [oldest, atMs] of this.#removed) {
       if (nowMs - atMs < rememberedMs) return;
-      this.#gone.delete(oldest);
+      this.#removed.delete(oldest);
     }
   }
 
-  /** Of something that is not in the picture and was named at this time, in whole seconds: whether it may yet appear. */
+  /** Whether a Pod that is not in the view, and that an attachment named at this time (in whole seconds), may still appear. */
   mayAppear(id: string, namedAtMs: number): boolean {
-    return !this.#gone.has(id) && namedAtMs >= Math.floor(this.#completeSinceMs / 1000) * 1000;
+    return !this.#removed.has(id) && namedAtMs >= Math.floor(this.#syncedAtMs / 1000) * 1000;
   }
 }
 
-/** Longer than anybody waits for news. */
+/** Longer than an attachment is fresh (contract 1.6). */
 const rememberedMs = 600_000;

@@ -1,46 +1,48 @@
-/** Which places to look at again when something has changed. */
+/** Which volumes on nodes to reconcile after a change in the view. */
 import type { PvName } from "../../core/names.ts";
 import type { Change } from "../../kube/watch/store.ts";
 import { type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import { type View, volumeOnNodeOf, volumesOnNodeOf, volumesWith, workloadsWith } from "./view.ts";
 
-/** From now on; a change of any of the objects that a decision looks at brings its place back. */
-export function enqueueVolumesOnNodes(view: View, queue: { add(place: VolumeOnNodeKey): void }): Disposable {
-  const note = (places: Iterable<VolumeOnNodeKey>) => {
-    for (const place of new Set(places)) queue.add(place);
+/** Until it is disposed, queues a volume on a node after each change of an object that its decision reads. */
+export function enqueueVolumesOnNodes(view: View, queue: { add(key: VolumeOnNodeKey): void }): Disposable {
+  const enqueue = (keys: Iterable<VolumeOnNodeKey>) => {
+    for (const key of new Set(keys)) queue.add(key);
   };
   const stack = new DisposableStack();
   stack.use(
     view.workloads.subscribe((change) => {
-      note(both(change, (workload) => volumesOnNodeOf(view, workload)));
-      // Listed there, whatever its claims and volumes are by now.
-      note(both(change, ({ uid }) => view.attachments.by("workload", uid).map(volumeOnNodeOf)));
+      enqueue(both(change, (workload) => volumesOnNodeOf(view, workload)));
+      // Attachments that list the workload, whatever its claims and volumes are now (LC-10).
+      enqueue(both(change, ({ uid }) => view.attachments.by("workload", uid).map(volumeOnNodeOf)));
     }),
   );
-  stack.use(view.mountpointPods.subscribe((change) => note(both(change, (pod) => [volumeOnNodeKey(pod)]))));
-  stack.use(view.attachments.subscribe((change) => note(both(change, (attachment) => [volumeOnNodeOf(attachment)]))));
-  stack.use(view.claims.subscribe((change) => note(both(change, ({ volume }) => whereUsed(view, volume)))));
+  stack.use(view.mountpointPods.subscribe((change) => enqueue(both(change, (pod) => [volumeOnNodeKey(pod)]))));
+  stack.use(
+    view.attachments.subscribe((change) => enqueue(both(change, (attachment) => [volumeOnNodeOf(attachment)]))),
+  );
+  stack.use(view.claims.subscribe((change) => enqueue(both(change, ({ volume }) => whereUsed(view, volume)))));
   stack.use(
     view.volumes.subscribe((change) => {
-      note(whereUsed(view, change.key as PvName));
-      // Whoever has the same handle is to be told.
+      enqueue(whereUsed(view, change.key as PvName));
+      // The owners of workloads with another volume of the same handle get a warning.
       const handles = [change.before, change.after].flatMap((it) => (it && "volumeId" in it ? [it.volumeId] : []));
-      const duplicates = handles.flatMap((handle) => volumesWith(view, handle)).filter((name) => name !== change.key);
-      note(duplicates.flatMap((name) => whereUsed(view, name)));
+      const sameHandle = handles.flatMap((handle) => volumesWith(view, handle)).filter((name) => name !== change.key);
+      enqueue(sameHandle.flatMap((name) => whereUsed(view, name)));
     }),
   );
   return stack;
 }
 
-/** A change may be from one object to another of the same name. */
+/** A change may replace an object with another of the same name. */
 function both<Kept>(
   { before, after }: Change<Kept>,
-  places: (kept: Kept) => readonly VolumeOnNodeKey[],
+  keysOf: (kept: Kept) => readonly VolumeOnNodeKey[],
 ): VolumeOnNodeKey[] {
-  return [before, after].flatMap((kept) => (kept === undefined ? [] : places(kept)));
+  return [before, after].flatMap((kept) => (kept === undefined ? [] : keysOf(kept)));
 }
 
-/** Wherever this volume is used. */
+/** This volume on every node with a workload or an attachment of it. */
 function whereUsed(view: View, volume: PvName): readonly VolumeOnNodeKey[] {
   const used = workloadsWith(view, volume).flatMap((workload) => volumesOnNodeOf(view, workload));
   return [...used, ...view.attachments.by("volume", volume).map(volumeOnNodeOf)];

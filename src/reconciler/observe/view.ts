@@ -1,4 +1,4 @@
-/** What the reconciler knows of the cluster: only objects that concern it, and of those only the fields it uses. */
+/** The caches of the reconciler: only objects that concern it, and of those only the fields that it uses. */
 
 import type { PvName, VolumeId } from "../../core/names.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
@@ -17,15 +17,15 @@ export interface View extends Stores {
 }
 
 interface Stores {
-  /** Those that need their volumes. One that is not here needs none any more. */
+  /** Workloads that need their volumes. */
   readonly workloads: Store<Workload, "uid" | "claim">;
   readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode">;
-  /** Workloads that wait for room for their Mountpoint Pods, or have it and do not run yet. */
+  /** Workloads that reserve headroom for their Mountpoint Pods and do not run yet. */
   readonly reservations: Store<Reservation, "uid" | "claim">;
   readonly headroomPods: Store<HeadroomPod, "workload">;
-  /** Bound ones. */
+  /** Bound claims. */
   readonly claims: Store<Claim, "volume">;
-  /** Those of our driver. */
+  /** Volumes of this driver. */
   readonly volumes: Store<S3Volume | Refusal, "handle">;
   readonly attachments: Store<ObservedAttachment, "volumeOnNode" | "volume" | "workload">;
 }
@@ -43,8 +43,8 @@ export function emptyView(): View {
   const mountpointPods = new Store<ReportedMountpointPod, "volumeOnNode">({
     volumeOnNode: (pod) => [volumeOnNodeKey(pod)],
   });
-  noteLeaving(workloads, podChanges, ({ uid }) => uid);
-  noteLeaving(mountpointPods, podChanges, ({ name }) => name);
+  recordRemovals(workloads, podChanges, ({ uid }) => uid);
+  recordRemovals(mountpointPods, podChanges, ({ name }) => name);
   return {
     podChanges,
     workloads,
@@ -61,20 +61,20 @@ export function emptyView(): View {
   };
 }
 
-/** One of a name may follow another without a gap, so it is the id that leaves. */
-function noteLeaving<Kept>(store: Store<Kept>, podChanges: PodChanges, idOf: (kept: Kept) => string): void {
+/** A Pod may replace another of the same name without a removal in between, so ids are compared. */
+function recordRemovals<Kept>(store: Store<Kept>, podChanges: PodChanges, idOf: (kept: Kept) => string): void {
   store.subscribe(({ before, after }) => {
     if (before === undefined || (after !== undefined && idOf(after) === idOf(before))) return;
-    podChanges.left(idOf(before), Date.now());
+    podChanges.removed(idOf(before), Date.now());
   });
 }
 
-/** Until the first picture of every kind is complete: before that, "not there" means nothing. */
+/** Resolves when the caches are synced: before that, an object that a cache lacks may exist. */
 export async function synced(call: Call, view: View): Promise<void> {
   await Promise.all(storesOf(view).map(([, store]) => store.synced(call)));
 }
 
-/** How much is kept: it follows the Pods that use claims, not the size of the cluster (SC-2). */
+/** SC-2. The number of objects in each cache; it grows with the Pods that use claims, not with the size of the cluster. */
 export function sizesOf(view: View): Readonly<Record<string, number>> {
   return Object.fromEntries(storesOf(view).map(([name, store]) => [name, store.size]));
 }
@@ -87,7 +87,7 @@ export function volumeOnNodeOf({ spec }: ObservedAttachment): VolumeOnNodeKey {
   return volumeOnNodeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
 }
 
-/** The volumes of ours that a workload uses, on its node; none while it is not scheduled or its claims are not bound. */
+/** The volumes of this driver that a workload uses, on its node; none while it is not scheduled or its claims are not bound. */
 export function volumesOnNodeOf(view: View, workload: Workload): readonly VolumeOnNodeKey[] {
   const { node } = workload;
   if (node === undefined) return [];
@@ -101,7 +101,7 @@ export function workloadsWith(view: View, volume: PvName): readonly Workload[] {
   return view.claims.by("volume", volume).flatMap((claim) => view.workloads.by("claim", keyOf(claim)));
 }
 
-/** The PersistentVolumes with this handle: more than one is a mistake of whoever made them. */
+/** The PersistentVolumes with this handle: more than one is a mistake in their manifests. */
 export function volumesWith(view: View, handle: VolumeId): readonly PvName[] {
   return view.volumes.by("handle", handle).flatMap((volume) => ("refused" in volume ? [] : [volume.name]));
 }
