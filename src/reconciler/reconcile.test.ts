@@ -8,7 +8,7 @@ import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { emptyView } from "./observe/view.ts";
 import { type ReconcileContext, reconcile, writeStatuses } from "./reconcile.ts";
 
-const place = "worker-1/data" as VolumeOnNodeKey;
+const key = "worker-1/data" as VolumeOnNodeKey;
 
 let stop: AbortController;
 let view: ReturnType<typeof emptyView>;
@@ -57,14 +57,14 @@ function restarted(restarts: number): void {
   view.mountpointPods.put("mount-s3/mp", String(version), pod(mp(w1), { restarts, driverVersion }));
 }
 
-/** Tells what is due within this time. */
+/** Writes the statuses that are due within this time. */
 async function writeDueStatuses(forMs: number): Promise<void> {
   const over = new AbortController();
   const loop = (async () => {
     for (;;) {
-      const key = await statusQueue.take({ ...call(), signal: over.signal });
+      const due = await statusQueue.take({ ...call(), signal: over.signal });
       const writer = { write: async (_: unknown, statuses: readonly NewStatus[]) => void written.push(statuses) };
-      statusQueue.settle(key, await writeStatuses(call(), context(), writer, key));
+      statusQueue.settle(due, await writeStatuses(call(), context(), writer, due));
     }
   })();
   await vi.advanceTimersByTimeAsync(forMs);
@@ -72,10 +72,10 @@ async function writeDueStatuses(forMs: number): Promise<void> {
   await expect(loop).rejects.toThrow("enough");
 }
 
-it("writes three pictures within a second as one status, which is the last", async () => {
+it("writes one status, the last, for three changes within a second", async () => {
   for (const restarts of [1, 2, 3]) {
     restarted(restarts);
-    expect(await reconcile(call(), context(), place)).toEqual({ kind: "done" });
+    expect(await reconcile(call(), context(), key)).toEqual({ kind: "done" });
     await writeDueStatuses(300);
   }
   expect(written).toEqual([]);
@@ -83,8 +83,8 @@ it("writes three pictures within a second as one status, which is the last", asy
   expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.restarts)).toEqual([3]);
 });
 
-it("tells what there is to say also where it could not act", async () => {
-  await expect(reconcile(call(), context(), place)).rejects.toThrow("the server is away");
+it("writes the status also after a step that failed", async () => {
+  await expect(reconcile(call(), context(), key)).rejects.toThrow("the server is away");
   await writeDueStatuses(60_000);
   expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.phase)).toEqual(["Missing"]);
 });

@@ -32,7 +32,7 @@ const uidsIn = (object: unknown) =>
     list.map((entry) => entry.workloadPodUID),
   );
 
-it("attaches, shares, releases and ends, until nothing is left", async () => {
+it("creates, shares, releases and deletes, until no object is left", async () => {
   const api = fakeCluster();
   await act(call, stepsFor(api), api.cluster);
   await act(call, stepsFor(api, [workload(w1), workload(w2)]), api.cluster);
@@ -48,7 +48,7 @@ it("attaches, shares, releases and ends, until nothing is left", async () => {
   expect([...api.objects.keys()]).toEqual([]);
 });
 
-it("goes on only when the view shows what was done, so that no decision uses an older view", async () => {
+it("performs the next step only when the view shows the last one, so that no decision uses an older view", async () => {
   const api = fakeCluster();
   api.delayView();
   const acting = act(call, stepsFor(api), api.cluster);
@@ -60,7 +60,7 @@ it("goes on only when the view shows what was done, so that no decision uses an 
   await expect.poll(attachmentWritten).toBe(true);
   const order: string[] = [];
   const ended = acting.then(() => order.push("done"));
-  // Whatever was ready to go on has done so by then.
+  // By then every continuation that was ready has run.
   await setImmediate();
   order.push("shown");
   api.showInView();
@@ -91,14 +91,14 @@ it.for(["annotateForUnmount", "deleteMountpointPod", "rewriteAttachment", "delet
   },
 );
 
-it("does nothing more once the term is over", async () => {
+it("performs no step once the term is over", async () => {
   const api = fakeCluster();
   const over = { ...call, signal: AbortSignal.abort(new Error("another may lead now")) };
   await expect(act(over, stepsFor(api), api.cluster)).rejects.toThrow("another may lead now");
   expect([...api.objects.keys()]).toEqual([]);
 });
 
-it("says on the workload that its volume is mounted with the credentials of the driver", async () => {
+it("emits an event on the workload that its volume is mounted with the credentials of the driver", async () => {
   const api = fakeCluster();
   const { steps } = decide(
     seen({ workloads: [workload(w1)], volume: { ...volume, fallback: "its class names none" } }),
@@ -107,7 +107,7 @@ it("says on the workload that its volume is mounted with the credentials of the 
   expect(api.events).toEqual([expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none/)]);
 });
 
-it("looks again when someone else wrote the attachment first, and has changed nothing by then", async () => {
+it("decides again when another client wrote the attachment first, and has changed nothing until then", async () => {
   const api = fakeCluster();
   await act(call, stepsFor(api), api.cluster);
   const [before] = [...api.view.attachments.values()];
@@ -141,16 +141,19 @@ it.for([
     answer: () => Promise.reject(new ApiError(403, "Forbidden", "no")),
     isDeleted: false,
   },
-])("DS-14 one that may be deleted only if its node is gone, and its node $node", async ({ answer, isDeleted }) => {
-  const api = fakeCluster();
-  api.put(storedPod());
-  const [found] = [...api.view.mountpointPods.values()];
-  if (found === undefined) throw new Error("the view has no Mountpoint Pod");
-  const step: Step = { do: "deleteMountpointPod", mountpointPod: found, ifNodeIsGone: true, because: "test" };
-  const reader = { get: answer } as unknown as Cluster["reader"];
-  expect(await act(call, [step], { ...api.cluster, reader })).toEqual({ kind: "done" });
-  expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(!isDeleted);
-});
+])(
+  "DS-14 a Mountpoint Pod that may be deleted only if its node is gone, and its node $node",
+  async ({ answer, isDeleted }) => {
+    const api = fakeCluster();
+    api.put(storedPod());
+    const [found] = [...api.view.mountpointPods.values()];
+    if (found === undefined) throw new Error("the view has no Mountpoint Pod");
+    const step: Step = { do: "deleteMountpointPod", mountpointPod: found, ifNodeIsGone: true, because: "test" };
+    const reader = { get: answer } as unknown as Cluster["reader"];
+    expect(await act(call, [step], { ...api.cluster, reader })).toEqual({ kind: "done" });
+    expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(!isDeleted);
+  },
+);
 
 it("does not annotate another Mountpoint Pod of the same name", async () => {
   const api = fakeCluster();
@@ -161,7 +164,7 @@ it("does not annotate another Mountpoint Pod of the same name", async () => {
   expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
 });
 
-it("looks again when the Mountpoint Pod exists already: it may not be what was wanted", async () => {
+it("decides again when the Mountpoint Pod exists already: it may be for something else", async () => {
   const api = fakeCluster();
   const steps = stepsFor(api);
   api.put(storedPod());
@@ -170,7 +173,7 @@ it("looks again when the Mountpoint Pod exists already: it may not be what was w
   expect([...api.view.attachments.values()]).toEqual([]);
 });
 
-it("says on the workload why its Mountpoint Pod cannot be created, and fails", async () => {
+it("emits an event on the workload that says why its Mountpoint Pod cannot be created, and fails", async () => {
   const api = fakeCluster();
   const refusing = {
     ...api.cluster.client,
@@ -189,7 +192,7 @@ it.for<Partial<AttachmentSpec>>([
   { volumeID: "other" as VolumeId },
   { mountOptions: "edited by hand" },
   { workloadFSGroup: "2000" },
-])("fails, and says so on the workloads, when an attachment of another key has the name: %j", async (but) => {
+])("fails, with an event on the workloads, when an attachment with another key has the name: %j", async (but) => {
   const api = fakeCluster();
   api.view.workloads.put("shop/w1", "1", workload(w1));
   const steps = stepsFor(api);
@@ -202,14 +205,14 @@ it.for<Partial<AttachmentSpec>>([
 });
 
 it.for<{ it: string; but: Partial<AttachmentSpec> }>([
-  { it: "is what was wanted", but: {} },
+  { it: "is the wanted one", but: {} },
   { it: "has other workloads", but: attachment({ [mp(w2)]: [w2] }).spec },
   { it: "was made by 2.x", but: { authenticationSource: "secret" } },
-])("looks again, and reports nothing, when an attachment of the same key has the name, which $it", async ({ but }) => {
+])("decides again, without an event, when an attachment with the same key has the name, which $it", async ({ but }) => {
   const api = fakeCluster();
   api.view.workloads.put("shop/w1", "1", workload(w1));
   const steps = stepsFor(api);
-  // Shown by the view before the answer: a request whose answer was lost made it, or another replica.
+  // The view shows it before the answer: a request whose answer was lost created it, or another replica did.
   const { metadata, spec } = attachment({ [mp(w1)]: [w1] });
   api.put({ metadata, spec: { ...spec, ...but } });
   expect(await act(call, steps, api.cluster)).toMatchObject({ kind: "again" });
@@ -217,7 +220,7 @@ it.for<{ it: string; but: Partial<AttachmentSpec> }>([
   expect([...api.view.attachments.values()].map((each) => each.spec)).toEqual([{ ...spec, ...but }]);
 });
 
-it("looks again, and reports nothing, before the view shows which attachment has the name", async () => {
+it("decides again, without an event, before the view shows which attachment has the name", async () => {
   const api = fakeCluster();
   api.view.workloads.put("shop/w1", "1", workload(w1));
   const [, creation] = stepsFor(api);
@@ -231,7 +234,7 @@ it("looks again, and reports nothing, before the view shows which attachment has
   expect(api.events).toEqual([]);
 });
 
-it("fails, and says so on the workload, when a Pod for another volume has the name", async () => {
+it("fails, with an event on the workload, when a Pod for another volume has the name", async () => {
   const api = fakeCluster();
   const steps = stepsFor(api);
   const edited = {
@@ -255,7 +258,7 @@ it("reports a refused volume on the workload and on its claim", async () => {
   expect(api.events).toEqual(["w1: VolumeRefused: name the bucket", "data: VolumeRefused: name the bucket"]);
 });
 
-it("reports a memory limit that is too small, and makes the Pod all the same", async () => {
+it("emits an event about a memory limit that is too small, and creates the Pod nevertheless", async () => {
   const api = fakeCluster();
   const attributes = parseVolumeAttributes({ bucketName: "b", mountpointContainerResourcesLimitsMemory: "64Mi" });
   const { steps } = decide(seen({ workloads: [workload(w1)], volume: { ...volume, attributes } }));

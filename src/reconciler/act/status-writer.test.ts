@@ -14,7 +14,7 @@ function written(object: ObservedAttachment, resourceVersion: string): ObservedA
   return { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
-/** Answers in this way, and notes what was asked and said. */
+/** A server that answers this way; records the requests and the log lines. */
 function against(answer: (object: ObservedAttachment) => ObservedAttachment) {
   const view = emptyView();
   for (const each of [first, second]) view.attachments.put(each.metadata.name, "1", each);
@@ -43,27 +43,27 @@ function against(answer: (object: ObservedAttachment) => ObservedAttachment) {
 
 const names = [first, second].map(({ metadata }) => metadata.name);
 
-it("writes each, and is done when the view shows it", async () => {
+it("writes each status, and resolves when the view shows it", async () => {
   const { asked, write, view } = against((object) => written(object, "2"));
   await write();
   expect(asked).toEqual(names);
   expect(view.attachments.get(names[0] ?? "")?.metadata.resourceVersion).toBe("2");
 });
 
-it("waits for nothing where the server dropped what it said", async () => {
+it("does not wait for the view where the server dropped the status", async () => {
   const { asked, write } = against((object) => object);
   await write();
   expect(asked).toEqual(names);
 });
 
-it("says nothing about one that has changed since", async () => {
+it("writes no status of an attachment that has changed since", async () => {
   const { asked, write, view } = against((object) => written(object, "3"));
   view.attachments.put(names[0] ?? "", "2", written(first, "2"));
   await write();
   expect(asked).toEqual(names.slice(1));
 });
 
-it("stops asking for a while without the right, and says so once", async () => {
+it("stops writing for a while without the permission, and logs that once", async () => {
   const { asked, lines, write } = against(({ metadata }) => {
     throw new ApiError(403, "Forbidden", `${metadata.name} is forbidden`);
   });
@@ -73,7 +73,7 @@ it("stops asking for a while without the right, and says so once", async () => {
   expect(lines.filter((line) => line.includes("cannot be written"))).toHaveLength(1);
 });
 
-it.for(["Conflict", "NotFound"])("leaves one alone that is another one or gone (%s)", async (reason) => {
+it.for(["Conflict", "NotFound"])("skips an attachment that was replaced or is gone (%s)", async (reason) => {
   const { asked, write } = against(() => {
     throw new ApiError(409, reason, "");
   });
@@ -81,7 +81,7 @@ it.for(["Conflict", "NotFound"])("leaves one alone that is another one or gone (
   expect(asked).toEqual(names);
 });
 
-it("fails where trying again may help", async () => {
+it("fails with an error that a retry may overcome", async () => {
   const { write } = against(() => {
     throw new ApiError(500, "InternalError", "try again");
   });

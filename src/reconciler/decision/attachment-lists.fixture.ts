@@ -1,4 +1,4 @@
-/** Lists of attachments, as the model of a place compares and patches them. */
+/** Lists of attachments, as the model of a volume on a node compares and patches them. */
 import { type AttachmentSpec, holderOf, type specPatch } from "../../core/attachment.ts";
 import type { PodUid } from "../../core/names.ts";
 import type { ObservedAttachment } from "./decision.ts";
@@ -8,7 +8,7 @@ export function keyFieldsOf(spec: AttachmentSpec) {
   return { persistentVolume: persistentVolumeName, volumeId: volumeID, mountOptions, fsGroup: workloadFSGroup };
 }
 
-/** Mountpoint Pods, each with a workload that it did not have. */
+/** Mountpoint Pods, each with a workload that it did not have before. */
 export function newHolders(before: readonly ObservedAttachment[], after: AttachmentSpec): readonly [string, PodUid][] {
   const had = (name: string, uid: PodUid) => before.some(({ spec }) => holderOf(spec, uid) === name);
   const listed = Object.entries(after.mountpointS3PodAttachments);

@@ -1,4 +1,4 @@
-/** The other half of the tests of the decision: how things end. */
+/** Table tests of the decision, part 2: how workloads, attachments and Mountpoint Pods end. */
 import { describe, expect, it } from "vitest";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { decide } from "./decide.ts";
@@ -13,12 +13,12 @@ describe("several attachments with one key become the oldest of them (LC-7)", ()
   const [older, younger] = [{ name: "s3pa-a" }, { name: "s3pa-b" }];
   it.for([
     [
-      "it takes over what the others list, and they are deleted after that",
+      "the oldest takes over the lists of the others, which are deleted after that",
       { attachments: [attachment({ [mp(w2)]: [w2] }, younger), attachment({ [mp(w1)]: [w1] }, older)] },
       ["rewrite w1#0: w1, w2#0: w2", "detach"],
     ],
     [
-      "those that list nothing else are deleted",
+      "duplicates that list nothing else are deleted",
       {
         attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] }, older), attachment({ [mp(w2)]: [w2] }, younger)],
       },
@@ -30,7 +30,7 @@ describe("several attachments with one key become the oldest of them (LC-7)", ()
       ["annotate w2#0", "detach"],
     ],
     [
-      "a newcomer waits for that: what it needs is added to one attachment",
+      "a new workload waits until the duplicates are merged",
       {
         workloads: [...running, workload(w3)],
         mountpointPods: mountpointPods.map((each) => ({ ...each, noNewWorkload: true })),
@@ -39,7 +39,7 @@ describe("several attachments with one key become the oldest of them (LC-7)", ()
       ["rewrite w1#0: w1, w2#0: w2", "detach"],
     ],
     [
-      "those for other options stay",
+      "attachments with other mount options stay",
       {
         attachments: [
           attachment({ [mp(w1)]: [w1] }, older),
@@ -65,7 +65,7 @@ describe("a workload that ends", () => {
       ["rewrite w1#0: w2"],
     ],
     [
-      "was the last: first the mark, then the attachment (DS-7)",
+      "was the last: first the annotation, then the attachment (DS-7)",
       { attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1))] },
       ["annotate w1#0", "detach"],
     ],
@@ -106,7 +106,7 @@ describe("a workload that ends", () => {
       [],
     ],
     [
-      "is being deleted before kubelet has reported a container, and gets no successor for one that has ended",
+      "is being deleted before kubelet has reported a container, and gets no successor of a Mountpoint Pod that has ended",
       {
         workloads: [workload(w1, { phase: "pending", terminating: true })],
         attachments: [attachment({ [mp(w1)]: [w1] })],
@@ -124,7 +124,7 @@ describe("a workload that ends", () => {
     ],
     ["leaves a Mountpoint Pod that is gone", { attachments: [attachment({ [mp(w1)]: [w1] })] }, ["detach"]],
     [
-      "was marked by a reconciler that ended right after",
+      "was released by a reconciler that ended right after the annotation",
       {
         attachments: [attachment({ [mp(w1)]: [w1] })],
         mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })],
@@ -144,7 +144,7 @@ describe("a workload that ends", () => {
     expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
-  it("makes room before another one is given a new Mountpoint Pod, which a quota may refuse", () => {
+  it("is cleaned up before a new Mountpoint Pod is created for another workload, which a quota may refuse", () => {
     const decision = decide(
       seen({
         workloads: [workload(w2, { fsGroup: "2000" })],
@@ -173,7 +173,7 @@ describe("a Mountpoint Pod with workloads", () => {
 
   it.for([
     [
-      "ended with code 0, but nobody asked for it (LC-13)",
+      "ended with code 0 without the needs-unmount annotation (LC-13)",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { phase: "succeeded" })] },
       ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
@@ -184,7 +184,7 @@ describe("a Mountpoint Pod with workloads", () => {
     ],
     ["was deleted by force", { workloads: [running], attachments }, ["create w1#1", "rewrite w1#1: w1"]],
     [
-      "died under several, who get one successor",
+      "died with several workloads, which get one successor",
       { workloads: [running, workload(w2)], attachments: [attachment({ [mp(w1)]: [w1, w2] })] },
       ["create w1#1", "rewrite w1#1: w1 w2"],
     ],
@@ -222,17 +222,17 @@ describe("a Mountpoint Pod with workloads", () => {
       [],
     ],
     [
-      "is being deleted and still serves those that run",
+      "is being deleted and still serves the workloads that run",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { terminating: true })] },
       [],
     ],
     [
-      "is being deleted before those it is for were mounted",
+      "is being deleted before its workloads were mounted",
       { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { terminating: true })] },
       ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
-      "is being deleted, was marked by a late picture, and still serves those that are deleted, too",
+      "is being deleted, got the annotation because of a lagging view, and still serves workloads that are being deleted, too",
       {
         workloads: [{ ...running, terminating: true }],
         attachments,
@@ -241,7 +241,7 @@ describe("a Mountpoint Pod with workloads", () => {
       [],
     ],
     [
-      "was marked by someone else and still serves those that run",
+      "got the annotation from an operator and still serves the workloads that run",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { needsUnmount: true })] },
       [],
     ],
@@ -253,7 +253,7 @@ describe("a Mountpoint Pod with workloads", () => {
     { generation: 1, waitMs: 1000 },
     { generation: 2, waitMs: 2000 },
     { generation: 3, waitMs: 4000 },
-  ])("that dies at once gets successor $generation after $waitMs ms, and no sooner", ({ generation, waitMs }) => {
+  ])("that dies at once gets successor $generation after $waitMs ms, and not earlier", ({ generation, waitMs }) => {
     const holder = mp(w1, generation - 1);
     const since = (ageMs: number) =>
       seen({
@@ -272,25 +272,25 @@ describe("a Mountpoint Pod that no attachment lists", () => {
   const old = new Date(now.getTime() - 120_000);
 
   it.for([
-    ["is young: its attachment may be on the way", { createdAt: fresh }, []],
-    ["is old: a leftover", { createdAt: old }, ["annotate w1#0"]],
+    ["is young: its attachment may not be written yet", { createdAt: fresh }, []],
+    ["is old: it is orphaned", { createdAt: old }, ["annotate w1#0"]],
     ["is old and has ended", { createdAt: old, phase: "failed" }, ["annotate w1#0"]],
-    ["is marked and runs: the node's turn", { needsUnmount: true, needsUnmountSince: now }, []],
-    ["is marked by 2.x and runs: the time is noted", { needsUnmount: true }, ["annotate w1#0"]],
-    ["is marked and has ended well", { needsUnmount: true, phase: "succeeded" }, ["delete w1#0"]],
-    ["is marked and has failed", { needsUnmount: true, phase: "failed" }, ["delete w1#0"]],
-    ["is marked and never started", { needsUnmount: true, phase: "pending" }, ["delete w1#0"]],
-    ["is marked and being deleted", { needsUnmount: true, phase: "pending", terminating: true }, []],
+    ["is annotated and runs: the node plugin unmounts it", { needsUnmount: true, needsUnmountSince: now }, []],
+    ["is annotated by 2.x and runs: the time is added", { needsUnmount: true }, ["annotate w1#0"]],
+    ["is annotated and Succeeded", { needsUnmount: true, phase: "succeeded" }, ["delete w1#0"]],
+    ["is annotated and Failed", { needsUnmount: true, phase: "failed" }, ["delete w1#0"]],
+    ["is annotated and never started", { needsUnmount: true, phase: "pending" }, ["delete w1#0"]],
+    ["is annotated and being deleted", { needsUnmount: true, phase: "pending", terminating: true }, []],
   ] as [string, Partial<MountpointPod>, readonly string[]][])("%s", ([, but, steps]) => {
     expect(summary(decide(seen({ mountpointPods: [pod(mp(w1), but)] })))).toEqual(steps);
   });
 
-  it("is named as cleanup", () => {
+  it("has cleanup in the reason of its step", () => {
     const { steps } = decide(seen({ mountpointPods: [pod(mp(w1), { createdAt: old })] }));
     expect(steps[0]?.because).toContain("cleanup");
   });
 
-  it("stays while a workload it cannot serve any more is listed on it", () => {
+  it("stays while it lists a workload, although it cannot serve it any more", () => {
     const decision = decide(
       seen({
         volume: undefined,
@@ -303,7 +303,7 @@ describe("a Mountpoint Pod that no attachment lists", () => {
   });
 });
 
-it("forgets an attachment that lists nothing", () => {
+it("deletes an attachment that lists nothing", () => {
   expect(summary(decide(seen({ attachments: [attachment({})] })))).toEqual(["detach"]);
   expect(summary(decide(seen({ attachments: [attachment({ [mp(w1)]: [] })], mountpointPods: [pod(mp(w1))] })))).toEqual(
     ["annotate w1#0", "detach"],

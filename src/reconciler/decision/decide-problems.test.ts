@@ -1,4 +1,4 @@
-/** The third part of the tests of the decision: Mountpoint Pods with which something is wrong, and what is said of them. */
+/** Table tests of the decision, part 3: Mountpoint Pods with a problem, and the statuses of attachments. */
 import { describe, expect, it } from "vitest";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
@@ -24,12 +24,12 @@ const attachments = [attachment({ [mp(w1)]: [w1] })];
 describe("a Mountpoint Pod (LC-2)", () => {
   it.for([
     [
-      "without a place gets no newcomer, and both are told",
+      "that is unschedulable gets no further workload, and its own gets an event",
       { workloads: [workload(w1), workload(w2)], attachments, mountpointPods: [pod(mp(w1), noRoom)] },
       ["report MountpointPodUnschedulable to w1", "create w2#0", "rewrite w1#0: w1, w2#0: w2"],
     ],
     [
-      "without a place loses its workloads to one that has a place, and is marked only after that",
+      "that is unschedulable loses its workloads to a scheduled one, and is annotated only after that",
       {
         workloads: [workload(w1), workload(w2)],
         attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
@@ -38,7 +38,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["rewrite w1#0: , w2#0: w2 w1"],
     ],
     [
-      "without a place keeps its workloads while another one is yet to be scheduled",
+      "that is unschedulable keeps its workloads while the other one is not scheduled yet",
       {
         workloads: [workload(w1), workload(w2)],
         attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
@@ -47,12 +47,12 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["report MountpointPodUnschedulable to w1"],
     ],
     [
-      "without a place and without an attachment is still that of the workload it was made for (LC-5)",
+      "that is unschedulable and has no attachment still goes to the workload it was created for (LC-5)",
       { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { ...noRoom, createdAt: now })] },
       ["report MountpointPodUnschedulable to w1", "attach w1#0: w1"],
     ],
     [
-      "whose container is down gets no newcomer",
+      "whose container is down gets no further workload",
       {
         workloads: [running, workload(w2)],
         attachments,
@@ -61,7 +61,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w2#0", "rewrite w1#0: w1, w2#0: w2"],
     ],
     [
-      "of another version whose container is down is replaced: nobody talks to it any more",
+      "of another version whose container is down is replaced: the node plugin does not send options to it again",
       {
         workloads: [running],
         attachments,
@@ -70,12 +70,12 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "whose container is in back-off is replaced, and marked only after that",
+      "whose container is in back-off is replaced, and annotated only after that",
       { workloads: [running], attachments, mountpointPods: [backingOff] },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "whose container is in back-off is marked when its workloads have been given to another one",
+      "whose container is in back-off is annotated once its workloads have another one",
       {
         workloads: [running],
         attachments: [attachment({ [mp(w1)]: [], [mp(w1, 1)]: [w1] })],
@@ -84,12 +84,12 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["annotate w1#0", "rewrite w1#1: w1"],
     ],
     [
-      "whose container is in back-off keeps those that are yet to be mounted: its words are their explanation",
+      "whose container is in back-off keeps workloads without a mount: its status explains their wait",
       { workloads: [workload(w1)], attachments, mountpointPods: [backingOff] },
       [],
     ],
     [
-      "whose container is in back-off loses also those that are yet to be mounted to one that is ready",
+      "whose container is in back-off loses workloads without a mount to one that is ready",
       {
         workloads: [running, workload(w2)],
         attachments: [attachment({ [mp(w1)]: [w2], [mp(w1, 1)]: [w1] })],
@@ -98,12 +98,12 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["rewrite w1#0: , w1#1: w1 w2"],
     ],
     [
-      "of another version whose container is in back-off is replaced also for those that are yet to be mounted",
+      "of another version whose container is in back-off is replaced also for workloads without a mount",
       { workloads: [workload(w1)], attachments, mountpointPods: [{ ...backingOff, driverVersion: "2.1.1" }] },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "that is marked under a running workload, and whose container is down, is replaced: the node does not mount there again",
+      "that is annotated under a running workload, and whose container is down, is replaced: the node plugin does not mount in it again",
       {
         workloads: [running],
         attachments,
@@ -112,7 +112,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "that is stuck is replaced, and marked only after that",
+      "that is stuck is replaced, and annotated only after that",
       {
         workloads: [running],
         attachments: attachments.map((one) => ({ ...one, stuck: [mp(w1)] })),
@@ -121,33 +121,33 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "whose container has ended well is replaced without waiting until it is Succeeded (LC-13)",
+      "whose container exited with code 0 is replaced before its phase is Succeeded (LC-13)",
       { workloads: [running], attachments, mountpointPods: [pod(mp(w1), { problem: problem("ended") })] },
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
-      "that is marked, and whose container has ended well, is left to kubelet, which calls it Succeeded in a moment",
-      { mountpointPods: [{ ...marked(119_000), problem: problem("ended") }] },
+      "that is annotated, and whose container exited with code 0, is left alone: kubelet is about to report Succeeded",
+      { mountpointPods: [{ ...annotated(119_000), problem: problem("ended") }] },
       [],
     ],
     [
-      "that is marked, and whose container has ended well, is deleted after a while also where another container runs on",
-      { mountpointPods: [{ ...marked(120_000), problem: problem("ended") }] },
+      "that is annotated, and whose container exited with code 0, is deleted after a while although a sidecar keeps running",
+      { mountpointPods: [{ ...annotated(120_000), problem: problem("ended") }] },
       ["delete w1#0"],
     ],
-    ["that is marked is left to its node for a while", { mountpointPods: [marked(599_000)] }, []],
+    ["that is annotated gets time for the unmount", { mountpointPods: [annotated(599_000)] }, []],
     [
-      "that is being deleted under a workload that stays is replaced",
+      "that is being deleted is replaced for a workload that stays",
       { workloads: [running], attachments, mountpointPods: [leaving(5000)] },
       ["annotate w1#0", "create w1#1", "rewrite w1#1: w1"],
     ],
     [
-      "that is being deleted together with its workload is not",
+      "that is being deleted together with its workload is not replaced",
       { workloads: [{ ...running, terminating: true }], attachments, mountpointPods: [leaving(5000)] },
       [],
     ],
     [
-      "that is being deleted keeps those that are, too, while others get another one",
+      "that is being deleted keeps the workloads that are being deleted, while the others get another one",
       {
         workloads: [{ ...running, terminating: true }, workload(w2, { phase: "running" })],
         attachments: [attachment({ [mp(w1)]: [w1, w2] })],
@@ -156,17 +156,17 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w2#0", "rewrite w1#0: w1, w2#0: w2"],
     ],
     [
-      "that is marked, and whose container has failed, is deleted: it would never end well",
+      "that is annotated, and whose container has failed, is deleted: it would never be Succeeded",
       { mountpointPods: [pod(mp(w1), { needsUnmount: true, problem: problem("crashing") })] },
       ["delete w1#0"],
     ],
     [
-      "that is marked, and whose container is in back-off, is deleted: it must not come back beside its successor",
+      "that is annotated, and whose container is in back-off, is deleted: it must not restart while its successor runs",
       { mountpointPods: [{ ...backingOff, needsUnmount: true }] },
       ["delete w1#0"],
     ],
     [
-      "that does not start is told to its workloads",
+      "that does not start causes an event on its workloads",
       { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { problem: problem("notStarting") })] },
       ["report MountpointPodNotStarting to w1"],
     ],
@@ -174,13 +174,13 @@ describe("a Mountpoint Pod (LC-2)", () => {
     expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
-  it("that is being deleted is not replaced at once: in a drain its workloads follow within moments", () => {
+  it("that is being deleted is not replaced at once: a drain deletes its workloads within seconds", () => {
     const decision = decide(seen({ workloads: [running], attachments, mountpointPods: [leaving(2000)] }));
     expect(decision).toMatchObject({ steps: [], again: { afterMs: 3000 } });
   });
 });
 
-it("successors whose containers back off, too, follow each other further and further apart, and none is left", () => {
+it("successors whose containers back off are created at growing intervals, and none of them is left over", () => {
   const model = new VolumeOnNodeModel();
   model.come(w1, "");
   settle(model);
@@ -198,13 +198,13 @@ it("successors whose containers back off, too, follow each other further and fur
   expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
 });
 
-/** Time passes only as far as the reconciler waits. */
+/** Time passes only while the reconciler waits. */
 function settle(model: VolumeOnNodeModel): void {
   do model.deliverAll();
   while (!model.reconcile());
 }
 
-function marked(sinceMs: number): ReportedMountpointPod {
+function annotated(sinceMs: number): ReportedMountpointPod {
   return pod(mp(w1), { needsUnmount: true, needsUnmountSince: new Date(now.getTime() - sinceMs) });
 }
 
@@ -216,16 +216,16 @@ function leaving(sinceMs: number): ReportedMountpointPod {
 describe("a running workload that is missing in the list of its sharers (LC-9)", () => {
   const listed = { attachments: [attachment({ [mp(w2)]: [w2] })], mountpointPods: [pod(mp(w2))] };
   it.for([
-    ["gets its line back where it started after the attachment was written", longAgo, ["rewrite w2#0: w2 w1"]],
-    ["is left alone where it started before: then it may be of v1", "2026-01-15T09:59:59Z", []],
-    ["is left alone where nobody knows when it started", undefined, []],
+    ["is listed again where it started after the attachment was written", longAgo, ["rewrite w2#0: w2 w1"]],
+    ["is left alone where it started before: v1 may have mounted it", "2026-01-15T09:59:59Z", []],
+    ["is left alone where its start time is not known", undefined, []],
   ] as const)("%s", ([, startedAt, steps]) => {
     const workloads = [{ ...running, startedAt }, workload(w2, { phase: "running" })];
     expect(summary(decide(seen({ workloads, ...listed })))).toEqual(steps);
   });
 });
 
-it("two volumes with one handle are told to workloads that are to be mounted", () => {
+it("two volumes with one handle cause an event on workloads without a mount", () => {
   const sameHandle = ["other" as PvName];
   const observed = seen({ workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1))], sameHandle });
   const { steps } = decide(observed);
@@ -240,11 +240,11 @@ describe("the status of an attachment", () => {
       ({ status }) => status,
     );
 
-  it("is not written before the scheduler has spoken", () => {
+  it("is not written before the scheduler has decided", () => {
     expect(statusOf({ phase: "pending", scheduled: false })).toEqual([]);
   });
 
-  it("is written once: what is there already is not written again", () => {
+  it("is written once: an equal status is not written again", () => {
     const [status] = statusOf({});
     expect(status?.mountpointPods).toEqual({ [mp(w1)]: { version: "3.0.0", phase: "Running", restarts: 0 } });
     const written = attachments.map((each) => ({ ...each, ...(status !== undefined && { status }) }));
@@ -252,7 +252,7 @@ describe("the status of an attachment", () => {
     expect(statusOf({ restarts: 1 }, { attachments: written })).toHaveLength(1);
   });
 
-  it("waits until every Mountpoint Pod that is listed has been heard of", () => {
+  it("is not written before every listed Mountpoint Pod is observed", () => {
     const both = [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })];
     const notYetObserved = new Map([[mp(w2), new Date(now.getTime() + 1000)]]);
     expect(statusOf({}, { attachments: both, notYetObserved })).toEqual([]);
@@ -263,7 +263,7 @@ describe("the status of an attachment", () => {
     ["True", "True", {}],
     ["True", "False", noRoom],
     ["False", "True", { phase: "failed", problem: problem("ended") }],
-  ] as const)("says Assigned %s and Scheduled %s", ([assigned, scheduled, but]) => {
+  ] as const)("has the conditions Assigned %s and Scheduled %s", ([assigned, scheduled, but]) => {
     const conditions = statusOf(but)[0]?.conditions?.map(({ type, status }) => [type, status]);
     expect(conditions).toEqual([
       ["Assigned", assigned],
@@ -279,7 +279,7 @@ describe("the status of an attachment", () => {
       /cannot be replaced\. PersistentVolume data: no/,
     ],
     ["can be served", volume, /get another one/],
-  ] as const)("tells that a Mountpoint Pod is missing, where its volume %s", ([, of, message]) => {
+  ] as const)("reports a missing Mountpoint Pod whose volume %s", ([, of, message]) => {
     const [found] = newStatuses(seen({ workloads: [running], attachments, volume: of }));
     expect(found?.status.conditions?.[0]).toMatchObject({ type: "Assigned", status: "False" });
     expect(found?.status.conditions?.[0]?.message).toMatch(message);

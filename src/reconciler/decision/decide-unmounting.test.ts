@@ -1,4 +1,4 @@
-/** Mountpoint Pods that are to be unmounted, and what their node reports of them. */
+/** Table tests of the decision, part 4: Mountpoint Pods that the node plugin unmounts, and what it reports of them. */
 import { expect, it } from "vitest";
 import type { ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
@@ -8,42 +8,42 @@ import { attachment, mp, now, pod, seen, summary, w1, workload } from "./situati
 
 it.for([
   [
-    "DS-14 one that is marked, does not end and is not reported on is deleted only if its node is gone",
-    { mountpointPods: [marked(600_000)] },
+    "DS-14 an annotated Mountpoint Pod that does not end and that its node does not report on is deleted only if its node is gone",
+    { mountpointPods: [annotated(600_000)] },
     ["delete w1#0 if its node is gone"],
   ],
   [
-    "DS-14 one that is marked and in use is never deleted",
-    { attachments: [unmounting({ inUse: true })], mountpointPods: [marked(86_400_000)] },
+    "DS-14 an annotated Mountpoint Pod in use is never deleted",
+    { attachments: [unmounting({ inUse: true })], mountpointPods: [annotated(86_400_000)] },
     [],
   ],
   [
-    "DS-14 one that is marked and not in use is deleted when it does not end",
-    { attachments: [unmounting({ inUse: false })], mountpointPods: [marked(600_000)] },
+    "DS-14 an annotated Mountpoint Pod that is not in use is deleted when it does not end",
+    { attachments: [unmounting({ inUse: false })], mountpointPods: [annotated(600_000)] },
     ["delete w1#0"],
   ],
   [
-    "DS-14 one that is marked and not in use is left to its node for a while",
-    { attachments: [unmounting({ inUse: false })], mountpointPods: [marked(599_000)] },
+    "DS-14 an annotated Mountpoint Pod that is not in use gets time for the unmount",
+    { attachments: [unmounting({ inUse: false })], mountpointPods: [annotated(599_000)] },
     [],
   ],
   [
-    "DS-14 one whose node reports, but not yet on its use, is deleted only if its node is gone",
-    { attachments: [unmounting({})], mountpointPods: [marked(600_000)] },
+    "DS-14 a Mountpoint Pod whose node does not report yet whether it is in use is deleted only if its node is gone",
+    { attachments: [unmounting({})], mountpointPods: [annotated(600_000)] },
     ["delete w1#0 if its node is gone"],
   ],
   [
-    "DS-14 one whose node reports on it stays listed when its last workload ends",
+    "DS-14 a Mountpoint Pod that its node reports on stays listed when its last workload ends",
     { attachments: [attachment({ [mp(w1)]: [w1] }, { sources: { [mp(w1)]: {} } })], mountpointPods: [pod(mp(w1))] },
     ["annotate w1#0", "rewrite w1#0: "],
   ],
   [
-    "DS-14 one whose node reports on it is forgotten once it has ended",
-    { attachments: [unmounting({ inUse: false })], mountpointPods: [{ ...marked(0), phase: "succeeded" }] },
+    "DS-14 a Mountpoint Pod that its node reports on is unlisted once it has ended",
+    { attachments: [unmounting({ inUse: false })], mountpointPods: [{ ...annotated(0), phase: "succeeded" }] },
     ["detach"],
   ],
   [
-    "DS-14 one that another attachment lists workloads on is needed, although one lists it for nobody",
+    "DS-14 a Mountpoint Pod with workloads in one attachment is needed, although another lists it without any",
     {
       workloads: [workload(w1, { phase: "running" })],
       attachments: [
@@ -58,11 +58,11 @@ it.for([
   expect(summary(decide(seen(observed)))).toEqual(steps);
 });
 
-function marked(sinceMs: number): ReportedMountpointPod {
+function annotated(sinceMs: number): ReportedMountpointPod {
   return pod(mp(w1), { needsUnmount: true, needsUnmountSince: new Date(now.getTime() - sinceMs) });
 }
 
-/** An attachment that has lost its last workload, on a node that reports. */
+/** An attachment that has lost its last workload, with a report of its node. */
 function unmounting(source: ReportedSource): ObservedAttachment {
   return attachment({ [mp(w1)]: [] }, { sources: { [mp(w1)]: source } });
 }

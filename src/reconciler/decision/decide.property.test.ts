@@ -10,12 +10,12 @@ import { World } from "./world.fixture.ts";
 /** Something that happens to one volume on one node. */
 type Happening = (world: World) => void;
 
-/** A story that fails is printed in these words. */
+/** fast-check prints a failing story with these descriptions. */
 function named(what: string, happens: Happening): Happening {
   return Object.assign(happens, { [fc.toStringMethod]: () => what });
 }
 
-/** Any of those that there are when it happens. */
+/** One of the values that exist when the event happens. */
 function any<Value>(values: ReadonlyMap<string, Value>, which: number): readonly Value[] {
   return [...values.values()].slice(which % values.size).slice(0, 1);
 }
@@ -33,9 +33,9 @@ type ToMountpointPod =
   | "crashes"
   | "isAnnotatedByHand"
   | "crashesAnnotated"
-  | "endsWell"
+  | "exitsCleanly"
   | "backsOff"
-  | "isStartedAgain"
+  | "isRestarted"
   | "isDeleted"
   | "unmounts"
   | "dies"
@@ -76,11 +76,11 @@ const happenings = [
   },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("starts"), toMountpointPod("unmounts")) },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("dies"), toMountpointPod("vanishes")) },
-  { weight: 1, arbitrary: toMountpointPod("endsWell") },
+  { weight: 1, arbitrary: toMountpointPod("exitsCleanly") },
   { weight: 2, arbitrary: fc.oneof(toMountpointPod("findsNoRoom"), toMountpointPod("isDeleted")) },
   {
     weight: 2,
-    arbitrary: fc.oneof(toMountpointPod("crashes"), toMountpointPod("backsOff"), toMountpointPod("isStartedAgain")),
+    arbitrary: fc.oneof(toMountpointPod("crashes"), toMountpointPod("backsOff"), toMountpointPod("isRestarted")),
   },
   {
     weight: 6,
@@ -89,7 +89,7 @@ const happenings = [
       .map(([of, count]) => named(`deliver ${count} of ${of}`, ({ model }) => model.deliver(of, count))),
   },
   { weight: 8, arbitrary: fc.constant(named("reconcile", ({ model }) => void model.reconcile())) },
-  // Without this, most stories would be of a reconciler that knows nothing.
+  // Without this, most stories would be about a reconciler with empty caches.
   {
     weight: 6,
     arbitrary: fc.constant(
@@ -99,12 +99,12 @@ const happenings = [
       }),
     ),
   },
-  // The API server fails in the middle.
+  // A request fails in the middle of the steps.
   {
     weight: 4,
     arbitrary: fc.nat(2).map((step) => named(`reconcile ${step} steps`, ({ model }) => void model.reconcile(step))),
   },
-  // The reconciler itself dies in the middle; the one that follows lists everything.
+  // The reconciler dies in the middle of the steps; its successor lists everything.
   {
     weight: 3,
     arbitrary: fc.nat(2).map((step) =>
@@ -120,37 +120,37 @@ const happenings = [
   },
 ];
 
-/** Everything is told and done, until there is nothing more to do. */
+/** Delivers everything and reconciles, until there is nothing more to do. */
 function settle(world: World): void {
   for (let round = 0; round < 100; round++) {
     world.model.deliverAll();
     if (world.model.reconcile()) return;
   }
-  throw new Error("it never comes to rest");
+  throw new Error("the reconciler never comes to rest");
 }
 
-/** A late picture may have marked one that is being deleted, or somebody else one that serves: its binds keep a running workload. */
+/** A lagging view or an operator may have caused the annotation of a serving Mountpoint Pod: the bind mounts keep a running workload. */
 function isKept(model: VolumeOnNodeModel, workload: Workload, pod: MountpointPod): boolean {
   return workload.phase === "running" && (model.hasForeignAnnotations || pod.terminating);
 }
 
-/** Nobody brings it back soon: kubelet lets it wait, or does not start it again, or the node does not talk to it any more. */
-function isGivenUp({ problem, needsUnmount }: ReportedMountpointPod): boolean {
+/** It will not serve again soon: kubelet backs off or does not restart it, or the node plugin sends it no options any more. */
+function isAbandoned({ problem, needsUnmount }: ReportedMountpointPod): boolean {
   if (problem?.kind === "crashing") return needsUnmount;
   return problem?.kind === "backingOff" || problem?.kind === "ended";
 }
 
 function expectEveryoneServed({ model }: World): void {
   const needing = [...model.truth.workloads.values()].filter(needsVolumes);
-  // One that is being deleted before kubelet has reported a container keeps what it has, and gets nothing new.
+  // A workload that is being deleted before kubelet has reported a container keeps its Mountpoint Pod, and gets no other.
   for (const workload of needing.filter((each) => !isUnreported(each))) {
     const holders = model.holdersOf(workload.uid);
     expect(holders).toHaveLength(1);
     const pod = model.truth.mountpointPods.get(holders[0] ?? "");
     expect(pod && isAlive(pod) && (!pod.needsUnmount || isKept(model, workload, pod))).toBe(true);
-    // LC-2: one that is being deleted serves those alone that are, too.
+    // LC-2: a Mountpoint Pod that is being deleted serves only workloads that are being deleted, too.
     expect(pod?.terminating && !workload.terminating).not.toBe(true);
-    expect(pod && workload.phase === "running" && isGivenUp(pod)).not.toBe(true);
+    expect(pod && workload.phase === "running" && isAbandoned(pod)).not.toBe(true);
   }
 }
 
@@ -185,27 +185,27 @@ it("serves every workload once and leaves nothing behind, whatever happens in wh
   fc.assert(fc.property(stories(...happenings), play), { numRuns: 1000 });
 });
 
-it("does so, too, where someone else makes duplicates of its attachments", { timeout: 240_000 }, () => {
+it("does so, too, where attachments have duplicates", { timeout: 240_000 }, () => {
   fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: duplicates }), play), { numRuns: 1000 });
 });
 
-it("does so, too, where one takes over that has been told other things than the one before", {
+it("does so, too, where a standby with another view takes over", {
   timeout: 240_000,
 }, () => {
   const handOver = fc.constant(named("take over", ({ model }) => model.takeOver()));
-  const hearing = fc
+  const deliveries = fc
     .tuple(kind, fc.constantFrom(1, 2, Infinity))
     .map(([of, count]) =>
       named(`deliver to the standby ${count} of ${of}`, ({ model }) => model.deliverToStandby(of, count)),
     );
   const replicas = [
     { weight: 3, arbitrary: handOver },
-    { weight: 10, arbitrary: hearing },
+    { weight: 10, arbitrary: deliveries },
   ];
   fc.assert(fc.property(stories(...happenings, ...replicas), play), { numRuns: 1000 });
 });
 
-it("does so, too, where the claim is bound late and unbound, and the volume made late, edited, spoilt and deleted", {
+it("does so, too, where the claim is bound late and unbound, and the volume created late, edited, made invalid and deleted", {
   timeout: 240_000,
 }, () => {
   const edits = fc.constantFrom(
@@ -233,13 +233,15 @@ it("does so, too, where the claim is bound late and unbound, and the volume made
   fc.assert(fc.property(stories(...happenings, ...changes), play), { numRuns: 1000 });
 });
 
-it("does so, too, where somebody marks Mountpoint Pods by hand, and some of those crash", { timeout: 240_000 }, () => {
-  const marks = [
+it("does so, too, where an operator annotates Mountpoint Pods by hand, and some of them crash", {
+  timeout: 240_000,
+}, () => {
+  const annotations = [
     { weight: 4, arbitrary: fc.oneof(toMountpointPod("isAnnotatedByHand"), toMountpointPod("crashesAnnotated")) },
-    // Without these, few workloads would run by then.
+    // Without these, few workloads would run by the time of an annotation.
     { weight: 6, arbitrary: fc.oneof(toMountpointPod("starts"), toWorkload("runs")) },
   ];
-  fc.assert(fc.property(stories(...happenings, ...marks), play), { numRuns: 500 });
+  fc.assert(fc.property(stories(...happenings, ...annotations), play), { numRuns: 500 });
 });
 
 it("DS-14 does so, too, where kubelet reports late and Pods are deleted by force: no bind mount loses its server to a time limit", {

@@ -12,7 +12,7 @@ describe("a workload that is to be mounted", () => {
     ["is the first", { workloads: [workload(w1)] }, ["create w1#0", "attach w1#0: w1"]],
     ["comes together with another", { workloads: [workload(w1), workload(w2)] }, ["create w1#0", "attach w1#0: w1 w2"]],
     [
-      "finds one that is open",
+      "finds an open Mountpoint Pod",
       { workloads: [workload(w2)], attachments: [attachment({ [mp(w1)]: [w1] })], mountpointPods: [pod(mp(w1))] },
       ["rewrite w1#0: w2"],
     ],
@@ -64,29 +64,29 @@ describe("a workload that is to be mounted", () => {
       ["attach w1#0: w1"],
     ],
     [
-      "joins another with such a Mountpoint Pod, whoever is looked at first",
+      "joins another with such a Mountpoint Pod, whichever workload is decided first",
       { workloads: [workload(w1), workload(w2)], mountpointPods: [pod(mp(w2), { phase: "pending", createdAt: now })] },
       ["attach w2#0: w2 w1"],
     ],
     [
-      "has such a Mountpoint Pod of a volume that was since made anew",
+      "has such a Mountpoint Pod of a volume that was recreated since",
       { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { identity: "secret:shop/keys", createdAt: now })] },
       ["create w1#1", "attach w1#1: w1"],
     ],
     ["waits for a PersistentVolume that does not exist", { volume: undefined, workloads: [workload(w1)] }, []],
     [
-      "names a volume that is refused",
+      "uses a volume that is refused",
       { volume: { name: volume.name, refused: "why" }, workloads: [workload(w1)] },
       ["report VolumeRefused to w1"],
     ],
-    ["ends before its first mount", { workloads: [workload(w1, { terminating: true })] }, []],
+    ["is being deleted before its first mount", { workloads: [workload(w1, { terminating: true })] }, []],
   ] as Row[])("%s", ([, observed, steps]) => {
     expect(summary(decide(seen(observed)))).toEqual(steps);
   });
 
   it.for([
-    ["a headroom Pod keeps room for its Mountpoint Pod", new Set([w1]), true],
-    ["a headroom Pod keeps room for that of another", new Set([w2]), false],
+    ["a headroom Pod reserves room for its Mountpoint Pod", new Set([w1]), true],
+    ["a headroom Pod reserves room for that of another workload", new Set([w2]), false],
     ["there is none, whatever labels it has", new Set<PodUid>(), false],
   ] as const)(
     "SE-10 its Mountpoint Pod may preempt others only if a headroom Pod exists: %s",
@@ -97,12 +97,12 @@ describe("a workload that is to be mounted", () => {
   );
 
   it.for([
-    ["another version made it", { driverVersion: "2.1.1" }],
-    ["it uses other keys (SE-6)", { identity: "secret:shop/keys" }],
-    ["2.x made it", { identity: undefined, volumeId: undefined }],
+    ["another version created it", { driverVersion: "2.1.1" }],
+    ["it uses other credentials (SE-6)", { identity: "secret:shop/keys" }],
+    ["2.x created it", { identity: undefined, volumeId: undefined }],
     ["an operator closed it", { noNewWorkload: true }],
-    ["it was made for a read-only volume of the same name", { readOnly: true }],
-    ["it is to be unmounted", { needsUnmount: true }],
+    ["it was created for a read-only volume of the same name", { readOnly: true }],
+    ["it has the needs-unmount annotation", { needsUnmount: true }],
     ["it is being deleted", { terminating: true }],
   ] as const)("gets its own Mountpoint Pod in the same attachment where %s", ([, but]) => {
     const decision = decide(
@@ -115,7 +115,7 @@ describe("a workload that is to be mounted", () => {
     expect(summary(decision)).toEqual(["create w2#0", "rewrite w1#0: w1, w2#0: w2"]);
   });
 
-  it("tells what the refusal was", () => {
+  it("gets an event with the reason of the refusal", () => {
     const { steps } = decide(seen({ volume: { name: volume.name, refused: "no bucket" }, workloads: [workload(w1)] }));
     expect(steps).toMatchObject([{ do: "report", because: "no bucket" }]);
   });
@@ -126,12 +126,12 @@ const running = (uid: PodUid, but: Partial<Workload> = {}) => workload(uid, { ph
 describe("a running workload without an attachment", () => {
   it.for([
     [
-      "gets it back with the Mountpoint Pod that was made for it (LC-9)",
+      "gets it back with the Mountpoint Pod that was created for it (LC-9)",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w1))] },
       ["attach w1#0: w1"],
     ],
     [
-      "gets it back from whichever version made its Mountpoint Pod",
+      "gets it back whichever version created its Mountpoint Pod",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { driverVersion: "2.1.1", identity: undefined })] },
       ["attach w1#0: w1"],
     ],
@@ -146,7 +146,7 @@ describe("a running workload without an attachment", () => {
       ["attach w1#0: w2"],
     ],
     [
-      "gets its own back, each",
+      "gets its own Mountpoint Pod back, each",
       {
         workloads: [running(w1), running(w2, { fsGroup: "2000" })],
         mountpointPods: [pod(mp(w1)), pod(mp(w2))],
@@ -154,7 +154,7 @@ describe("a running workload without an attachment", () => {
       ["attach w1#0: w1", "attach w2#0: w2"],
     ],
     [
-      "gets its line back in the attachment that lists its Mountpoint Pod for others",
+      "is added to the attachment that lists its Mountpoint Pod for other workloads",
       {
         workloads: [running(w1), running(w2)],
         attachments: [attachment({ [mp(w1)]: [w2] }, { mountOptions: "before-the-edit" })],
@@ -163,7 +163,7 @@ describe("a running workload without an attachment", () => {
       ["rewrite w1#0: w2 w1"],
     ],
     [
-      "gets its line back in place of one that is of nobody",
+      "is added to the attachment that lists its Mountpoint Pod for a workload that does not exist",
       {
         workloads: [running(w1)],
         attachments: [attachment({ [mp(w1)]: [w3] })],
@@ -173,7 +173,7 @@ describe("a running workload without an attachment", () => {
     ],
     ["is left alone where there is no Mountpoint Pod (v1)", { workloads: [running(w1)] }, []],
     [
-      "is left alone beside a Mountpoint Pod of others (v1)",
+      "is left alone where the Mountpoint Pod of other workloads runs (v1)",
       {
         workloads: [running(w1), running(w2)],
         attachments: [attachment({ [mp(w2)]: [w2] })],
@@ -182,7 +182,7 @@ describe("a running workload without an attachment", () => {
       [],
     ],
     [
-      "is left alone beside one that is just being made for others (v1)",
+      "is left alone where a Mountpoint Pod is just being created for another workload (v1)",
       { workloads: [running(w1), workload(w2)] },
       ["create w2#0", "attach w2#0: w2"],
     ],
@@ -192,12 +192,12 @@ describe("a running workload without an attachment", () => {
       [],
     ],
     [
-      "DS-14 gets back its own, although that is to be unmounted: its bind mount keeps it",
+      "DS-14 gets back its own Mountpoint Pod, although that has the needs-unmount annotation: its bind mount keeps the source",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })] },
       ["attach w1#0: w1"],
     ],
     [
-      "does not get one of others that is to be unmounted",
+      "does not get a Mountpoint Pod of another workload that has the needs-unmount annotation",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { needsUnmount: true, needsUnmountSince: now })] },
       [],
     ],
@@ -209,13 +209,13 @@ describe("a running workload without an attachment", () => {
 it.for([
   { identity: "driver", source: "driver" },
   { identity: "secret:shop/keys", source: "secret" },
-])("writes whose keys are used into the attachment: $source", ({ identity, source }) => {
+])("writes into the attachment whose credentials are used: $source", ({ identity, source }) => {
   const { steps } = decide(seen({ volume: { ...volume, identity }, workloads: [workload(w1)] }));
   const attached = steps.find((step) => step.do === "createAttachment");
   expect(attached?.attachment.spec.authenticationSource).toBe(source);
 });
 
-it("says why an attachment changes", () => {
+it("gives the reasons why an attachment changes", () => {
   const empty = decide(seen({ attachments: [attachment({})] })).steps;
   expect(empty.map(({ because }) => because)).toEqual(["it lists nothing"]);
   const released = decide(seen({ attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;

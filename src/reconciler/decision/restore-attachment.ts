@@ -33,8 +33,8 @@ function createdFor(draft: Draft, { uid }: Workload): PodName | undefined {
 }
 
 /**
- * The Mountpoint Pod of other workloads, only where this workload must have been listed with them: a workload of v1 may run
- * beside those that use it.
+ * The Mountpoint Pod of other workloads, only where this workload must have been listed with them: a workload with a mount of v1 may run
+ * on the same node.
  */
 function sharedBefore({ draft, workload, attachment }: Request): PodName | undefined {
   const names = attachment ? listedIn(attachment) : [];

@@ -1,4 +1,4 @@
-/** What the decision may meet, for its tests: each builder gives the usual, and the test says what is unusual. */
+/** Builders of what a decision observes: each returns a usual object, and the test passes what is unusual. */
 import { type AttachmentSpec, attachmentName, sharingKey } from "../../core/attachment.ts";
 import {
   mountpointPodName,
@@ -92,7 +92,7 @@ export function attachment(
   return { metadata, spec, ...(but.sources !== undefined && { sources: but.sources }) };
 }
 
-/** Nothing there; the test adds what matters. */
+/** An empty cluster; the test adds objects. */
 export function seen(but: Partial<Observed>): Observed {
   const nothing = {
     workloads: [],
@@ -104,7 +104,7 @@ export function seen(but: Partial<Observed>): Observed {
   return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
 }
 
-/** Steps as one would tell them: `w1#1` is the second Mountpoint Pod made for w1. */
+/** The steps in short: `w1#1` is the second Mountpoint Pod created for w1. */
 export function summary({ steps }: { readonly steps: readonly Step[] }): readonly string[] {
   return steps.map((step) => {
     switch (step.do) {

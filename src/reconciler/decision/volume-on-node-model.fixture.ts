@@ -1,6 +1,6 @@
 /**
- * A small model of one place: an API server that tells the truth, a reconciler that sees it late, and the rules that must
- * hold at every write. It proves the decision, not the adapters.
+ * A small model of one volume on one node: an API server, two replicas of the reconciler whose views lag, and the rules that must hold at
+ * every write. It tests the decision, not the adapters.
  */
 import { type AttachmentSpec, attachmentName, holderOf, specPatch } from "../../core/attachment.ts";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
@@ -27,13 +27,13 @@ export class VolumeOnNodeModel {
   #duplicates = 0;
   #version = 0;
   #time = Date.parse("2026-01-15T10:00:00Z");
-  /** Workload → the Mountpoint Pod its bind mount belongs to. Only kubelet removes one, whatever the API server has. */
+  /** Workload → the Mountpoint Pod of its bind mount. Only kubelet removes a bind mount, whatever the API server has. */
   readonly binds = new Map<PodUid, string>();
-  /** Whether somebody else marks Mountpoint Pods without regard to who uses them: they may then be lost at any time. */
+  /** Whether an operator has set the needs-unmount annotation on Mountpoint Pods in use: mounts may then be lost at any time. */
   hasForeignAnnotations = false;
   #leader = new Replica(this.truth, this.now);
   #standby = new Replica(this.truth, this.now);
-  /** What the leader had been told when it decided last. */
+  /** What the leader had observed when it decided last. */
   #seen = this.#leader.observed(this.now);
 
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
@@ -52,8 +52,8 @@ export class VolumeOnNodeModel {
   }
 
   /**
-   * As 2.x leaves them behind and our first look finds them: a second attachment for one key, which has some lists of the
-   * first, or all of them, too.
+   * A duplicate as 2.x leaves it behind, in the caches from the start: a second attachment for one key, with some lists of the first, or
+   * with all of them.
    */
   split(of: ObservedAttachment, keep: "both" | "either"): void {
     this.#duplicates += 1;
@@ -87,7 +87,7 @@ export class VolumeOnNodeModel {
     this.#standby.deliver(kind, count);
   }
 
-  /** The one that waited leads from now on, and lists everything first (SC-7); another one comes and lists everything. */
+  /** SC-7. The standby becomes leader and lists everything first; a new standby lists everything. */
   takeOver(): void {
     this.#leader = this.#standby;
     this.#leader.renew(this.now);
@@ -102,7 +102,7 @@ export class VolumeOnNodeModel {
     this.#time += ms;
   }
 
-  /** One reconcile that gets as far as the step of this number. True if there was nothing to do. */
+  /** One reconcile that stops before the step of this number. True: there was nothing to do. */
   reconcile(stopsBefore = Infinity): boolean {
     this.#seen = this.#leader.observed(this.now);
     const decision = decide(this.#seen);
@@ -111,13 +111,13 @@ export class VolumeOnNodeModel {
       if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
       if (this.#duplicates === 0) this.checkAttachments();
-      // Whoever writes waits until the view shows it.
+      // `act` waits until the view shows each step.
       this.deliver(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
       if (!accepted) return false;
     }
     for (const each of statuses) this.#writeStatus(each);
     if (decision.again) this.wait(decision.again.afterMs);
-    // There is a Node all the time.
+    // The Node exists all the time, so `act` skips these.
     const changes = decision.steps.filter((step) => step.do !== "report" && !("ifNodeIsGone" in step));
     return changes.length + statuses.length === 0 && decision.again === undefined;
   }
@@ -152,7 +152,7 @@ export class VolumeOnNodeModel {
     }
   }
 
-  /** As the API server does: false for AlreadyExists and Conflict. */
+  /** Like the API server; false for AlreadyExists and Conflict. */
   #perform(step: Step): boolean {
     switch (step.do) {
       case "report":
@@ -162,7 +162,7 @@ export class VolumeOnNodeModel {
         return this.#create("mountpointPods", name, this.#newPod(name, step.purpose));
       }
       case "annotateForUnmount":
-        return this.#mark(step.mountpointPod);
+        return this.#annotate(step.mountpointPod);
       case "deleteMountpointPod":
         return step.ifNodeIsGone === true || this.#deletePod(step.mountpointPod);
       case "createAttachment":
@@ -176,7 +176,7 @@ export class VolumeOnNodeModel {
     }
   }
 
-  /** Of the version that was looked at. */
+  /** Only for the version that was observed. */
   #writeStatus({ attachment: { metadata }, status }: NewStatus): void {
     const now = this.truth.attachments.get(metadata.name);
     if (now?.metadata.resourceVersion !== metadata.resourceVersion) return;
@@ -191,7 +191,7 @@ export class VolumeOnNodeModel {
     return pod(name, { ...birth, createdFor, identity, phase: "pending", scheduled: false });
   }
 
-  #mark({ name, uid }: MountpointPod): boolean {
+  #annotate({ name, uid }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now?.uid !== uid) return false;
     if (!now.terminating && !this.hasForeignAnnotations) this.#checkUnneeded(now);
@@ -200,22 +200,23 @@ export class VolumeOnNodeModel {
   }
 
   #checkUnneeded(now: ReportedMountpointPod): void {
-    // Listed on another one by a twin or in place of this one, it has that.
+    // A workload that is listed on another Mountpoint Pod, too, keeps that one.
     const hasNoOther = (uid: PodUid) => this.holdersOf(uid).every((holder) => holder === now.name);
     const user = this.listedOn(now.name).find(({ uid }) => hasNoOther(uid));
     if (isAlive(now) && user !== undefined) throw new Error(`${now.name} is needed by ${user.uid}`);
-    // DS-14: whatever kubelet has reported of them, as long as the API server has them.
+    // DS-14: whatever kubelet has reported, as long as the API server has the workload.
     const bound = [...this.binds].filter(([, holder]) => holder === now.name).map(([uid]) => uid);
-    const bereft = bound.find((uid) => this.truth.workloads.has(uid) && hasNoOther(uid));
-    if (isServing(now) && bereft !== undefined) throw new Error(`${now.name} is bound by ${bereft}`);
+    const loser = bound.find((uid) => this.truth.workloads.has(uid) && hasNoOther(uid));
+    if (isServing(now) && loser !== undefined) throw new Error(`${now.name} is bound by ${loser}`);
   }
 
   #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
-    const isMarked = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
-    if (isMarked && !this.hasForeignAnnotations) throw new Error("a marked one");
+    const isAnnotated = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
+    if (isAnnotated && !this.hasForeignAnnotations)
+      throw new Error("a workload is assigned to a Mountpoint Pod with the needs-unmount annotation");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
     const { metadata } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
@@ -227,7 +228,7 @@ export class VolumeOnNodeModel {
     return true;
   }
 
-  /** LC-2, as far as the reconciler could know. A running workload gets back what it had, whatever became of that (LC-9). */
+  /** LC-2, judged by what the reconciler had observed. A running workload gets its former Mountpoint Pod back in any state (LC-9). */
   #checkChoice(holder: string, uid: PodUid): void {
     const chosen = this.#seen.mountpointPods.find(({ name }) => name === holder);
     const user = this.#seen.workloads.find((each) => each.uid === uid);
@@ -249,7 +250,7 @@ export class VolumeOnNodeModel {
     if (now.resourceVersion !== resourceVersion) return false;
     if (this.listedOn(name).length > 0 && !this.hasForeignAnnotations)
       throw new Error(`${name} deleted under a workload`);
-    // DS-14, whoever annotated it, and whatever the API server has of the workload.
+    // DS-14, also where an operator set the annotation, and whether or not the API server still has the workload.
     if (this.isBound(name) && isServing(now)) throw new Error(`${name} deleted under a bind mount`);
     this.remove("mountpointPods", name);
     return true;
@@ -261,13 +262,13 @@ export class VolumeOnNodeModel {
     if (now.metadata.resourceVersion !== resourceVersion) return false;
     const users = [...this.truth.workloads.values()].filter(needsVolumes);
     const listed = users.filter(({ uid }) => holderOf(now.spec, uid) !== undefined);
-    // Listed by a twin as well, it loses nothing.
+    // A workload that a duplicate lists, too, loses nothing.
     if (listed.some(({ uid }) => this.holdersOf(uid).length < 2)) throw new Error("deleted under a workload");
     this.remove("attachments", name);
     return true;
   }
 
-  /** At any moment, unless someone else makes duplicates; and at rest in any case. */
+  /** Holds at any time, unless the test creates duplicates; and at rest in any case. */
   checkAttachments(): void {
     const all = [...this.truth.attachments.values()];
     const keys = all.map(({ spec }) => attachmentName({ node, ...keyFieldsOf(spec) }));
@@ -283,7 +284,7 @@ export class VolumeOnNodeModel {
   }
 }
 
-/** Its mount-s3 answers, as far as anybody can know. */
+/** Its mount-s3 serves, by what kubelet reports. */
 function isServing({ phase, problem }: ReportedMountpointPod): boolean {
   return phase === "running" && (problem === undefined || !["crashing", "backingOff", "ended"].includes(problem.kind));
 }

@@ -1,4 +1,4 @@
-/** What happens around the reconciler of the model: workloads, kubelet, the node, the scheduler, and people. */
+/** What happens around the reconciler of the model, by workloads, kubelet, node plugin, scheduler and operators. */
 
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import type { PodUid } from "../../core/names.ts";
@@ -22,12 +22,12 @@ export class World {
     this.model.remove("workloads", uid);
   }
 
-  /** By force: its containers run on, and kubelet unmounts nothing before they have ended. */
+  /** A forced deletion: the containers keep running, and kubelet unmounts nothing before they have ended. */
   vanishesFromApi({ uid }: Workload): void {
     this.model.remove("workloads", uid);
   }
 
-  /** kubelet has stopped the containers of Pods that the API server does not have any more. */
+  /** kubelet stops the containers of Pods that the API server does not have any more. */
   ghostsEnd(): void {
     for (const uid of [...this.model.binds.keys()])
       if (!this.model.truth.workloads.has(uid)) this.model.binds.delete(uid);
@@ -49,7 +49,7 @@ export class World {
     this.model.remove("volumes", volume.name);
   }
 
-  /** Somebody makes it, edits it, or spoils it. */
+  /** An operator creates the volume, edits it, or makes it invalid. */
   volumeBecomes(but: Partial<S3Volume> | "refused"): void {
     const { name } = volume;
     this.model.put("volumes", name, but === "refused" ? { name, refused: "it has no bucket" } : { ...volume, ...but });
@@ -60,7 +60,7 @@ export class World {
     this.reports(workload);
   }
 
-  /** kubelet does so once the node has mounted what the attachment says, and not for one that is being deleted. */
+  /** kubelet starts a container once the node plugin has mounted the volume, and not for a workload that is being deleted. */
   startsContainer({ uid, terminating, phase }: Workload): void {
     const [holder = ""] = this.model.holdersOf(uid);
     const pod = this.model.truth.mountpointPods.get(holder);
@@ -68,10 +68,10 @@ export class World {
     if (phase === "pending" && !terminating && isMountable) this.model.binds.set(uid, holder);
   }
 
-  /** kubelet tells that a container has started, perhaps long after it has, and after the deletion of the Pod. */
+  /** kubelet reports that a container has started, perhaps long after the start, and after the deletion of the Pod. */
   reports(workload: Workload): void {
-    const isNews = workload.phase === "pending" && this.model.binds.has(workload.uid);
-    if (isNews) this.model.put("workloads", workload.uid, { ...workload, phase: "running" });
+    const isNew = workload.phase === "pending" && this.model.binds.has(workload.uid);
+    if (isNew) this.model.put("workloads", workload.uid, { ...workload, phase: "running" });
   }
 
   starts({ name, phase }: ReportedMountpointPod): void {
@@ -98,8 +98,8 @@ export class World {
     this.crashes(pod);
   }
 
-  /** Beside a container of somebody else, which keeps the Pod running. */
-  endsWell({ name, phase }: ReportedMountpointPod): void {
+  /** The container exits with code 0, and an injected sidecar keeps the Pod running. */
+  exitsCleanly({ name, phase }: ReportedMountpointPod): void {
     const problem = { kind: "ended", cause: "has ended", fix: "" } as const;
     if (phase === "running") this.model.change(name, { problem });
   }
@@ -109,12 +109,12 @@ export class World {
     if (problem?.kind === "crashing") this.model.change(name, { problem: lasting });
   }
 
-  isStartedAgain({ name, problem }: ReportedMountpointPod): void {
+  isRestarted({ name, problem }: ReportedMountpointPod): void {
     const isDown = problem?.kind === "crashing" || problem?.kind === "backingOff";
     if (isDown) this.model.change(name, { problem: undefined });
   }
 
-  /** It serves until its grace period is over, which may be never. */
+  /** The Pod serves until its grace period is over, which may be never. */
   isDeleted({ name, terminating }: ReportedMountpointPod): void {
     if (!terminating) this.model.change(name, { terminating: true, deletionAskedAt: this.model.now });
   }
@@ -125,7 +125,7 @@ export class World {
     if (isUp && needsUnmount && !bound) this.model.change(name, { phase: "succeeded" });
   }
 
-  /** By kubelet, once it has stopped its containers. */
+  /** kubelet removes the Pod once it has stopped its containers. */
   removes({ name, terminating }: MountpointPod): void {
     if (terminating) this.model.remove("mountpointPods", name);
   }

@@ -35,7 +35,7 @@ it("has the hash of its Mountpoint Pod in its name, and the reserved labels", ()
   });
 });
 
-it("asks for as much as the Mountpoint Pod, beside the workload, with the lowest priority", () => {
+it("requests as much as the Mountpoint Pod, on the node of the workload, with the lowest priority", () => {
   const volume = volumeWith({ mountpointContainerResourcesRequestsCpu: "250m" });
   const { spec } = headroomPod(config, installation, reservation, volume);
   expect(spec.containers[0].resources.requests).toEqual({ cpu: "250m", memory: "32Mi" });
@@ -50,7 +50,7 @@ it("asks for as much as the Mountpoint Pod, beside the workload, with the lowest
   expect(spec.containers[0]).not.toHaveProperty("command");
 });
 
-it("is known again by name and label, also when its volume's name fits into no label", () => {
+it("is recognised by name and label, also when the name of its volume is too long for a label", () => {
   const made = headroomPod(config, installation, reservation, volumeWith({}, "x".repeat(80)));
   const object = { metadata: { ...made.metadata, uid: "u" } };
   expect(headroomPodFrom(object)).toMatchObject({ workload: uid, ended: false, terminating: false });
@@ -69,13 +69,13 @@ function pod(spec: object, metadata: object = {}, status: object = { phase: "Pen
 
 const reserved = (object: ReservingPod) => reservationFrom(object, workloadFrom(object));
 
-it("a workload asks with our gate; other gates are remembered", () => {
+it("a workload reserves headroom with the gate of this driver; other gates are kept", () => {
   const found = reserved(pod({ schedulingGates: [{ name: "example.com/other" }, gate] }));
   expect(found).toMatchObject({ gated: true, labelled: false, otherGates: ["example.com/other"] });
   expect(reserved(pod({ schedulingGates: [{ name: "example.com/other" }] }))).toBeUndefined();
 });
 
-it("a workload that was let go is known by our label, as long as it does not run and does not end", () => {
+it("a workload without the gate is recognised by the label of this driver, until it runs or ends", () => {
   expect(reserved(pod({}, { labels }))).toMatchObject({ gated: false, labelled: true });
   expect(reserved(pod({}, { labels: { ...labels, [Object.keys(labels)[0] ?? ""]: "another" } }))).toBeUndefined();
   expect(reserved(pod({}, { labels }, { phase: "Running" }))).toBeUndefined();

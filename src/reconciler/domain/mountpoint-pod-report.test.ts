@@ -38,7 +38,7 @@ describe("a Mountpoint Pod", () => {
 
   it.for<[string, ReportedPod, object]>([
     [
-      "has no place",
+      "is unschedulable",
       pod(verdict("False", "Unschedulable", "0/1 nodes are available: 1 Too many pods.")),
       {
         kind: "unschedulable",
@@ -54,7 +54,7 @@ describe("a Mountpoint Pod", () => {
       },
     ],
     [
-      "ended unasked",
+      "is Succeeded",
       pod({ ...container({ terminated: { exitCode: 0, reason: "Completed" } }), phase: "Succeeded" }, "n"),
       {
         kind: "ended",
@@ -62,7 +62,7 @@ describe("a Mountpoint Pod", () => {
       },
     ],
     [
-      "ended unasked a moment ago, and kubelet has not yet drawn its conclusion",
+      "exited with code 0 a moment ago, and kubelet has not reported the phase yet",
       pod(container({ terminated: { exitCode: 0, reason: "Completed" } }), "n"),
       { kind: "ended" },
     ],
@@ -106,30 +106,30 @@ describe("a Mountpoint Pod", () => {
       },
     ],
     ["is being deleted", pod(container({}), "n", { deletionTimestamp: "2026-01-15T10:10:00Z" }), { kind: "leaving" }],
-  ])("that %s is in problem", ([, object, problem]) => {
+  ])("that %s has a problem", ([, object, problem]) => {
     expect(reportFrom(object).problem).toMatchObject(problem);
   });
 
   it.for([
     ["is new", pod({ phase: "Pending" })],
-    ["was unschedulable and has its place now", pod(verdict("True", ""), "n")],
+    ["was unschedulable and is scheduled now", pod(verdict("True", ""), "n")],
     ["is being started", pod({ ...container({ waiting: { reason: "ContainerCreating" } }), phase: "Pending" }, "n")],
   ] as const)("that %s is not", ([, object]) => {
     expect(reportFrom(object).problem).toBeUndefined();
   });
 
-  it("tells the same of an image in both of kubelet's words", () => {
+  it("reports an image in the same way for both of kubelet's reasons", () => {
     expect(waiting("ImagePullBackOff", 'Back-off pulling image "a:b": ErrImagePull: not found')).toEqual(
       waiting("ErrImagePull", "not found"),
     );
   });
 
-  it("tells the same of an image after each attempt, from whichever port that was", () => {
+  it("reports an image in the same way after each attempt, whatever its local port was", () => {
     expect(waiting("ErrImagePull", lookup(34143))).toEqual(waiting("ErrImagePull", lookup(46108)));
     expect(waiting("ErrImagePull", lookup(1)).problem?.cause).toContain("read udp 10.0.0.53:53: i/o timeout");
   });
 
-  it("was asked to go a grace period before its time is over", () => {
+  it("has a deletion request one grace period before its deletion timestamp", () => {
     const metadata = { deletionTimestamp: "2026-01-15T10:10:00Z", deletionGracePeriodSeconds: 600 };
     expect(reportFrom(pod({}, "n", metadata)).deletionAskedAt).toEqual(new Date("2026-01-15T10:00:00Z"));
   });

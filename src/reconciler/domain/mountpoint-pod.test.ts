@@ -18,7 +18,7 @@ function purposeOf({ name = "test-vol", attributes = {}, mountOptions = [], gene
   const volumeAttributes = { bucketName: "data", ...attributes };
   const csi = { driver: "s3.csi.scality.com", volumeHandle: "some/handle", volumeAttributes };
   const volume = s3VolumeFrom({ metadata: { name }, spec: { csi, mountOptions } });
-  if (volume === undefined) throw new Error("not a volume of ours");
+  if (volume === undefined) throw new Error("not a volume of this driver");
   return { volume, workload: uid, node: "worker-1" as NodeName, generation };
 }
 
@@ -27,7 +27,7 @@ const warnings = (wanted: Wanted) =>
   mountpointPodWarnings({ ...installation, ...wanted.installation }, purposeOf(wanted));
 
 describe("metadata", () => {
-  it("has the name, labels and annotations of 2.x and of ours", () => {
+  it("has the name, labels and annotations of 2.x and those of this driver", () => {
     expect(made().metadata).toEqual({
       name: "mp-55f7d2331f3149f00d62d7af839d4cee895e1c68a2f0d96ffd359f79",
       namespace: "mount-s3",
@@ -105,7 +105,7 @@ describe("spec", () => {
     expect(spec.securityContext.fsGroup).toBe(1000);
   });
 
-  it("runs the mounter of the driver's own image and leaves its last words in the status", () => {
+  it("runs the mounter of the image of the driver, and its status gets the end of its stderr", () => {
     expect(made().spec.containers[0]).toMatchObject({
       name: "mountpoint",
       image: "driver:3.0.0",
@@ -135,7 +135,7 @@ describe("resources", () => {
   const memoryCache = { cache: "emptyDir", cacheEmptyDirMedium: "Memory", cacheEmptyDirSizeLimit: "1Gi" };
   const limited = { resources: { requests: {}, limits: { memory: "1Gi" } } };
 
-  it("of the volume stand beside those of the installation", () => {
+  it("of the volume are merged with those of the installation", () => {
     const attributes = { mountpointContainerResourcesRequestsCpu: "1", ...limit("1Gi") };
     expect(made({ attributes }).spec.containers[0].resources).toEqual({
       requests: { cpu: "1", memory: "32Mi" },
@@ -217,7 +217,7 @@ describe("an installation", () => {
     expect(made().spec).not.toHaveProperty("imagePullSecrets");
   });
 
-  it("adds its labels and annotations, but not in place of ours", () => {
+  it("adds its labels and annotations, but does not override those of the driver", () => {
     const extra = {
       labels: { team: "storage", "s3.csi.scality.com/pod-uid": "other" },
       annotations: { "example.com/scan": "no", "s3.csi.scality.com/volume-name": "other" },

@@ -5,7 +5,7 @@ import { s3VolumeFrom } from "./persistent-volume.ts";
 const csi = { driver: "s3.csi.scality.com", volumeHandle: "handle", volumeAttributes: { bucketName: "data" } };
 const metadata = { name: "pv-1" };
 
-it("reads a volume of ours", () => {
+it("parses a volume of this driver", () => {
   expect(s3VolumeFrom({ metadata, spec: { csi, mountOptions: ["allow-delete"] } })).toMatchObject({
     name: "pv-1",
     volumeId: "handle",
@@ -31,11 +31,11 @@ it.for([
   expect(s3VolumeFrom({ metadata, spec: { csi: given } })?.readOnly).toBe(expected);
 });
 
-it("refuses a volume of ours without a bucket", () => {
+it("refuses a volume of this driver without a bucket", () => {
   expect(() => s3VolumeFrom({ metadata, spec: { csi: { ...csi, volumeAttributes: {} } } })).toThrow(DriverError);
 });
 
-it("refuses a mount option that is none, before anything is made for the volume", () => {
+it("refuses an invalid mount option, before anything is created for the volume", () => {
   expect(() => s3VolumeFrom({ metadata, spec: { csi, mountOptions: ["-df"] } })).toThrow("mount option");
 });
 

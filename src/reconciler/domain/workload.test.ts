@@ -21,8 +21,8 @@ it.for([
 );
 
 it.for([
-  ["its sandbox was made, after its volumes were mounted", "True", "2026-01-15T10:00:05Z"],
-  ["kubelet took it, where nothing else is known", "False", "2026-01-15T10:00:00Z"],
+  ["its sandbox was created, after its volumes were mounted", "True", "2026-01-15T10:00:05Z"],
+  ["kubelet accepted it, where nothing else is known", "False", "2026-01-15T10:00:00Z"],
 ] as const)("a workload started when %s", ([, status, startedAt]) => {
   const sandbox = { type: "PodReadyToStartContainers", status, lastTransitionTime: "2026-01-15T10:00:05Z" };
   const reported = { startTime: "2026-01-15T10:00:00Z", conditions: [sandbox] };
@@ -54,21 +54,29 @@ describe("the phase", () => {
       phase: "running",
       because: "it will start again",
     },
-    { status: { phase: "Running", containerStatuses: [running] }, phase: "running", because: "the API says so" },
+    {
+      status: { phase: "Running", containerStatuses: [running] },
+      phase: "running",
+      because: "the phase of the API is final or Running",
+    },
     {
       status: { phase: "Running", containerStatuses: [restarting] },
       phase: "running",
       because: "a crash is not the end",
     },
     { status: { phase: "Unknown" }, phase: "running", because: "a lost node may still write" },
-    { status: { phase: "Succeeded", containerStatuses: [done] }, phase: "finished", because: "the API says so" },
+    {
+      status: { phase: "Succeeded", containerStatuses: [done] },
+      phase: "finished",
+      because: "the phase of the API is final or Running",
+    },
     { status: { phase: "Failed" }, phase: "finished", because: "it was evicted" },
   ])("is $phase when $because", ({ status, phase }) => {
     expect(workloadFrom({ ...pod, ...(status && { status }) }).phase).toBe(phase);
   });
 });
 
-it("knows a terminating workload by its deletion time", () => {
+it("recognises a terminating workload by its deletion timestamp", () => {
   const metadata = { ...pod.metadata, deletionTimestamp: "2026-01-15T10:30:00Z" };
   expect(workloadFrom({ ...pod, metadata }).terminating).toBe(true);
   expect(workloadFrom(pod).terminating).toBe(false);

@@ -25,12 +25,12 @@ function seen(but: Partial<Observed>): Observed {
 
 const summary = (observed: Partial<Observed>) => decide(seen(observed)).steps.map((step: Step) => step.do);
 
-describe("a workload that waits", () => {
-  it("is labelled, gets its headroom Pod and is let go, in this order", () => {
+describe("a workload with the scheduling gate", () => {
+  it("is labelled, gets its headroom Pod and loses its gate, in this order", () => {
     expect(summary({ reservation: reservation() })).toEqual(["labelWorkload", "createHeadroomPod", "removeGate"]);
   });
 
-  it("is taken up where a reconciler that died left it", () => {
+  it("continues where a reconciler that died stopped", () => {
     expect(summary({ reservation: reservation({ labelled: true }) })).toEqual(["createHeadroomPod", "removeGate"]);
     const made = { reservation: reservation({ labelled: true }), headroomPods: [headroomPod()] };
     expect(summary(made)).toEqual(["removeGate"]);
@@ -45,7 +45,7 @@ describe("a workload that waits", () => {
     ]);
   });
 
-  it("gets another for one that has ended, and does not wait for one that is going", () => {
+  it("gets another headroom Pod for one that has ended, and does not wait for one that is terminating", () => {
     const labelled = reservation({ labelled: true });
     expect(summary({ reservation: labelled, headroomPods: [headroomPod({ ended: true })] })).toEqual([
       "deleteHeadroomPod",
@@ -65,23 +65,23 @@ describe("a workload that waits", () => {
     },
     { what: "an unbound claim", as: "unbound", says: "PersistentVolumeClaim data: it is not bound" },
     { what: "a volume of another driver", as: "foreign", says: "uses no volume of this driver" },
-  ] as const)("goes without room for $what, and gets an event that says why", ({ as, says }) => {
+  ] as const)("is scheduled without headroom for $what, and gets an event that says why", ({ as, says }) => {
     const { steps } = decide(seen({ reservation: reservation(), volumes: [claimed(as)] }));
     expect(steps.map((step) => step.do)).toEqual(["report", "removeGate"]);
     expect(steps[0]?.because).toContain(says);
   });
 
-  it("without any claim goes, too", () => {
+  it("loses its gate also without any claim", () => {
     expect(summary({ reservation: reservation({ claims: [] }), volumes: [] })).toEqual(["report", "removeGate"]);
   });
 
-  it("gets room for its good volumes beside a bad one, and nothing is said of those of other drivers", () => {
+  it("gets headroom for its valid volumes in spite of a refused one, and no event about volumes of other drivers", () => {
     const volumes = [claimed({ name: volume.name, refused: "bad" }), claimed(), claimed("foreign")];
     const expected = ["report", "labelWorkload", "createHeadroomPod", "removeGate"];
     expect(summary({ reservation: reservation(), volumes })).toEqual(expected);
   });
 
-  it("waits a while for a claim to be bound", () => {
+  it("waits a limited time for a claim to be bound", () => {
     const createdAt = new Date(now.getTime() - 4000);
     const volumes = [claimed(), claimed("unbound")];
     expect(decide(seen({ reservation: reservation({ createdAt }), volumes }))).toEqual({
@@ -90,13 +90,13 @@ describe("a workload that waits", () => {
     });
   });
 
-  it("does not wait where every claim is bound, however young it is", () => {
+  it("does not wait where every claim is bound, however young the workload is", () => {
     const { steps, again } = decide(seen({ reservation: reservation({ createdAt: now }), volumes: [claimed()] }));
     expect(again).toBeUndefined();
     expect(steps.map((step) => step.do)).toEqual(["labelWorkload", "createHeadroomPod", "removeGate"]);
   });
 
-  it("waits no longer than that for a server whose clock is ahead, and not at all where it is far ahead", () => {
+  it("waits no longer than that for a server whose clock is ahead, and not at all if it is far ahead", () => {
     const volumes = [claimed(), claimed("unbound")];
     const ahead = (ms: number) =>
       decide(seen({ reservation: reservation({ createdAt: new Date(now.getTime() + ms) }), volumes }));
@@ -109,13 +109,13 @@ describe("a workload that waits", () => {
 describe("a headroom Pod", () => {
   const free = reservation({ gated: false, labelled: true });
 
-  it("stays until the workload runs, and is not made anew", () => {
+  it("stays until the workload runs, and is not created again", () => {
     expect(summary({ reservation: free, headroomPods: [headroomPod()] })).toEqual([]);
     expect(summary({ reservation: free })).toEqual([]);
     expect(summary({ reservation: free, headroomPods: [headroomPod({ ended: true })] })).toEqual(["deleteHeadroomPod"]);
   });
 
-  it("goes when the workload runs or is gone, once", () => {
+  it("is deleted once, when the workload runs or is gone", () => {
     const others = [headroomPod(), headroomPod({ name: "hr-other" as PodName })];
     expect(summary({ headroomPods: others })).toEqual(["deleteHeadroomPod", "deleteHeadroomPod"]);
     expect(summary({ headroomPods: [headroomPod({ terminating: true })] })).toEqual([]);
@@ -123,14 +123,14 @@ describe("a headroom Pod", () => {
 });
 
 describe("where headroom is turned off", () => {
-  it("what an earlier configuration left goes, and a gated workload gets an event", () => {
+  it("headroom Pods of an earlier configuration are deleted, and a gated workload gets an event", () => {
     const { steps } = decide(seen({ enabled: false, reservation: reservation(), headroomPods: [headroomPod()] }));
     expect(steps.map((step) => step.do)).toEqual(["deleteHeadroomPod", "report"]);
     expect(steps[1]).toMatchObject({ reason: "HeadroomOff" });
     expect(steps[1]?.because).toContain("Set the chart value mountpointPod.headroom.enabled, or remove the gate");
   });
 
-  it("a workload that was let go before is left alone", () => {
+  it("a workload without the gate is left alone", () => {
     expect(summary({ enabled: false, reservation: reservation({ gated: false, labelled: true }) })).toEqual([]);
   });
 });

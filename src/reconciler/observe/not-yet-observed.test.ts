@@ -1,4 +1,4 @@
-/** What attachments name and nobody has told us of: it may have gone, or its news may be on the way. */
+/** Pods that attachments name and that the view lacks: a Pod may be gone, or its watch event may not have arrived yet. */
 import { describe, expect, it } from "vitest";
 import type { PodUid } from "../../core/names.ts";
 import { decide } from "../decision/decide.ts";
@@ -13,7 +13,7 @@ import { emptyView } from "./view.ts";
 const since = "2026-01-15T11:59:00Z";
 const until = new Date("2026-01-15T12:01:00Z");
 
-describe("is named, and nobody has told us of it", () => {
+describe("an attachment names what is not yet observed:", () => {
   const attachments = [attachment({ [mp(w1)]: [w1] }, { since })];
   it.for([
     [
@@ -27,12 +27,12 @@ describe("is named, and nobody has told us of it", () => {
       [],
     ],
     [
-      "a Mountpoint Pod whose workload has ended: it cannot be marked yet, and is not forgotten",
+      "a Mountpoint Pod whose workload has ended: it cannot get the needs-unmount annotation yet, and stays listed",
       { attachments, notYetObserved: new Map([[mp(w1), until]]) },
       [],
     ],
     [
-      "a workload beside one that has ended",
+      "a workload that shares with one that has ended",
       {
         attachments: [attachment({ [mp(w1)]: [w1, w2] }, { since })],
         mountpointPods: [pod(mp(w1))],
@@ -46,7 +46,7 @@ describe("is named, and nobody has told us of it", () => {
     expect(decision.again?.afterMs).toBe(60_000);
   });
 
-  it("a Mountpoint Pod: there is nothing to say about it", () => {
+  it("a Mountpoint Pod: no status is written", () => {
     expect(newStatuses(seen({ attachments, notYetObserved: new Map([[mp(w1), until]]) }))).toEqual([]);
     expect(newStatuses(seen({ attachments }))).toHaveLength(1);
   });
@@ -59,7 +59,7 @@ function taken(view: View, time: string): void {
   view.podChanges.complete();
 }
 
-/** What may yet be heard of, in a place with an attachment of that age. */
+/** What is not yet observed of an attachment of that age. */
 function unheardAfter(happens: (view: View) => void, at = now): readonly unknown[] {
   const view = emptyView();
   view.mountpointPods.put("mount-s3/mp", "1", pod(mp(w1)));
@@ -69,8 +69,8 @@ function unheardAfter(happens: (view: View) => void, at = now): readonly unknown
   return [...observe(view, volumeOnNodeFrom("worker-1/data" as VolumeOnNodeKey), policy, at).notYetObserved];
 }
 
-describe("a workload that is not in the picture", () => {
-  it("was attached after that was taken: its news may come, for as long as an attachment may be stale", () => {
+describe("a workload that is not in the view", () => {
+  it("was attached after the list of Pods: it may still appear, until the attachment is stale", () => {
     expect(unheardAfter((view) => taken(view, "2026-01-15T11:58:00Z"))).toEqual([[w1, until]]);
     expect(unheardAfter((view) => taken(view, "2026-01-15T11:58:00Z"), until)).toEqual([]);
   });

@@ -26,44 +26,44 @@ const leaves: Readonly<Record<string, (view: View) => void>> = {
   mountpointPod: (view) => view.mountpointPods.remove("mount-s3/mp"),
 };
 
-/** The places that are to be looked at because of what happens last. */
-function notedAfter(before: readonly string[], happens: (view: View) => void): readonly VolumeOnNodeKey[] {
+/** The keys that are queued because of what happens last. */
+function queuedAfter(before: readonly string[], happens: (view: View) => void): readonly VolumeOnNodeKey[] {
   const view = emptyView();
   for (const kind of before) arrives[kind]?.(view);
-  const noted = new Set<VolumeOnNodeKey>();
-  using _ = enqueueVolumesOnNodes(view, { add: (place) => noted.add(place) });
+  const queued = new Set<VolumeOnNodeKey>();
+  using _ = enqueueVolumesOnNodes(view, { add: (key) => queued.add(key) });
   happens(view);
-  return [...noted];
+  return [...queued];
 }
 
-describe("a workload is looked at when the last of these arrives", () => {
+describe("the volume of a workload on its node is queued when the last of these arrives", () => {
   it.for(["workload", "claim", "volume"])("%s", (last) => {
     const others = ["workload", "claim", "volume"].filter((kind) => kind !== last);
-    expect(notedAfter(others, (view) => arrives[last]?.(view))).toEqual([here]);
-    expect(notedAfter(others.slice(0, 1), (view) => arrives[last]?.(view))).toEqual([]);
+    expect(queuedAfter(others, (view) => arrives[last]?.(view))).toEqual([here]);
+    expect(queuedAfter(others.slice(0, 1), (view) => arrives[last]?.(view))).toEqual([]);
   });
 });
 
-it.for(["attachment", "mountpointPod"])("a change of a %s brings its place back", (kind) => {
-  expect(notedAfter([], (view) => arrives[kind]?.(view))).toEqual([here]);
-  expect(notedAfter([kind], (view) => arrives[kind]?.(view, "2"))).toEqual([here]);
-  expect(notedAfter([kind], (view) => leaves[kind]?.(view))).toEqual([here]);
+it.for(["attachment", "mountpointPod"])("a change of a %s queues its volume on its node", (kind) => {
+  expect(queuedAfter([], (view) => arrives[kind]?.(view))).toEqual([here]);
+  expect(queuedAfter([kind], (view) => arrives[kind]?.(view, "2"))).toEqual([here]);
+  expect(queuedAfter([kind], (view) => leaves[kind]?.(view))).toEqual([here]);
 });
 
-it("a workload that ends brings back every place that lists it, though its claims are gone (LC-10)", () => {
-  expect(notedAfter(["workload", "attachment"], (view) => leaves["workload"]?.(view))).toEqual([here]);
+it("LC-10 a workload that ends queues every volume on its node that lists it, although its claims are gone", () => {
+  expect(queuedAfter(["workload", "attachment"], (view) => leaves["workload"]?.(view))).toEqual([here]);
 });
 
-it("a volume that changes brings back the places that list workloads on it", () => {
-  expect(notedAfter(["volume", "attachment"], (view) => arrives["volume"]?.(view, "2"))).toEqual([here]);
+it("a volume that changes is queued for every node with an attachment of it", () => {
+  expect(queuedAfter(["volume", "attachment"], (view) => arrives["volume"]?.(view, "2"))).toEqual([here]);
 });
 
-it("a workload that is not scheduled concerns no place yet", () => {
+it("a workload that is not scheduled queues nothing", () => {
   const unscheduled = { ...workload(w1), node: undefined };
-  expect(notedAfter(["claim", "volume"], (view) => view.workloads.put("shop/w1", "1", unscheduled))).toEqual([]);
+  expect(queuedAfter(["claim", "volume"], (view) => view.workloads.put("shop/w1", "1", unscheduled))).toEqual([]);
 });
 
-it("sees in a place those whose claim is bound to the volume on this node, and those that are listed", () => {
+it("observes the workloads on the node with a claim bound to the volume, and the listed workloads", () => {
   const view = emptyView();
   for (const kind of ["claim", "volume", "mountpointPod"]) arrives[kind]?.(view);
   view.workloads.put("shop/w1", "1", workload(w1));
@@ -82,7 +82,7 @@ it("sees in a place those whose claim is bound to the volume on this node, and t
   expect(observed.mountpointPods).toHaveLength(1);
 });
 
-it("looks at every place now and then, and says cleanup", async () => {
+it("the stale cleanup queues every volume on every node and logs the word cleanup", async () => {
   const view = emptyView();
   for (const kind of ["workload", "claim", "volume"]) arrives[kind]?.(view);
   view.mountpointPods.put("mount-s3/mp", "1", pod(mp(w1), { persistentVolume: "orphan" as PvName }));
@@ -96,13 +96,13 @@ it("looks at every place now and then, and says cleanup", async () => {
       stop.abort();
     },
   };
-  await sweep({ signal: stop.signal, log }, view, { add: (place) => swept.add(place) }, 1);
+  await sweep({ signal: stop.signal, log }, view, { add: (key) => swept.add(key) }, 1);
   expect([...swept]).toEqual([here, "worker-1/orphan"]);
   expect(lines).toEqual([expect.stringContaining("cleanup")]);
 });
 
-it("a volume with the handle of another one brings back the places of that one", () => {
-  const twin = { ...volume, name: "twin" as PvName };
-  const noted = notedAfter(["workload", "claim", "volume"], (view) => view.volumes.put("twin", "1", twin));
-  expect(noted).toEqual([here]);
+it("a volume with the handle of another volume queues the other volume on its nodes", () => {
+  const other = { ...volume, name: "other" as PvName };
+  const queued = queuedAfter(["workload", "claim", "volume"], (view) => view.volumes.put("other", "1", other));
+  expect(queued).toEqual([here]);
 });

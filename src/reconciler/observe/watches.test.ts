@@ -13,7 +13,7 @@ import { mountpointPod } from "../domain/mountpoint-pod.ts";
 import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 
-/** Streams the given objects as the first picture, then falls silent. */
+/** Streams the given objects as the initial list, and sends nothing after that. */
 function fakeClient(objects: Readonly<Record<string, readonly object[]>>): Watcher {
   async function* stream(signal: AbortSignal, kind: string) {
     for (const object of objects[kind] ?? []) yield { type: "ADDED", object };
@@ -65,7 +65,7 @@ function podObject(name: string, but: { namespace?: string; volumes?: object[]; 
 
 const names = (values: Iterable<{ name: string }>) => [...values].map(({ name }) => name);
 
-it("keeps the Pods that name claims and need them, and no others", async () => {
+it("keeps the Pods that use claims and need them, and no others", async () => {
   const { workloads, mountpointPods } = await viewOf({
     Pod: [
       podObject("web"),
@@ -93,7 +93,7 @@ it("parses a Pod once", async () => {
   expect(parsed).toBe(1);
 });
 
-it("tells Mountpoint Pods from workloads in the same namespace, and from look-alikes elsewhere (SE-1)", async () => {
+it("SE-1 distinguishes Mountpoint Pods from workloads in the same namespace, and from Pods like them in others", async () => {
   const made = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
   const { workloads, mountpointPods } = await viewOf({
     Pod: [
@@ -106,7 +106,7 @@ it("tells Mountpoint Pods from workloads in the same namespace, and from look-al
   expect(names(workloads.values())).toEqual(["job"]);
 });
 
-it("keeps a workload that waits for headroom among those that wait, too", async () => {
+it("keeps a workload with the scheduling gate as a reservation, too", async () => {
   const { spec, ...rest } = podObject("waiting");
   const { workloads, reservations } = await viewOf({
     Pod: [{ ...rest, spec: { ...spec, schedulingGates: [{ name: headroom.gate }] } }],
@@ -115,7 +115,7 @@ it("keeps a workload that waits for headroom among those that wait, too", async 
   expect(names(reservations.values())).toEqual(["waiting"]);
 });
 
-it("DS-7 knows from when on it has seen every Pod: what was named later may yet appear", async () => {
+it("DS-7 knows since when the Pod cache is synced: a Pod that an attachment named later may still appear", async () => {
   const before = Date.now();
   const { podChanges } = await viewOf({});
   expect(podChanges.mayAppear("named long ago", before - 10_000)).toBe(false);
@@ -135,7 +135,7 @@ it("keeps bound claims", async () => {
 
 const csi = (driver: string, volumeAttributes: object) => ({ csi: { driver, volumeHandle: "h", volumeAttributes } });
 
-it("keeps the volumes of our driver, those it must refuse with cause and remedy", async () => {
+it("keeps the volumes of this driver, and for refused ones cause and remedy", async () => {
   const { volumes } = await viewOf({
     PersistentVolume: [
       { metadata: metadata("good"), spec: csi(driverName, { bucketName: "b" }) },
@@ -151,7 +151,7 @@ it("keeps the volumes of our driver, those it must refuse with cause and remedy"
   expect(volumes.get("foreign")).toBeUndefined();
 });
 
-it("keeps every attachment, whoever named it", async () => {
+it("keeps every attachment, whatever its name", async () => {
   const stored = attachment({ [mp(w1)]: [w1] }, { name: "s3pa-of-2-x" });
   const { attachments } = await viewOf({ MountpointS3PodAttachment: [stored] });
   expect(attachments.get("s3pa-of-2-x")).toEqual(stored);
