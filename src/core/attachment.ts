@@ -141,7 +141,7 @@ export function holderOf(spec: AttachmentSpec, workload: PodUid): PodName | unde
   return undefined;
 }
 
-/** The Mountpoint Pods listed here that serve nobody: to be marked for unmount, and only then dropped (DS-7). */
+/** DS-7. The Mountpoint Pods that are listed here without a workload: they get the needs-unmount annotation, and only then leave the list. */
 export function idleMountpointPods(spec: AttachmentSpec): readonly PodName[] {
   return entries(spec).flatMap(([mountpointPod, served]) => (served.length === 0 ? [mountpointPod] : []));
 }

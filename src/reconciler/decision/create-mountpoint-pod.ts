@@ -4,12 +4,18 @@ import { nextGeneration, successorDelayMs } from "../domain/succession.ts";
 import { isListed } from "./attachment-changes.ts";
 import type { Request, Verdict } from "./draft.ts";
 
-/** DS-7. Other changes of the attachment are written before a Mountpoint Pod is created for it; that write leads to the next decision. */
+/**
+ * Contract 1.6. Other changes of the attachment, such as the end of a workload, are written before a Mountpoint Pod is created for it: a
+ * quota may refuse the Pod. The write leads to the next decision.
+ */
 export function waitForAttachment({ attachment }: Request): Verdict | undefined {
   return attachment !== undefined && attachment.reasons.length > 0 ? {} : undefined;
 }
 
-/** LC-2, LC-13. A workload whose Mountpoint Pods keep ending gets each successor later than the one before. */
+/**
+ * LC-2, LC-13. A workload without a Mountpoint Pod that can serve it gets its own. Where its Mountpoint Pods keep ending, each successor
+ * is created later than the one before.
+ */
 export function createMountpointPod(request: Request): Verdict {
   const { draft, workload, volume } = request;
   const { node, now, reserved } = draft.observed;

@@ -48,13 +48,13 @@ function verdictOn(draft: Draft, workload: Workload): Verdict {
   if (volume === undefined) return {};
   const kept = keepMountpointPod(draft, workload); // LC-2
   if (kept !== undefined) return kept;
-  if ("refused" in volume) return reportRefusedVolume(draft, workload, volume);
+  if ("refused" in volume) return reportRefusedVolume(draft, workload, volume); // LC-9, LC-11
   const request = requestOf(draft, workload, volume);
   return (
     restoreAttachment(request) ?? // LC-9
     shareMountpointPod(request) ?? // contract 1.5, LC-2
     adoptMountpointPod(request) ?? // LC-5
-    waitForAttachment(request) ?? // DS-7
+    waitForAttachment(request) ?? // contract 1.6
     createMountpointPod(request) // LC-2, LC-13
   );
 }

@@ -21,7 +21,7 @@ import type { Again, Observed, Step } from "./decision.ts";
 
 export interface Draft {
   readonly observed: Observed;
-  /** Workloads that need the volume (DS-8), in the order in which the policies look at them. */
+  /** Workloads that need the volume (DS-8), in the order in which the policies decide about them. */
   readonly workloads: readonly Workload[];
   readonly mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>;
   readonly attachments: AttachmentChanges;
@@ -52,7 +52,7 @@ export interface Assign {
   readonly because: string;
   /** Set where the Mountpoint Pod does not exist yet. */
   readonly creates?: CreateMountpointPod;
-  /** The Mountpoint Pod had lost its attachment, or this line of it, and gets it back (LC-9). */
+  /** The Mountpoint Pod or its workload had lost its attachment and gets it back (LC-9). */
   readonly restores?: boolean;
 }
 

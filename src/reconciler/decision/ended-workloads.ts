@@ -2,7 +2,7 @@
 import { withoutDuplicates, withoutWorkloads } from "./attachment-changes.ts";
 import type { Draft } from "./draft.ts";
 
-/** LC-7. 2.x can leave several attachments with one key behind; a workload is then added to one and released from another. */
+/** LC-7. 2.x can leave several attachments with one key behind, but workloads that may share a mount must be in one attachment. */
 export function mergeDuplicates(draft: Draft): Draft {
   return { ...draft, attachments: withoutDuplicates(draft.attachments, "several attachments had the same key") };
 }

@@ -5,7 +5,10 @@ import { listingWorkload } from "./attachment-changes.ts";
 import type { Refusal } from "./decision.ts";
 import { type Draft, holderFor, type Report, reportOf, type Verdict } from "./draft.ts";
 
-/** A volume that the driver refuses is reported, unless the workload may have a mount that v1 made: then it is left alone (LC-9). */
+/**
+ * LC-11. A volume that the driver refuses is reported on its workloads, and does not affect their other volumes. LC-9: a workload that may
+ * have a mount of v1 is left alone.
+ */
 export function reportRefusedVolume(draft: Draft, workload: Workload, { name, refused }: Refusal): Verdict {
   const listed = listingWorkload(draft.attachments, workload.uid) !== undefined;
   if (!listed && mayHaveStarted(workload)) return {};

@@ -17,7 +17,7 @@ export interface S3Volume {
   readonly identity: string;
   /** Why the volume is mounted with the credentials of the driver although it refers to a Secret; undefined: it is not. */
   readonly fallback: string | undefined;
-  /** The volume is read-only for every Pod. kubelet does not pass this to the node plugin, so the Mountpoint Pod has an annotation for it. */
+  /** Read-only for every Pod. kubelet does not pass this to the node plugin, so the Mountpoint Pod has an annotation for it. */
   readonly readOnly: boolean;
   /** From the attribute or the mount option; undefined: the volume has no cache. */
   readonly cache: CacheVolume | undefined;
