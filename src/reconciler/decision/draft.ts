@@ -95,7 +95,8 @@ export function mountpointPodsByName(observed: Observed): ReadonlyMap<PodName, R
 
 /** An orphaned Mountpoint Pod goes to the workload that it was created for, before another workload can take it. */
 function creatorsFirst({ workloads, attachments, mountpointPods }: Observed): readonly Workload[] {
-  const orphaned = mountpointPods.filter(({ name }) => !isListed(unchanged(attachments), name));
+  const inCluster = unchanged(attachments);
+  const orphaned = mountpointPods.filter(({ name }) => !isListed(inCluster, name));
   const creators = new Set(orphaned.map(({ createdFor }) => createdFor));
   const needing = workloads.filter(needsVolumes);
   return needing.toSorted((a, b) => Number(creators.has(b.uid)) - Number(creators.has(a.uid)));
