@@ -1,4 +1,4 @@
-/** Every way the driver can refuse or fail, in our own words. Edges translate; nobody else does. */
+/** Kinds of errors, independent of gRPC, S3 and Kubernetes. Only the adapters (src/csi/status.ts, src/s3, src/kube) translate them. */
 export type ErrorKind =
   | "invalid"
   | "missing"
@@ -14,7 +14,7 @@ export type ErrorKind =
 export class DriverError extends Error {
   override readonly name = "DriverError";
   readonly kind: ErrorKind;
-  /** The next thing an operator should run or read. Shown in the Pod's events. */
+  /** What the operator should change, run or read. Part of the gRPC message, and so of the events on Pod, claim or volume. */
   readonly hint: string | undefined;
 
   constructor(kind: ErrorKind, message: string, options: { cause?: unknown; hint?: string } = {}) {
@@ -24,10 +24,10 @@ export class DriverError extends Error {
   }
 }
 
-/** CSI clients read the other kinds as "may still be in progress", and repeat the call or undo it. */
+/** CSI clients take these kinds for "may still be in progress" and repeat the call or undo it. */
 const uncertain: ReadonlySet<ErrorKind> = new Set(["busy", "notReady", "exhausted"]);
 
-/** Whether the caller is told that the call had no effect. */
+/** Whether the CSI client takes this error for "the call had no effect". */
 export function leavesNothing(error: unknown): boolean {
   return error instanceof DriverError && !uncertain.has(error.kind);
 }

@@ -4,11 +4,11 @@ import { isProtectionOn, keepForMs, recordKey, recordsIn, recordText, settleMs }
 const at = new Date("2026-01-15T10:30:00Z");
 const record = { secret: "team-a/credentials", at, by: "process-1" } as const;
 
-it("a record is read as it was written", () => {
+it("parses a record that it has written", () => {
   expect(recordsIn({ [recordKey(record.secret)]: recordText(record), protection: "on" })).toEqual([record]);
 });
 
-it("the key fits into a ConfigMap, whatever the Secret is called", () => {
+it("the key is valid in a ConfigMap for the longest names", () => {
   expect(recordKey(`${"n".repeat(63)}/${"s".repeat(253)}`)).toMatch(/^[0-9a-f]{32}$/);
 });
 
@@ -16,7 +16,7 @@ it.for([
   ["another key", { mine: recordText(record) }],
   ["no reference to a Secret", { [recordKey("team-a/credentials")]: "on" }],
   ["a reference to another Secret", { [recordKey("team-b/credentials")]: recordText(record) }],
-] as const)("an entry with %s is no record", ([, data]) => {
+] as const)("an entry with %s is not a record", ([, data]) => {
   expect(recordsIn(data)).toEqual([]);
 });
 
@@ -25,7 +25,7 @@ it("a record without a time counts as old", () => {
   expect(read).toEqual({ secret: record.secret, at: new Date(0), by: "" });
 });
 
-it("only the word off turns the protection off", () => {
+it("only the value off turns the protection off", () => {
   expect([{}, { protection: "on" }, { protection: "off" }].map(isProtectionOn)).toEqual([true, true, false]);
 });
 

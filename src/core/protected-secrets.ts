@@ -1,7 +1,7 @@
 /**
- * Which Secrets carry the driver's finalizer, as the CSI controller service records it in a ConfigMap. The record is written before
- * the finalizer and removed after it, so that a finalizer that no volume needs is found again after any crash: Secrets cannot be
- * listed without the right to read all of them.
+ * Records of the Secrets that carry the driver's finalizer, kept in a ConfigMap. The CSI controller service writes a record before it
+ * adds the finalizer and removes it afterwards, so that a finalizer that no volume needs is found again after any crash. Listing
+ * Secrets instead would need the right to read all of them.
  */
 import { createHash } from "node:crypto";
 
@@ -10,13 +10,13 @@ export type SecretKey = `${string}/${string}`;
 
 export interface SecretRecord {
   readonly secret: SecretKey;
-  /** When a volume was last made with its credentials. */
+  /** When a volume was last created with these credentials. */
   readonly at: Date;
-  /** Which process wrote the record: it alone knows whether the volume has its PersistentVolume already. */
+  /** The process that wrote the record: only it knows whether the PersistentVolume of the volume exists already. */
   readonly by: string;
 }
 
-/** Written by the chart beside the records. "off": nothing is protected, and everything is being released. */
+/** Field of the ConfigMap that the chart writes. "off": no Secret is protected, and a Job removes all finalizers. */
 export const protectionField = "protection";
 
 type Data = Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export function isProtectionOn(data: Data): boolean {
   return data[protectionField] !== "off";
 }
 
-/** A namespace and a name together are longer than a key of a ConfigMap may be. */
+/** A digest, because namespace and name together can be longer than a ConfigMap key. */
 export function recordKey(secret: SecretKey): string {
   return createHash("sha256").update(secret).digest("hex").slice(0, 32);
 }
@@ -34,7 +34,7 @@ export function recordText({ secret, at, by }: SecretRecord): string {
   return [secret, at.toISOString(), by].join(" ");
 }
 
-/** What people have written there by hand is no record. */
+/** Ignores entries that are no records, for example those written by hand. A record without a valid time counts as old. */
 export function recordsIn(data: Data): readonly SecretRecord[] {
   return Object.entries(data).flatMap(([key, text]) => {
     const [secret = "", time = "", by = ""] = text.split(" ");
@@ -44,7 +44,7 @@ export function recordsIn(data: Data): readonly SecretRecord[] {
   });
 }
 
-/** At the first slash: in a StorageClass the name may be a template with the key of an annotation, which has slashes of its own. */
+/** Splits at the first slash: in a StorageClass the name may be a template with an annotation key that contains slashes. */
 export function namespaceAndName(secret: SecretKey): { readonly namespace: string; readonly name: string } {
   const at = secret.indexOf("/");
   return { namespace: secret.slice(0, at), name: secret.slice(at + 1) };
@@ -58,14 +58,14 @@ export interface ReleaseCase {
   readonly now: Date;
 }
 
-/** How long csi-provisioner may take from CreateVolume to the PersistentVolume when the process that answered has ended since. */
+/** How long csi-provisioner may take to create the PersistentVolume if the process that answered CreateVolume has ended. */
 export const settleMs = 600_000;
 
-/** For how long the Secret still has to be kept; 0: release it. undefined: as long as volumes need it. */
+/** How long the Secret must still be kept. 0: release it; undefined: keep it until no volume needs it. */
 export function keepForMs({ record, isNeeded, self, now }: ReleaseCase): number | undefined {
   if (isNeeded) return undefined;
   if (record.by === self) return 0;
   const ageMs = now.valueOf() - record.at.valueOf();
-  // A time in the future comes from another clock, and says nothing.
+  // A time in the future comes from a clock that is ahead: its age is unknown and counts as old.
   return ageMs < 0 || ageMs >= settleMs ? 0 : settleMs - ageMs;
 }
