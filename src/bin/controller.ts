@@ -1,4 +1,4 @@
-/** The CSI controller service: makes and deletes the buckets of dynamic volumes for the csi-provisioner sidecar. */
+/** The CSI controller service: creates and deletes the buckets of dynamic volumes. The csi-provisioner sidecar calls it. */
 import { randomUUID } from "node:crypto";
 import { InFlight } from "../core/in-flight.ts";
 import { serveHealth } from "../csi/health.ts";
@@ -6,18 +6,17 @@ import { identityService } from "../csi/identity.ts";
 import { serve } from "../csi/server.ts";
 import { clusterIdFrom } from "../csi-controller/cluster-id.ts";
 import { type CsiControllerConfig, csiControllerConfigFrom } from "../csi-controller/config.ts";
-import { claimUids, KnownVolumes, secretsNeededNow } from "../csi-controller/known-volumes.ts";
+import { keptDataReporter } from "../csi-controller/kept-data.ts";
 import { CsiControllerMetrics } from "../csi-controller/metrics.ts";
-import { besideLeader, orphanReports } from "../csi-controller/orphans/orphan-reports.ts";
-import { lookForOrphans } from "../csi-controller/orphans/orphans.ts";
-import { reports } from "../csi-controller/reports.ts";
-import { accessFor } from "../csi-controller/secrets/access.ts";
+import { activeWithLeader, orphanReporter } from "../csi-controller/orphans/orphan-reports.ts";
+import { searchOrphans } from "../csi-controller/orphans/orphans.ts";
+import { bucketsOf } from "../csi-controller/secrets/access.ts";
 import { ClassesWithSecrets } from "../csi-controller/secrets/classes-with-secrets.ts";
-import { checkFallback } from "../csi-controller/secrets/fallback.ts";
-import { keepSecretOf } from "../csi-controller/secrets/keep-secret.ts";
+import { provisionerSecrets } from "../csi-controller/secrets/provisioner-secrets.ts";
 import { SecretProtection } from "../csi-controller/secrets/secret-protection.ts";
 import { SecretRecords } from "../csi-controller/secrets/secret-records.ts";
 import { controllerService } from "../csi-controller/service.ts";
+import { claimUids, secretsNeededNow, VolumeCache } from "../csi-controller/volume-cache.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
 import { EventRecorder } from "../kube/events.ts";
@@ -36,10 +35,9 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const { s3, proxy, caBundle, systemRoots } = config;
   const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
-  const volumes = new KnownVolumes();
+  const volumes = new VolumeCache();
   const classes = new ClassesWithSecrets();
   const events = new EventRecorder(client, { component: "s3-csi-controller" });
-  const fallback = { client, classes, events, allowed: config.fallbackToDriverCredentials };
   const protection =
     config.protectedSecrets &&
     new SecretProtection({
@@ -48,48 +46,47 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
       neededNow: (each) => secretsNeededNow(each, client),
       self: randomUUID(),
     });
+  const allowFallback = config.fallbackToDriverCredentials;
   const progress = new Progress();
   const metrics = new CsiControllerMetrics();
-  const shared = { access: accessFor(client, config), store, volumes, clusterId: clusterIdFrom(client) };
-  const looking = {
+  const shared = { openBuckets: bucketsOf(store, client, config), volumes, clusterId: clusterIdFrom(client) };
+  const orphanSearch = {
     ...shared,
     claims: (each: Call) => claimUids(each, client),
-    isOurTurn: besideLeader(client, config.pod),
-    report: orphanReports(events, config.pod),
+    isActive: activeWithLeader(client, config.pod),
+    report: orphanReporter(events, config.pod),
   };
 
-  await using parts = new AsyncDisposableStack();
-  // Calls that are being finished still need the background loops, so these end last.
-  const stopBackground = new AbortController();
-  const background = { signal: stopBackground.signal, log: call.log };
-  const following = Promise.all([
-    volumes.follow(background, client, progress.pulse("watch over volumes")),
-    classes.follow(background, client, progress.pulse("watch over classes")),
-    lookForOrphans(background, looking, config.orphans),
-    protection?.follow(background),
+  await using running = new AsyncDisposableStack();
+  // Ends after the gRPC server: calls in progress need the caches until they are answered.
+  const backgroundEnd = new AbortController();
+  const background = { signal: backgroundEnd.signal, log: call.log };
+  const backgroundWork = Promise.all([
+    volumes.run(background, client, progress.pulse("watch over volumes")),
+    classes.run(background, client, progress.pulse("watch over classes")),
+    searchOrphans(background, orphanSearch, config.orphans),
+    protection?.run(background),
   ]);
-  parts.defer(async () => {
-    stopBackground.abort(call.signal.reason);
-    await following;
+  running.defer(async () => {
+    backgroundEnd.abort(call.signal.reason);
+    await backgroundWork;
   });
   const service = controllerService({
     ...shared,
     inFlight: new InFlight(),
-    reports: reports(events, metrics),
-    checkFallback: (each, volume) => checkFallback(each, fallback, volume),
-    keepSecret: keepSecretOf({ client, classes, protection }),
-    noVolumeMade: (id) => protection?.noVolumeMade(id),
+    reportKept: keptDataReporter(events, metrics),
+    secrets: provisionerSecrets({ client, classes, events, protection, allowFallback }),
   });
   let synced = false;
   const readiness = () =>
     synced ? ({ ready: true } as const) : ({ ready: false, because: "the caches are not synced yet" } as const);
   const identity = identityService({ version, readiness, servesController: true });
-  parts.use(await serve(call, config.endpoint, [identity, service]));
+  running.use(await serve(call, config.endpoint, [identity, service]));
   const health = { readiness, liveness: progress.liveness, metrics: config.metrics ? metrics.text : undefined };
-  if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
+  if (config.healthPort !== undefined) running.use(await serveHealth(call, config.healthPort, health));
   await Promise.all([volumes.synced(call), classes.synced(call)]);
   synced = true;
-  await orAborted(call, following);
+  await orAborted(call, backgroundWork);
 }
 
 await runProgram("CSI controller service", (signal) => {

@@ -1,23 +1,23 @@
-/** What a volume of this driver can be used for. */
+/** Which volume capabilities the driver supports. */
 import { DriverError } from "../core/errors.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type VolumeCapability } from "../csi/gen/csi.ts";
 
-/** Refuses with the reason. Every access mode is fine: a bucket is reached from everywhere, and kubelet and scheduler keep single users apart. */
+/** Throws if a capability is not supported. All access modes are: kubelet and scheduler enforce those for a single node or Pod. */
 export function checkCapabilities(capabilities: readonly VolumeCapability[]): void {
   if (capabilities.length === 0) throw new DriverError("invalid", "volume_capabilities is required");
   for (const capability of capabilities) {
-    const problem = problemOf(capability);
+    const problem = unsupported(capability);
     if (problem !== undefined) {
       throw new DriverError("invalid", problem, { hint: "In the claim: use volumeMode Filesystem." });
     }
   }
 }
 
-/** undefined: it can be served. */
-export function problemOf({ accessType, accessMode }: VolumeCapability): string | undefined {
-  if (accessType === undefined) return "volume_capabilities has an entry without an access type";
-  if (accessType.$case === "block") return "volume_capabilities asks for a block device, and a bucket cannot be one";
+/** Why a capability is not supported; undefined: it is. */
+export function unsupported({ accessType, accessMode }: VolumeCapability): string | undefined {
+  if (accessType === undefined) return "volume_capabilities has an entry without access_type";
+  if (accessType.$case === "block") return "volume_capabilities asks for a block device; S3 volumes are file systems";
   if ((accessMode?.mode ?? Mode.UNKNOWN) === Mode.UNKNOWN)
-    return "volume_capabilities has an entry without an access mode";
+    return "volume_capabilities has an entry without access_mode";
   return undefined;
 }

@@ -1,107 +1,126 @@
-/** CreateVolume: the same request always ends in the same bucket, whatever was killed in between. */
-
+/** CreateVolume. Repeating a request always leads to the same bucket, wherever an earlier attempt was interrupted. */
 import { DriverError, leavesNothing } from "../core/errors.ts";
+import type { InFlight } from "../core/in-flight.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
+import type { Buckets, OpenBuckets, WithoutTags } from "./buckets.ts";
 import { checkCapabilities } from "./capabilities.ts";
-import type { BucketActions, CsiControllerParts, Volumes, WithoutTags } from "./csi-controller-parts.ts";
-import { capacityOf, judge, type Tags, tagsFor, type Wanted } from "./domain/bucket-tags.ts";
-import { placeOf } from "./domain/dynamic-volume.ts";
+import type { ClusterId } from "./cluster-id.ts";
+import { locationFor } from "./domain/bucket-location.ts";
+import { capacityOf, compareTags, type Tags, tagsFor, type VolumeSpec } from "./domain/bucket-tags.ts";
 import { defaultDeletePolicy, parseClassParameters } from "./domain/storage-class.ts";
-import { bringsKeys } from "./secrets/access.ts";
+import { hasCredentials } from "./secrets/access.ts";
+import type { ProvisionerSecrets } from "./secrets/provisioner-secrets.ts";
+import type { VolumeCache } from "./volume-cache.ts";
+
+export interface CreateDependencies {
+  readonly openBuckets: OpenBuckets;
+  readonly volumes: Pick<VolumeCache, "hasHandle">;
+  readonly inFlight: InFlight;
+  readonly clusterId: ClusterId;
+  readonly secrets: ProvisionerSecrets;
+}
 
 export async function createVolume(
   call: Call,
-  parts: CsiControllerParts,
+  dependencies: CreateDependencies,
   request: CreateVolumeRequest,
 ): Promise<Volume> {
-  const wanted = { ...wantedFrom(request), cluster: await parts.clusterId(call) };
-  const { place, parameters } = wanted;
-  using _ = parts.inFlight.enter(place.id);
-  const coming = { id: place.id, name: wanted.name, claim: parameters.claim };
-  if (!bringsKeys(request.secrets)) await parts.checkFallback(call, coming);
-  else if (parameters.deletePolicy !== "retain") await parts.keepSecret(call, coming);
-  const telling = withFields(call, { volume: place.id, bucket: place.bucket });
+  const { clusterId, inFlight, secrets } = dependencies;
+  const spec = { ...parseRequest(request), cluster: await clusterId(call) };
+  const { location, parameters } = spec;
+  using _ = inFlight.enter(location.volumeId);
+  const pending = { id: location.volumeId, name: spec.name, claim: parameters.claim };
+  const { deletePolicy } = parameters;
+  await secrets.prepare(call, pending, { hasCredentials: hasCredentials(request.secrets), deletePolicy });
+  const logged = withFields(call, { volume: location.volumeId, bucket: location.bucket });
   try {
-    return await made(telling, parts, wanted, request);
+    return await provision(logged, dependencies, spec, request);
   } catch (error) {
-    if (leavesNothing(error)) parts.noVolumeMade(place.id);
+    if (leavesNothing(error)) secrets.volumeNotCreated(location.volumeId);
     throw error;
   }
 }
 
-async function made(
+async function provision(
   call: Call,
-  parts: CsiControllerParts,
-  wanted: Wanted,
+  { openBuckets, volumes }: CreateDependencies,
+  spec: VolumeSpec,
   request: CreateVolumeRequest,
 ): Promise<Volume> {
-  const { place, parameters } = wanted;
-  const buckets = parts.store.as(await parts.access(call, request.secrets, parameters.region));
+  const { location, parameters } = spec;
+  const buckets = await openBuckets(call, request.secrets, parameters.region);
   const capacityBytes =
-    place.prefix === undefined
-      ? await ownBucket(call, { buckets, volumes: parts.volumes }, wanted)
-      : await placeInShared(call, buckets, wanted);
+    location.prefix === undefined
+      ? await createBucket(call, { buckets, volumes }, spec)
+      : await checkSharedBucket(call, buckets, spec);
   return {
-    volumeId: place.id,
+    volumeId: location.volumeId,
     capacityBytes,
-    volumeContext: contextOf(wanted, request),
-    accessibleTopology: [], // a bucket is reached from everywhere
+    volumeContext: volumeContextOf(spec, request),
+    accessibleTopology: [], // every node reaches the store
   };
 }
 
-function wantedFrom(request: CreateVolumeRequest): Omit<Wanted, "cluster"> {
+function parseRequest(request: CreateVolumeRequest): Omit<VolumeSpec, "cluster"> {
   const { name } = request;
   if (name === "") throw new DriverError("invalid", "name is required");
   checkCapabilities(request.volumeCapabilities);
   if (request.volumeContentSource !== undefined) {
-    throw new DriverError("invalid", "volume_content_source is not supported: a bucket cannot be made from another", {
-      hint: "In the claim: leave out dataSource and dataSourceRef, and copy the objects yourself.",
+    const message = "volume_content_source is not supported: the driver cannot copy a snapshot or another volume";
+    throw new DriverError("invalid", message, {
+      hint: "In the claim: remove dataSource and dataSourceRef, and copy the objects yourself.",
     });
   }
   const parameters = parseClassParameters(request.parameters, name);
-  return { name, parameters, place: placeOf(name, parameters.bucket), capacity: capacityIn(request.capacityRange) };
+  const location = locationFor(name, parameters.bucket);
+  return { name, parameters, location, capacity: parseCapacity(request.capacityRange) };
 }
 
-function capacityIn({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRange> = {}) {
-  if (requiredBytes < 0n || limitBytes < 0n || (limitBytes > 0n && limitBytes < requiredBytes)) {
-    throw new DriverError("invalid", `capacity_range from ${requiredBytes} to ${limitBytes} bytes is none`);
+function parseCapacity({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRange> = {}) {
+  if (requiredBytes < 0n || limitBytes < 0n) {
+    const bytes = `required_bytes (${requiredBytes}) and limit_bytes (${limitBytes})`;
+    throw new DriverError("invalid", `capacity_range: ${bytes} must not be negative`);
+  }
+  if (limitBytes > 0n && limitBytes < requiredBytes) {
+    const message = `capacity_range: limit_bytes (${limitBytes}) is less than required_bytes (${requiredBytes})`;
+    throw new DriverError("invalid", message);
   }
   return { required: requiredBytes, limit: limitBytes };
 }
 
-/** Gives the size that the bucket was made with. */
-async function ownBucket(
+/** Returns the capacity that the bucket was created with. */
+async function createBucket(
   call: Call,
-  { buckets, volumes }: { readonly buckets: BucketActions; readonly volumes: Volumes },
-  wanted: Wanted,
+  { buckets, volumes }: { readonly buckets: Buckets; readonly volumes: CreateDependencies["volumes"] },
+  spec: VolumeSpec,
 ): Promise<bigint> {
-  const { bucket, id } = wanted.place;
+  const { bucket, volumeId } = spec.location;
   const found = await buckets.create(call, bucket);
-  const answer = await orUndone(call, buckets, { bucket, found }, buckets.tags(call, bucket));
-  const verdict = judge(answer.kind === "read" ? answer.tags : {}, wanted);
-  switch (verdict.kind) {
+  const current = await orUndo(call, buckets, { bucket, found }, buckets.tags(call, bucket));
+  const comparison = compareTags(current.kind === "read" ? current.tags : {}, spec);
+  switch (comparison.kind) {
     case "same":
-      return verdict.capacityBytes;
-    case "unmarked":
-      if (found === "existed" && !(await volumes.haveHandle(call, id))) await refuseForeign(call, buckets, bucket);
-      await orUndone(call, buckets, { bucket, found }, mark(call, buckets, wanted, answer));
-      call.log.info("bucket made for a volume");
-      return capacityOf(wanted.capacity);
+      return comparison.capacityBytes;
+    case "untagged":
+      if (found === "existed" && !(await volumes.hasHandle(call, volumeId))) await refuseForeign(call, buckets, bucket);
+      await orUndo(call, buckets, { bucket, found }, writeTags(call, buckets, spec, current));
+      call.log.info("created the bucket of a volume");
+      return capacityOf(spec.capacity);
     case "differs":
     case "foreign":
-      throw new DriverError("exists", `bucket ${bucket} exists already, and ${verdict.because}`);
+      throw new DriverError("exists", `bucket ${bucket} already exists and ${comparison.reason}`);
     default:
-      return verdict satisfies never;
+      return comparison satisfies never;
   }
 }
 
 /**
- * A bucket that was there before and has no tags may be the one of an earlier attempt that was killed: that one is empty, and we
- * may list it. That the store calls it ours proves nothing: MinIO says so to a second user for the bucket of the first (DS-5).
+ * An existing bucket without tags may come from an interrupted attempt of this request: then it is empty, and the account may list
+ * it. The store's answer that the account owns the bucket is no proof: MinIO gives it to every user (DS-5).
  */
-async function refuseForeign(call: Call, buckets: BucketActions, bucket: string): Promise<void> {
-  const exists = `bucket ${bucket} exists already, and no tag says that it was made for this volume`;
+async function refuseForeign(call: Call, buckets: Buckets, bucket: string): Promise<void> {
+  const exists = `bucket ${bucket} already exists, and no tag says that it was created for this volume`;
   try {
     if (!(await buckets.holdsData(call, bucket))) return;
   } catch (error) {
@@ -109,92 +128,97 @@ async function refuseForeign(call: Call, buckets: BucketActions, bucket: string)
     if (error.kind === "denied") {
       throw new DriverError("exists", `${exists}; ${error.message}`, { cause: error });
     }
-    // The bucket may be ours: csi-provisioner has to repeat the call.
+    // The bucket may belong to this volume: csi-provisioner has to repeat the call.
     throw new DriverError("notReady", error.message, { cause: error });
   }
-  throw new DriverError("exists", `${exists}; it holds data`);
+  throw new DriverError("exists", `${exists}; the bucket holds data`);
 }
 
-async function mark(
+async function writeTags(
   call: Call,
-  buckets: BucketActions,
-  { place, parameters, ...rest }: Wanted,
-  answer: { readonly kind: "read"; readonly tags: Tags } | WithoutTags,
+  buckets: Buckets,
+  { location, parameters, ...rest }: VolumeSpec,
+  current: { readonly kind: "read"; readonly tags: Tags } | WithoutTags,
 ) {
-  const ours = tagsFor({ place, parameters, ...rest });
+  const tags = tagsFor({ location, parameters, ...rest });
   const written =
-    answer.kind === "read" ? await buckets.setTags(call, place.bucket, { ...answer.tags, ...ours }) : answer;
+    current.kind === "read" ? await buckets.setTags(call, location.bucket, { ...current.tags, ...tags }) : current;
   if (parameters.deletePolicy === "purge") refuseUnprovable(written, rest.cluster);
   if (written.kind === "written") return;
   if (Object.keys(parameters.tags).length > 0) {
-    throw new DriverError("invalid", "parameters.tags cannot be written on the bucket", {
-      hint: "Use an account with the right to tag buckets on a store that has tags, or leave them out of the StorageClass.",
+    throw new DriverError("invalid", "parameters.tags: the driver cannot write tags on the bucket", {
+      hint: "Use a store with bucket tags and an account that may write them, or remove tags from the StorageClass.",
     });
   }
-  call.log.info("the bucket has no tags: its name alone tells whose it is");
+  call.log.info("created a bucket without tags: only its name identifies the volume");
 }
 
-/** Later, nothing would prove that the bucket may be purged (DS-12). On a store without tags the names do. */
+/** Without tags, DeleteVolume could never prove that the bucket may be purged (DS-12). On a store without tags the names prove it. */
 function refuseUnprovable(written: { readonly kind: "written" } | WithoutTags, cluster: string | undefined): void {
-  const purge = "parameters.deletePolicy is purge, which needs tags that say whose the bucket is";
+  const purge = "parameters.deletePolicy is purge, which needs bucket tags that name volume and cluster";
   if (written.kind === "denied") {
     throw new DriverError("denied", `${purge}: ${written.error.message}`, {
       cause: written.error,
-      hint: "Give the account the rights s3:GetBucketTagging and s3:PutBucketTagging, or choose another deletePolicy in the StorageClass.",
+      hint: "Grant the account s3:GetBucketTagging and s3:PutBucketTagging, or choose another deletePolicy in the StorageClass.",
     });
   }
   if (written.kind === "written" && cluster === undefined) {
-    throw new DriverError("denied", `${purge}: the UID of the namespace kube-system may not be read`, {
-      hint: "Install with the chart of this version, which grants it, or choose another deletePolicy in the StorageClass.",
+    const message = `${purge}: the driver has no right to read the UID of the namespace kube-system`;
+    throw new DriverError("denied", message, {
+      hint: "Install the chart of this version, which grants the right, or choose another deletePolicy in the StorageClass.",
     });
   }
 }
 
 /**
- * For what follows the creation of a bucket. To csi-provisioner every code but "may still be running" means that nothing was
- * left behind, and it may never ask again. The bucket goes only if it was made now and is empty; if it stays, csi-provisioner has
- * to repeat the call. So it has to when the store does not show the bucket yet, which happens right after its creation.
+ * Wraps the steps that follow the creation of a bucket. csi-provisioner takes every gRPC code except the "may still be in progress"
+ * ones for "nothing was created" and may never repeat the call. If a step fails for good, the bucket is deleted, provided that this
+ * call created it and it is empty. If the bucket stays, the error becomes "notReady", so that csi-provisioner repeats the call. The
+ * same holds for a store that does not show the bucket yet, as some do right after its creation.
  */
-async function orUndone<Result>(
+async function orUndo<Result>(
   call: Call,
-  buckets: BucketActions,
+  buckets: Buckets,
   { bucket, found }: { readonly bucket: string; readonly found: "made" | "existed" },
-  work: Promise<Result>,
+  step: Promise<Result>,
 ): Promise<Result> {
   try {
-    return await work;
+    return await step;
   } catch (error) {
     if (!(error instanceof DriverError) || error.kind === "notReady") throw error;
     const isHidden = error.kind === "missing";
-    const undone = found === "made" && !isHidden && (await isGone(call, buckets, bucket));
+    const undone = found === "made" && !isHidden && (await deleted(call, buckets, bucket));
     throw undone ? error : new DriverError("notReady", error.message, { cause: error });
   }
 }
 
-/** The next attempt says why it stays. */
-async function isGone(call: Call, buckets: BucketActions, bucket: string): Promise<boolean> {
-  const left = await buckets.deleteIfEmpty(call, bucket).catch(() => "unknown");
-  return left === "gone";
+/** Errors are ignored: the bucket stays, and the next attempt reports them. */
+async function deleted(call: Call, buckets: Buckets, bucket: string): Promise<boolean> {
+  const outcome = await buckets.deleteIfEmpty(call, bucket).catch(() => "unknown");
+  return outcome === "gone";
 }
 
-/** Nothing is made: an object to mark the place would be a file in the volume. */
-async function placeInShared(call: Call, buckets: BucketActions, { place, capacity }: Wanted): Promise<bigint> {
-  if (!(await buckets.exists(call, place.bucket))) {
-    throw new DriverError("missing", `parameters.sharedBucket ${place.bucket} does not exist`, {
-      hint: "Create the bucket: the driver neither makes nor deletes one that claims share.",
+/** Creates no object for the prefix: the object would be a file in the volume. */
+async function checkSharedBucket(call: Call, buckets: Buckets, { location, capacity }: VolumeSpec): Promise<bigint> {
+  if (!(await buckets.exists(call, location.bucket))) {
+    throw new DriverError("missing", `parameters.sharedBucket: bucket ${location.bucket} does not exist`, {
+      hint: "Create the bucket: the driver neither creates nor deletes shared buckets.",
     });
   }
   return capacityOf(capacity);
 }
 
-/** Volumes without wishes have exactly the attributes of 2.x. */
-function contextOf({ place, parameters }: Wanted, { secrets }: CreateVolumeRequest): Record<string, string> {
+/** With default parameters, the volume context is exactly that of 2.x. */
+function volumeContextOf(
+  { location, parameters }: VolumeSpec,
+  { secrets }: CreateVolumeRequest,
+): Record<string, string> {
   const { region, deletePolicy } = parameters;
   return {
-    bucketName: place.bucket,
-    authenticationSource: bringsKeys(secrets) ? "secret" : "driver",
+    bucketName: location.bucket,
+    authenticationSource: hasCredentials(secrets) ? "secret" : "driver",
     dynamicProvisioning: "true",
-    ...(place.prefix !== undefined && { prefix: place.prefix }),
+    ...(location.prefix !== undefined && { prefix: location.prefix }),
     ...(region !== undefined && { region }),
     ...(deletePolicy !== defaultDeletePolicy && { deletePolicy }),
   };

@@ -1,129 +1,152 @@
-/** DeleteVolume: answers OK only when the data is gone, never existed, or stays on purpose. */
-
+/** DeleteVolume. Succeeds only if the data is gone, never existed, or is kept on purpose. */
 import { DriverError } from "../core/errors.ts";
+import type { InFlight } from "../core/in-flight.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
-import type { BucketActions, CsiControllerParts, Kept } from "./csi-controller-parts.ts";
+import type { Buckets, OpenBuckets, Secrets } from "./buckets.ts";
+import type { ClusterId } from "./cluster-id.ts";
+import { type BucketLocation, parseVolumeId } from "./domain/bucket-location.ts";
 import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "./domain/bucket-tags.ts";
-import { type Place, placeFrom } from "./domain/dynamic-volume.ts";
-import { gapInProof } from "./domain/purge-proof.ts";
+import { missingProof } from "./domain/purge-proof.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "./domain/storage-class.ts";
-import type { KnownVolume, VolumesOfPlace } from "./known-volumes.ts";
-import { bringsKeys, type Secrets } from "./secrets/access.ts";
+import type { KeptReason, ReportKeptData } from "./kept-data.ts";
+import { hasCredentials } from "./secrets/access.ts";
 import { unlessMissing } from "./unless-missing.ts";
+import type { CachedVolume, VolumeCache, VolumesAtLocation } from "./volume-cache.ts";
 
-export async function deleteVolume(call: Call, parts: CsiControllerParts, request: DeleteVolumeRequest): Promise<void> {
+export interface DeleteDependencies {
+  readonly openBuckets: OpenBuckets;
+  readonly volumes: Pick<VolumeCache, "atLocation">;
+  readonly inFlight: InFlight;
+  readonly clusterId: ClusterId;
+  readonly reportKept: ReportKeptData;
+}
+
+export async function deleteVolume(
+  call: Call,
+  dependencies: DeleteDependencies,
+  request: DeleteVolumeRequest,
+): Promise<void> {
   const { volumeId, secrets } = request;
+  const { volumes, inFlight, clusterId, reportKept } = dependencies;
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
-  const place = placeFrom(volumeId);
-  if (place === undefined) {
-    call.log.info("no volume of this id was ever made here: nothing is deleted", { volume: volumeId });
+  const location = parseVolumeId(volumeId);
+  if (location === undefined) {
+    call.log.info("nothing to delete: the driver never assigned this volume ID", { volume: volumeId });
     return;
   }
-  using _ = parts.inFlight.enter(place.id);
-  const volumes = await parts.volumes.ofPlace(call, place);
-  const telling = withFields(call, { volume: place.id, bucket: place.bucket });
-  const kept = await removeData(telling, parts, { place, volumes, cluster: () => parts.clusterId(call) }, secrets);
-  if (kept === undefined) telling.log.info("volume deleted");
-  else await parts.reports.kept(telling, { ...place, because: kept, volume: volumes.volume });
-}
-
-/** Gives the reason why data stays; undefined: nothing is left. */
-async function removeData(
-  call: Call,
-  parts: CsiControllerParts,
-  deletion: Deletion,
-  secrets: Secrets,
-): Promise<Kept["because"] | undefined> {
-  const { place, volumes } = deletion;
-  const { volume } = volumes;
-  if (!bringsKeys(secrets) && volume?.deletionSecret !== undefined) {
-    // What stays in any case needs no credentials, but for a tag that it can do without (PR-11).
-    if (policyOf(volumes) === "retain") return "policy";
-    throw noSecret(volume);
-  }
-  const buckets = parts.store.as(await parts.access(call, secrets, volume?.region));
-  const kept = await unlessMissing(remove(call, buckets, deletion));
-  if (kept !== undefined && place.prefix === undefined) await unlessMissing(markKept(call, buckets, place, kept));
-  return kept;
-}
-
-/** csi-provisioner goes on without a Secret that it does not find. With other credentials nobody could tell whether the bucket is gone. */
-function noSecret({ deletionSecret, name }: KnownVolume): DriverError {
-  const problem = `Secret ${deletionSecret} of PersistentVolume ${name} does not exist, or access_key_id is missing in it`;
-  return new DriverError("invalid", `${problem}: the bucket cannot be deleted`, {
-    hint: "Make the Secret with keys that may delete the bucket; the keys of the driver do not stand in for it.",
-  });
-}
-
-/** Without the tag the search for buckets without a volume would report it. */
-async function markKept(call: Call, buckets: BucketActions, { bucket }: Place, because: Kept["because"]) {
-  const answer = await orUnreadable(buckets.tags(call, bucket));
-  const tags = answer.kind === "read" ? tagsWhenKept(answer.tags, because) : undefined;
-  if (tags !== undefined) await buckets.setTags(call, bucket, tags);
+  using _ = inFlight.enter(location.volumeId);
+  const found = await volumes.atLocation(call, location);
+  const logged = withFields(call, { volume: location.volumeId, bucket: location.bucket });
+  const deletion = { location, volumes: found, cluster: () => clusterId(call) };
+  const reason = await removeData(logged, dependencies.openBuckets, deletion, secrets);
+  if (reason === undefined) logged.log.info("deleted the volume");
+  else await reportKept(logged, { ...location, reason, volume: found.volume });
 }
 
 interface Deletion {
-  readonly place: Place;
-  readonly volumes: VolumesOfPlace;
+  readonly location: BucketLocation;
+  readonly volumes: VolumesAtLocation;
   readonly cluster: () => Promise<string | undefined>;
 }
 
-/** undefined: nothing is left. */
-async function remove(call: Call, buckets: BucketActions, deletion: Deletion): Promise<Kept["because"] | undefined> {
-  const { place } = deletion;
-  const { policy, tags } = await policyFor(call, buckets, deletion);
-  if (policy === "retain") return "policy";
-  if (policy === "purge") await purge(call, buckets, deletion, tags);
-  if (!(await isLeft(call, buckets, place))) return undefined;
-  if (policy === "delete-if-empty") return "notEmpty";
-  if (policy === "purge")
-    throw new DriverError("notReady", `a client wrote into ${nameOf(place)} while it was emptied`);
-  throw new DriverError("inUse", `${nameOf(place)} still holds data`, {
-    hint: "Its deletePolicy is refuse-until-empty: remove the objects, with all versions and unfinished uploads.",
+/** Returns the reason why data is kept; undefined: no data is left. */
+async function removeData(
+  call: Call,
+  openBuckets: OpenBuckets,
+  deletion: Deletion,
+  secrets: Secrets,
+): Promise<KeptReason | undefined> {
+  const { location, volumes } = deletion;
+  const { volume } = volumes;
+  if (!hasCredentials(secrets) && volume?.deletionSecret !== undefined) {
+    // `retain` needs credentials only to write the tag `kept`, which is optional (PR-11).
+    if (policyOfVolumes(volumes) === "retain") return "policy";
+    throw noSecret(volume);
+  }
+  const buckets = await openBuckets(call, secrets, volume?.region);
+  const reason = await unlessMissing(remove(call, buckets, deletion));
+  if (reason !== undefined && location.prefix === undefined) {
+    await unlessMissing(tagAsKept(call, buckets, location, reason));
+  }
+  return reason;
+}
+
+/**
+ * csi-provisioner calls without secrets if it does not find the Secret. With the driver's credentials the store might answer that
+ * the bucket does not exist, although it does in the account of the Secret.
+ */
+function noSecret({ deletionSecret, name }: CachedVolume): DriverError {
+  const problem = `Secret ${deletionSecret} of PersistentVolume ${name} does not exist, or access_key_id is missing in it`;
+  return new DriverError("invalid", `${problem}: the driver cannot delete the bucket`, {
+    hint: "Create the Secret with credentials that may delete the bucket; the driver's credentials are not used in its place.",
   });
 }
 
-async function isLeft(call: Call, buckets: BucketActions, { bucket, prefix }: Place): Promise<boolean> {
+/** Without the tag, the search for orphaned buckets would report the bucket. */
+async function tagAsKept(call: Call, buckets: Buckets, { bucket }: BucketLocation, reason: KeptReason) {
+  const answer = await orUnreadable(buckets.tags(call, bucket));
+  const tags = answer.kind === "read" ? tagsWhenKept(answer.tags, reason) : undefined;
+  if (tags !== undefined) await buckets.setTags(call, bucket, tags);
+}
+
+/** Returns the reason why data is kept; undefined: no data is left. */
+async function remove(call: Call, buckets: Buckets, deletion: Deletion): Promise<KeptReason | undefined> {
+  const { location } = deletion;
+  const { policy, tags } = await policyFor(call, buckets, deletion);
+  if (policy === "retain") return "policy";
+  if (policy === "purge") await purge(call, buckets, deletion, tags);
+  if (!(await isLeft(call, buckets, location))) return undefined;
+  if (policy === "delete-if-empty") return "notEmpty";
+  if (policy === "purge") {
+    throw new DriverError("notReady", `a client wrote to ${describe(location)} while the driver emptied it`);
+  }
+  throw new DriverError("inUse", `${describe(location)} still holds data`, {
+    hint: "deletePolicy is refuse-until-empty: remove the objects, with all versions and unfinished uploads.",
+  });
+}
+
+async function isLeft(call: Call, buckets: Buckets, { bucket, prefix }: BucketLocation): Promise<boolean> {
   if (prefix !== undefined) return await buckets.holdsData(call, bucket, prefix);
   return (await buckets.deleteIfEmpty(call, bucket)) === "notEmpty";
 }
 
-/** Tags: undefined where the store keeps none, or where they are not asked for. */
-interface Findings {
+interface PolicyAndTags {
   readonly policy: DeletePolicy;
+  /** undefined: the store has no tags, or the policy needs none. */
   readonly tags: Tags | "unreadable" | undefined;
 }
 
-/** The policy is written on the volume and on its bucket; someone may have changed either. The one that keeps more data wins. */
-async function policyFor(call: Call, buckets: BucketActions, { place, volumes }: Deletion): Promise<Findings> {
-  const onVolumes = policyOf(volumes);
-  // Retained data is not looked at, and a prefix has no tags.
+/** The policy is recorded on the PersistentVolume and on the bucket, and both can be edited: the one that keeps more data wins. */
+async function policyFor(call: Call, buckets: Buckets, { location, volumes }: Deletion): Promise<PolicyAndTags> {
+  const onVolumes = policyOfVolumes(volumes);
+  // Retained buckets are not read, and prefixes have no tags.
   if (onVolumes === "retain") return { policy: onVolumes, tags: undefined };
-  if (place.prefix !== undefined) return { policy: onVolumes ?? defaultDeletePolicy, tags: undefined };
-  const tags = await tagsOf(call, buckets, place);
+  if (location.prefix !== undefined) return { policy: onVolumes ?? defaultDeletePolicy, tags: undefined };
+  const tags = await tagsOf(call, buckets, location);
   const onBucket = tags === undefined || tags === "unreadable" ? undefined : deletePolicyIn(tags);
-  const written = [onVolumes, onBucket].filter((each) => each !== undefined);
-  return { policy: strictest(written) ?? defaultDeletePolicy, tags };
+  const recorded = [onVolumes, onBucket].filter((each) => each !== undefined);
+  return { policy: strictest(recorded) ?? defaultDeletePolicy, tags };
 }
 
-/** undefined: no PersistentVolume has the handle. What it says and we do not know must not be guessed at. */
-function policyOf({ volume, duplicates }: VolumesOfPlace): DeletePolicy | undefined {
+/** undefined: no PersistentVolume has the handle. A policy that this version does not know counts as the default. */
+function policyOfVolumes({ volume, duplicates }: VolumesAtLocation): DeletePolicy | undefined {
   const all = volume === undefined ? [] : [volume, ...duplicates];
   return strictest(all.map(({ deletePolicy = "" }) => deletePolicyFrom(deletePolicy) ?? defaultDeletePolicy));
 }
 
-/** undefined: the store keeps none. A bucket of another volume is left alone, even if it is empty. */
-async function tagsOf(call: Call, buckets: BucketActions, place: Place): Promise<Findings["tags"]> {
-  const answer = await orUnreadable(buckets.tags(call, place.bucket));
+/** Throws if the bucket belongs to another volume, even if it is empty. */
+async function tagsOf(call: Call, buckets: Buckets, location: BucketLocation): Promise<PolicyAndTags["tags"]> {
+  const answer = await orUnreadable(buckets.tags(call, location.bucket));
   if (answer.kind === "unsupported") return undefined;
   if (answer.kind !== "read") return "unreadable";
-  const owner = otherOwner(answer.tags, place);
+  const owner = otherOwner(answer.tags, location);
   if (owner === undefined) return answer.tags;
-  throw new DriverError("denied", `bucket ${place.bucket} is tagged as that of volume ${owner} and stays as it is`);
+  const message = `bucket ${location.bucket} belongs to volume ${owner} by its tags and is not deleted`;
+  throw new DriverError("denied", message);
 }
 
-/** Volumes of 2.x were made without a look at tags: where the store refuses the request, they still can be deleted. */
+/** 2.x never read tags: its volumes must stay deletable on stores that refuse the request. */
 async function orUnreadable<Answer>(answer: Promise<Answer>): Promise<Answer | { readonly kind: "unreadable" }> {
   try {
     return await answer;
@@ -133,24 +156,24 @@ async function orUnreadable<Answer>(answer: Promise<Answer>): Promise<Answer | {
   }
 }
 
-/** Without proof nothing is removed, and what holds no data needs none. */
+/** Removes data only with proof of ownership (DS-12). Without data no proof is needed. */
 async function purge(
   call: Call,
-  buckets: BucketActions,
-  { place, volumes, cluster }: Deletion,
-  tags: Findings["tags"],
+  buckets: Buckets,
+  { location, volumes, cluster }: Deletion,
+  tags: PolicyAndTags["tags"],
 ): Promise<void> {
   const others = [...volumes.duplicates, ...volumes.sharers].map(({ name }) => name);
-  const gap = gapInProof({ place, volume: volumes.volume?.name, others, tags, cluster: await cluster() });
-  if (gap === undefined) {
-    await buckets.empty(call, place.bucket, place.prefix);
+  const missing = missingProof({ location, volume: volumes.volume?.name, others, tags, cluster: await cluster() });
+  if (missing === undefined) {
+    await buckets.empty(call, location.bucket, location.prefix);
     return;
   }
-  if (!(await buckets.holdsData(call, place.bucket, place.prefix))) return;
-  const problem = `deletePolicy is purge, but it is not proven that ${nameOf(place)} holds data of this volume only`;
-  throw new DriverError("denied", `${problem}: ${gap.because}. Nothing was deleted`, { hint: gap.fix });
+  if (!(await buckets.holdsData(call, location.bucket, location.prefix))) return;
+  const problem = `deletePolicy is purge, but it is not proven that ${describe(location)} holds only data of this volume`;
+  throw new DriverError("denied", `${problem}: ${missing.reason}. Nothing was deleted`, { hint: missing.fix });
 }
 
-function nameOf({ bucket, prefix }: Place): string {
-  return prefix === undefined ? `bucket ${bucket}` : `${prefix} of bucket ${bucket}`;
+function describe({ bucket, prefix }: BucketLocation): string {
+  return prefix === undefined ? `bucket ${bucket}` : `prefix ${prefix} of bucket ${bucket}`;
 }

@@ -1,28 +1,40 @@
-/** What the provisioner tells people: events on the volume, and a log line that outlives them. */
+/** Reports data that is kept although its volume is deleted: an event on the PersistentVolume, a log line and a metric. */
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
-import type { Kept, Reports } from "./csi-controller-parts.ts";
 import type { CsiControllerMetrics } from "./metrics.ts";
+import type { CachedVolume } from "./volume-cache.ts";
 
-export function reports(events: Pick<EventRecorder, "record">, metrics: CsiControllerMetrics): Reports {
-  return {
-    kept: async (call: Call, { bucket, prefix, because, volume }: Kept) => {
-      const message = keptMessage({ bucket, prefix, because });
-      metrics.keptBuckets.inc({ because });
-      call.log.info("data of a deleted volume is kept", { because, message });
-      if (volume === undefined) return;
-      const happening =
-        because === "policy"
-          ? ({ type: "Normal", reason: "BucketRetained", message } as const)
-          : ({ type: "Warning", reason: "BucketKept", message } as const);
-      await events.record(call, { kind: kinds.persistentVolumes, metadata: volume }, happening);
-    },
+export interface KeptData {
+  readonly bucket: string;
+  readonly prefix: string | undefined;
+  readonly reason: KeptReason;
+  /** undefined: no PersistentVolume has the handle, and there is no object for an event. */
+  readonly volume: CachedVolume | undefined;
+}
+
+/** Value of the tag `kept` and of the metric's label: do not rename. */
+export type KeptReason = "policy" | "notEmpty";
+
+export type ReportKeptData = (call: Call, kept: KeptData) => Promise<void>;
+
+export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics: CsiControllerMetrics): ReportKeptData {
+  return async (call, { volume, ...kept }) => {
+    const { reason } = kept;
+    const message = messageFor(kept);
+    metrics.keptBuckets.inc({ because: reason });
+    call.log.info("kept the data of a deleted volume", { reason, message });
+    if (volume === undefined) return;
+    const event =
+      reason === "policy"
+        ? ({ type: "Normal", reason: "BucketRetained", message } as const)
+        : ({ type: "Warning", reason: "BucketKept", message } as const);
+    await events.record(call, { kind: kinds.persistentVolumes, metadata: volume }, event);
   };
 }
 
-function keptMessage({ bucket, prefix, because }: Pick<Kept, "bucket" | "prefix" | "because">): string {
-  const what = prefix === undefined ? `Bucket ${bucket}` : `What lies below ${prefix} in bucket ${bucket}`;
-  if (because === "policy") return `${what} is kept: the deletePolicy of its StorageClass is retain`;
-  return `${what} is kept, because it still holds data. Remove it by hand when it is no longer needed; deletePolicy purge or refuse-until-empty in the StorageClass does otherwise`;
+function messageFor({ bucket, prefix, reason }: Omit<KeptData, "volume">): string {
+  const data = prefix === undefined ? `Bucket ${bucket}` : `The data below ${prefix} in bucket ${bucket}`;
+  if (reason === "policy") return `${data} is kept: deletePolicy of its StorageClass is retain`;
+  return `${data} is kept, because it still holds data. Remove it by hand when it is no longer needed. To have it purged or the deletion refused, set deletePolicy to purge or refuse-until-empty in the StorageClass`;
 }

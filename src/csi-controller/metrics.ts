@@ -1,12 +1,12 @@
 import { Counter, Registry } from "prom-client";
 
-/** What the CSI controller service counts, for Prometheus. */
+/** Prometheus metrics of the CSI controller service. */
 export class CsiControllerMetrics {
   readonly #registry = new Registry();
-  /** Without the bucket as a label, which would have a new value for every volume: events and the bucket's tag `kept` name it. */
+  /** The bucket is not a label, because every volume would add a time series. Events and the tag `kept` of the bucket name it. */
   readonly keptBuckets = new Counter({
     name: "s3_csi_kept_buckets_total",
-    help: "Deleted volumes whose data was kept, by reason (notEmpty: it held some; policy: deletePolicy is retain).",
+    help: "Deleted volumes whose data was kept, by reason (notEmpty: the bucket or prefix held data; policy: deletePolicy is retain).",
     labelNames: ["because"],
     registers: [this.#registry],
   });

@@ -1,6 +1,6 @@
 import { DriverError } from "../core/errors.ts";
 
-/** undefined: the bucket is gone, which is what was wanted, or leaves nothing to be said. */
+/** undefined instead of an error if the bucket no longer exists. */
 export async function unlessMissing<Found>(work: Promise<Found | undefined>): Promise<Found | undefined> {
   try {
     return await work;

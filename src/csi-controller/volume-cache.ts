@@ -1,5 +1,4 @@
-/** The PersistentVolumes of this driver, found by their handle: DeleteVolume is told nothing else. */
-
+/** A cache of the PersistentVolumes of this driver. DeleteVolume receives only the handle and looks up the rest here. */
 import { driverName } from "../core/names.ts";
 import type { SecretKey } from "../core/protected-secrets.ts";
 import type { KubeClient } from "../kube/client/client.ts";
@@ -7,43 +6,42 @@ import { kinds, type PersistentVolume } from "../kube/kinds.ts";
 import { Store } from "../kube/watch/store.ts";
 import { type Watcher, watch } from "../kube/watch/watch.ts";
 import type { Call } from "../runtime/call.ts";
-import { isPlaceOf, type Place } from "./domain/dynamic-volume.ts";
+import { type BucketLocation, wasCreatedFor } from "./domain/bucket-location.ts";
 import type { SecretChange } from "./secrets/secret-protection.ts";
 
-export interface KnownVolume {
+export interface CachedVolume {
   readonly name: string;
   readonly uid: string;
   readonly handle: string;
   readonly bucket: string;
-  /** Attribute `prefix`, and mount options as they are written: either may lead into the prefix of another volume. */
+  /** The attribute `prefix` and the mount options `prefix`, unparsed: either may contain the prefix of another volume. */
   readonly prefixes: readonly string[];
   readonly deletePolicy: string | undefined;
   readonly region: string | undefined;
-  /** The Secret that csi-provisioner has noted for the deletion; undefined: it needs none. */
+  /** The Secret that csi-provisioner recorded for DeleteVolume in an annotation; undefined: none. */
   readonly deletionSecret: SecretKey | undefined;
-  /** The same, unless no deletion will ever be asked for or the data stays in any case. */
+  /** deletionSecret, unless DeleteVolume is never called (reclaim policy Retain) or needs no credentials (deletePolicy retain). */
   readonly neededSecret: SecretKey | undefined;
 }
 
-/** The PersistentVolumes of one place. */
-export interface VolumesOfPlace {
-  /** The one that the place was made for, else any other with its handle. DeleteVolume does not say which one is deleted. */
-  readonly volume: KnownVolume | undefined;
-  /** With the same handle. */
-  readonly duplicates: readonly KnownVolume[];
-  /** With another handle, and data in the same place. */
-  readonly sharers: readonly KnownVolume[];
+export interface VolumesAtLocation {
+  /** The PersistentVolume that the location was created for, else any with its handle: DeleteVolume does not name it. */
+  readonly volume: CachedVolume | undefined;
+  /** Others with the same handle. */
+  readonly duplicates: readonly CachedVolume[];
+  /** Those with another handle and the same bucket or prefix. */
+  readonly sharers: readonly CachedVolume[];
 }
 
-export class KnownVolumes {
-  readonly #store = new Store<KnownVolume, "handle" | "bucket" | "neededSecret">({
+export class VolumeCache {
+  readonly #store = new Store<CachedVolume, "handle" | "bucket" | "neededSecret">({
     handle: (volume) => [volume.handle],
     bucket: (volume) => [volume.bucket],
     neededSecret: ({ neededSecret }) => (neededSecret === undefined ? [] : [neededSecret]),
   });
 
-  /** Keeps the picture up to date until the call ends. */
-  async follow(call: Call, client: Watcher, turned: () => void): Promise<void> {
+  /** Runs until the call ends. `turned` is called whenever the watch makes progress. */
+  async run(call: Call, client: Watcher, turned: () => void): Promise<void> {
     await watch(call, client, { kind: kinds.persistentVolumes, keep: isOurs, trim, turned }, this.#store);
   }
 
@@ -52,26 +50,26 @@ export class KnownVolumes {
   }
 
   /** Waits until the cache is synced for the first time. */
-  async haveHandle(call: Call, handle: string): Promise<boolean> {
+  async hasHandle(call: Call, handle: string): Promise<boolean> {
     await this.#store.synced(call);
     return this.#store.by("handle", handle).length > 0;
   }
 
   /** Waits until the cache is synced for the first time. */
-  async ofPlace(call: Call, place: Place): Promise<VolumesOfPlace> {
+  async atLocation(call: Call, location: BucketLocation): Promise<VolumesAtLocation> {
     await this.#store.synced(call);
-    const same = this.#store.by("handle", place.id);
-    const volume = same.find(({ name }) => isPlaceOf(place, name)) ?? same[0];
+    const same = this.#store.by("handle", location.volumeId);
+    const volume = same.find(({ name }) => wasCreatedFor(location, name)) ?? same[0];
     return {
       volume,
       duplicates: same.filter((each) => each !== volume),
       sharers: this.#store
-        .by("bucket", place.bucket)
-        .filter((each) => each.handle !== place.id && overlaps(each, place)),
+        .by("bucket", location.bucket)
+        .filter((each) => each.handle !== location.volumeId && overlaps(each, location)),
     };
   }
 
-  needSecret(secret: SecretKey): boolean {
+  needsSecret(secret: SecretKey): boolean {
     return this.#store.by("neededSecret", secret).length > 0;
   }
 
@@ -81,25 +79,26 @@ export class KnownVolumes {
     );
   }
 
-  async haveBucket(call: Call, bucket: string): Promise<boolean> {
+  /** Waits until the cache is synced for the first time. */
+  async hasBucket(call: Call, bucket: string): Promise<boolean> {
     await this.#store.synced(call);
     return this.#store.by("bucket", bucket).length > 0;
   }
 }
 
-/** A volume of the whole bucket does not count for a prefix: that is how operators look at what claims share. */
-function overlaps({ prefixes }: KnownVolume, { prefix }: Place): boolean {
+/** A volume of a whole shared bucket does not overlap with a prefix: operators use such volumes to look at all claims. */
+function overlaps({ prefixes }: CachedVolume, { prefix }: BucketLocation): boolean {
   return prefix === undefined || prefixes.some((each) => each.includes(prefix));
 }
 
-/** Of every claim there is; asked for anew, because hardly anybody needs it. */
+/** The UIDs of all claims, listed from the API server: only the search for orphaned buckets needs them. */
 export async function* claimUids(call: Call, client: Pick<KubeClient, "pages">): AsyncGenerator<string> {
   for await (const { objects } of client.pages(call, kinds.persistentVolumeClaims, {})) {
     for (const { metadata } of objects) yield metadata.uid;
   }
 }
 
-/** Read from the API server: before a Secret is released, no cache is trusted. */
+/** Listed from the API server: the cache may be minutes old, and a released Secret can be deleted at once. */
 export async function secretsNeededNow(call: Call, client: Pick<KubeClient, "pages">): Promise<ReadonlySet<SecretKey>> {
   const needed = new Set<SecretKey>();
   for await (const { objects } of client.pages(call, kinds.persistentVolumes, {})) {
@@ -112,7 +111,7 @@ function isOurs({ spec }: PersistentVolume): boolean {
   return spec.csi?.driver === driverName;
 }
 
-function trim({ metadata, spec }: PersistentVolume): KnownVolume {
+function trim({ metadata, spec }: PersistentVolume): CachedVolume {
   const { volumeHandle = "", volumeAttributes = {} } = spec.csi ?? {};
   const deletePolicy = volumeAttributes["deletePolicy"];
   const deletionSecret = deletionSecretIn(metadata.annotations ?? {});
@@ -135,6 +134,6 @@ function isPrefixOption(option: string): boolean {
 }
 
 function deletionSecretIn(annotations: Readonly<Record<string, string>>): SecretKey | undefined {
-  const noted = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
-  return noted("name") ? `${noted("namespace")}/${noted("name")}` : undefined;
+  const recorded = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
+  return recorded("name") ? `${recorded("namespace")}/${recorded("name")}` : undefined;
 }

@@ -1,4 +1,4 @@
-/** What the provisioner is told when the object store fails: the real service, a real store, and faults on the way between them. */
+/** The gRPC codes of the CSI controller service when the object store fails: the real service, a real store, and faults between them. */
 import { randomBytes } from "node:crypto";
 import { CreateBucketCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
@@ -43,7 +43,7 @@ const faults: readonly Row[] = [
   ["an expired token", { do: "answer", status: 400, code: "ExpiredToken" }, "UNAUTHENTICATED"],
   ["a failure of the store", { do: "answer", status: 500, code: "InternalError" }, "UNAVAILABLE"],
   ["a store that asks to slow down", { do: "answer", status: 503, code: "SlowDown" }, "UNAVAILABLE"],
-  ["a gateway that knows no way to the store", gatewayLost, "UNAVAILABLE"],
+  ["a gateway without a route to the store", gatewayLost, "UNAVAILABLE"],
   ["no answer", { do: "hang" }, "UNAVAILABLE"],
   ["a cut connection", { do: "cut" }, "UNAVAILABLE"],
 ];
@@ -111,14 +111,14 @@ describe("CreateVolume", () => {
 
   it.for([
     ["the same", {}, "OK"],
-    ["parameters that nobody knows", { parameters: { unknown: "x" } }, "OK"],
+    ["unknown parameters", { parameters: { unknown: "x" } }, "OK"],
     ["another size", { capacityRange: { requiredBytes: 11n, limitBytes: 0n } }, "ALREADY_EXISTS"],
     ["another policy", { parameters: { deletePolicy: "purge" } }, "ALREADY_EXISTS"],
     ["other tags", { parameters: { tags: "a=b" } }, "ALREADY_EXISTS"],
-  ] as const)("DS-4 a second request of the same name with %s → %s", async ([, wish, code]) => {
+  ] as const)("DS-4 a second request of the same name with %s → %s", async ([, change, code]) => {
     const wanted = request();
     const { volume } = await provisioner.controller.createVolume(wanted);
-    const again = provisioner.controller.createVolume({ ...wanted, ...wish });
+    const again = provisioner.controller.createVolume({ ...wanted, ...change });
     const outcome = await again.then(
       (answer) => ({ code: status.OK, id: answer.volume?.volumeId }),
       (error: { code: status }) => ({ code: error.code, id: volume?.volumeId }),
@@ -134,7 +134,7 @@ describe("CreateVolume", () => {
     await expect(tagsOf(tenant, bucketOf(wanted.name))).rejects.toMatchObject({ name: "NoSuchTagSet" });
   });
 
-  it("DS-5 a bucket of our account that is marked as that of another volume is not adopted", async () => {
+  it("DS-5 a bucket of our account whose tags name another volume is not adopted", async () => {
     const other = request();
     const wanted = request();
     await provisioner.controller.createVolume(other);
@@ -149,7 +149,7 @@ describe("CreateVolume", () => {
 
   it.for([
     ["has no tags", { do: "answer", status: 501, code: "NotImplemented" }],
-    ["allows nobody to tag", { do: "answer", status: 403, code: "AccessDenied" }],
+    ["does not let the account tag", { do: "answer", status: 403, code: "AccessDenied" }],
   ] as const)("a store that %s provisions all the same, and again", async ([, fault]) => {
     faulty.break(/tagging$/, fault);
     const wanted = request();

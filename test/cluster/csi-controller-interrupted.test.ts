@@ -1,4 +1,4 @@
-/** Calls that do not come to their end: whoever repeats them ends with one bucket for a volume that is made, and none for one that is deleted. */
+/** Interrupted calls: repeating them ends with one bucket for a created volume, and with none for a deleted one. */
 import { CreateMultipartUploadCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
@@ -23,7 +23,7 @@ afterEach(() => stage.restore());
 
 afterAll(() => stage[Symbol.asyncDispose]());
 
-it("DS-4 killed at any step of CreateVolume: the next controller finds the bucket, marks it, and there is exactly one", async () => {
+it("DS-4 killed at any step of CreateVolume: the next controller finds the bucket, tags it, and there is exactly one", async () => {
   const steps = await killedAtEachStep(async (attempt) => {
     const before = await bucketNames(s3);
     const wanted = request();
@@ -56,7 +56,7 @@ it.for([
   },
 );
 
-it("DS-4 keys that are revoked once the bucket is made: the provisioner is told to come back, and then finds it", async () => {
+it("DS-4 credentials that are revoked once the bucket is created: the provisioner has to repeat the call, and then finds it", async () => {
   const wanted = request();
   const revoked = { do: "answer", status: 403, code: "InvalidAccessKeyId" } as const;
   faulty.break(/^GET .*tagging$/, revoked);
@@ -70,7 +70,7 @@ it("DS-4 keys that are revoked once the bucket is made: the provisioner is told 
   await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: {} });
 });
 
-it("DS-4 a bucket that was made, and whose tags the store refuses to tell, is taken back before the call fails for good", async () => {
+it("DS-4 a bucket that was created, and whose tags the store refuses to return, is deleted before the call fails for good", async () => {
   const wanted = request();
   faulty.break(/^GET .*tagging$/, { do: "answer", status: 400, code: "InvalidRequest" });
   await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });

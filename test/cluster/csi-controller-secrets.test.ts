@@ -1,4 +1,4 @@
-/** Whose keys make and delete a bucket where a class or volume names a Secret: never those of the driver without a word. */
+/** Which credentials create and delete a bucket if a StorageClass or volume names a Secret: never the driver's without a report. */
 import { randomBytes } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
@@ -14,7 +14,7 @@ import { secretFields } from "../support/s3-accounts.ts";
 const cluster = openCluster();
 const noFallback = ["--no-driver-credentials-fallback"];
 
-it("PR-10 where the driver's keys may not stand in, a class with a Secret for mounting only is refused", async () => {
+it("PR-10 without the fallback to the driver's credentials, a class with a node-publish Secret only is refused", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
   await expect(
@@ -27,7 +27,7 @@ it("PR-10 where the driver's keys may not stand in, a class with a Secret for mo
   });
 });
 
-it("PR-10 the annotation by which claims once named their class, and which still beats the field, is no way around it", async () => {
+it("PR-10 the beta annotation for the class, which takes precedence over the field, does not bypass the check", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"), "annotation");
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
   const request = createRequest({ parameters: claim.parameters });
@@ -38,7 +38,7 @@ it("PR-10 the annotation by which claims once named their class, and which still
   expect(await bucketNames(cluster.s3)).not.toContain(bucketOf(request.name));
 });
 
-it("PR-10 a call that comes before the classes are known waits for them", async () => {
+it("PR-10 a call that comes before the cache of classes is synced waits for it", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
   const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
   const withoutClasses: Faults = { ...fair, fateOf: (_method, path) => (isOfClasses(path) ? "held" : "passed") };
@@ -59,9 +59,9 @@ it("PR-10 a call that comes before the classes are known waits for them", async 
 it.for([
   ["for provisioning", "provisioner-secret", []],
   ["for everything", "secret", []],
-  ["and the driver's keys may not stand in", "provisioner-secret", noFallback],
+  ["without the fallback", "provisioner-secret", noFallback],
 ] as const)(
-  "PR-10 a class names a Secret %s, and it is empty: no bucket is made with the keys of the driver",
+  "PR-10 a class names a Secret %s, and it is empty: no bucket is created with the driver's credentials",
   async ([, use, flags]) => {
     const secret = {
       [`csi.storage.k8s.io/${use}-name`]: "keys",
@@ -80,7 +80,7 @@ it.for([
   },
 );
 
-it("DS-2 a volume whose Secret for the deletion is gone or empty stays, and with it the bucket, until it has keys again", async () => {
+it("DS-2 a volume whose Secret for the deletion is gone or empty stays, and with it the bucket, until the Secret has credentials again", async () => {
   const name = `pvc-${randomBytes(8).toString("hex")}`;
   const volumeId = bucketOf(name);
   await using undo = new AsyncDisposableStack();

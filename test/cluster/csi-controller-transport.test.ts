@@ -1,4 +1,4 @@
-/** How the CSI controller service reaches object stores: regions, certificates, proxies, and keys of others. */
+/** How the CSI controller service reaches object stores: regions, certificates, proxies and credentials. */
 import { once } from "node:events";
 import { createServer, request as httpRequest, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
@@ -120,7 +120,7 @@ it("the store is reached through a proxy, if there is one, and its password is n
   expect(provisioner.log).not.toContain("hunter2");
 });
 
-it("PR-7 without keys of its own the service is ready, and provisions with those that a class brings", async () => {
+it("PR-7 without driver credentials the service is ready, and provisions with those of a StorageClass", async () => {
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, account: undefined });
   await expect(provisioner.controller.createVolume(createRequest())).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { s3Endpoint } from "../../lab/s3.ts";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames, eventsAbout, patient } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
@@ -41,9 +41,9 @@ it("DS-4 a bucket without volume and claim is reported on the controller's Pod a
   const kept = await bucketFor(`pvc-${randomUUID()}`);
   await s3.send(new PutObjectCommand({ Bucket: kept.bucket, Key: "a", Body: "a" }));
   await provisioner.controller.deleteVolume({ volumeId: kept.volumeId, secrets: {} });
-  const unmarked = placeOf(`pvc-${randomUUID()}`, { kind: "own" }).bucket;
-  await cluster.makeBucket(unmarked);
-  undo.defer(() => cluster.removeBucket(unmarked));
+  const untagged = locationFor(`pvc-${randomUUID()}`, { kind: "own" }).bucket;
+  await cluster.makeBucket(untagged);
+  undo.defer(() => cluster.removeBucket(untagged));
   const lost = await bucketFor(`pvc-${randomUUID()}`, {
     "csi.storage.k8s.io/pvc/name": "lost",
     "csi.storage.k8s.io/pvc/namespace": "team-a",
@@ -57,28 +57,28 @@ it("DS-4 a bucket without volume and claim is reported on the controller's Pod a
     return events.filter(({ reason }) => reason === "BucketWithoutVolume").map(({ message }) => message);
   };
   // All that is to be said after two looks is said in one go, and these two are a part of it.
-  for (const bucket of [lost.bucket, unmarked]) {
+  for (const bucket of [lost.bucket, untagged]) {
     await expect.poll(reports, patient).toContainEqual(expect.stringContaining(bucket));
   }
   const said = (await reports()).join("\n");
-  expect(said).toContain(`Bucket ${lost.bucket} was made for claim team-a/lost`);
-  expect(said).toContain("neither the claim nor a PersistentVolume with the bucket exists any more");
-  expect(said).toContain(`Bucket ${unmarked} looks like that of a volume`);
+  expect(said).toContain(`Bucket ${lost.bucket} was created for claim team-a/lost`);
+  expect(said).toContain("neither the claim nor a PersistentVolume with this bucket exists any more");
+  expect(said).toContain(`Bucket ${untagged} has the name of a volume's bucket`);
   for (const { bucket } of [withVolume, withClaim, kept]) expect(said).not.toContain(bucket);
 
   await cluster.kubectl("delete", "pvc", "waiting", "-n", sandbox.name);
   await expect.poll(reports, patient).toContainEqual(expect.stringContaining(withClaim.bucket));
   const left = await bucketNames(s3);
-  for (const bucket of [unmarked, lost.bucket, withClaim.bucket]) expect(left).toContain(bucket);
+  for (const bucket of [untagged, lost.bucket, withClaim.bucket]) expect(left).toContain(bucket);
 });
 
-it("who may not list buckets is told so once, and volumes are made all the same", async () => {
+it("an account that may not list buckets: the log says so once, and volumes are created all the same", async () => {
   await using faulty = await FaultyS3.before(s3Endpoint);
   faulty.break(/^GET \/$/, { do: "answer", status: 403, code: "AccessDenied" });
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: faulty.url, flags: often });
   await expect.poll(() => faulty.lines.filter((line) => line === "GET /").length, patient).toBeGreaterThan(2);
-  const told = provisioner.log.split("\n").filter((line) => line.includes("cannot look for buckets without a volume"));
-  expect(told.filter((line) => line.includes('"level":"error"'))).toHaveLength(1);
+  const reported = provisioner.log.split("\n").filter((line) => line.includes("failed to search for orphaned buckets"));
+  expect(reported.filter((line) => line.includes('"level":"error"'))).toHaveLength(1);
   const { volume } = await provisioner.controller.createVolume(createRequest());
   await provisioner.controller.deleteVolume({ volumeId: volume?.volumeId ?? "", secrets: {} });
 });

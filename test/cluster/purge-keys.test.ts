@@ -9,7 +9,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
@@ -53,14 +53,14 @@ it.for([
 
 it("PR-12 an object that a store lists outside of the prefix that was asked for is not removed", async () => {
   const bucket = await sharedBucket();
-  const { id, prefix = "", name } = placedIn(bucket);
+  const { volumeId, prefix = "", name } = placedIn(bucket);
   for (const Key of ["of-others", `${prefix}a`])
     await s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body: "a" }));
   const attributes = { bucketName: bucket, prefix, deletePolicy: "purge" };
-  await using _ = await volumesKnownTo(cluster, provisioner, { name, volumeHandle: id, attributes });
+  await using _ = await volumesKnownTo(cluster, provisioner, { name, volumeHandle: volumeId, attributes });
   const ignoring = (text: string) => text.replaceAll(`<Key>${prefix}a</Key>`, "<Key>of-others</Key>");
   faulty.break(/^GET .*versions/, { do: "passAltered", alter: ignoring });
-  await expect(provisioner.controller.deleteVolume({ volumeId: id, secrets: {} })).rejects.toMatchObject({
+  await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
     details: expect.stringContaining("of-others"),
   });
   const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket }));
@@ -69,18 +69,18 @@ it("PR-12 an object that a store lists outside of the prefix that was asked for 
 
 it("PR-12 an unfinished upload below the prefix of a volume is data: refuse-until-empty waits for its end", async () => {
   const bucket = await sharedBucket();
-  const { id, prefix = "", name } = placedIn(bucket);
+  const { volumeId, prefix = "", name } = placedIn(bucket);
   const attributes = { bucketName: bucket, prefix, deletePolicy: "refuse-until-empty" };
-  await using _ = await volumesKnownTo(cluster, provisioner, { name, volumeHandle: id, attributes });
+  await using _ = await volumesKnownTo(cluster, provisioner, { name, volumeHandle: volumeId, attributes });
   const upload = { Bucket: bucket, Key: `${prefix}unfinished` };
   const { UploadId } = await s3.send(new CreateMultipartUploadCommand(upload));
   await s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: "of-others" }));
-  await expect(provisioner.controller.deleteVolume({ volumeId: id, secrets: {} })).rejects.toMatchObject({
+  await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
     code: status.FAILED_PRECONDITION,
     details: expect.stringContaining("still holds data"),
   });
   await s3.send(new AbortMultipartUploadCommand({ ...upload, UploadId }));
-  await provisioner.controller.deleteVolume({ volumeId: id, secrets: {} });
+  await provisioner.controller.deleteVolume({ volumeId, secrets: {} });
 });
 
 it(`PR-12 ${uploadsWanted} unfinished uploads on a slow store leave room for a CreateVolume`, async () => {
@@ -145,7 +145,7 @@ async function sharedBucket(): Promise<string> {
 
 function placedIn(bucket: string) {
   const name = `pvc-${randomUUID()}`;
-  return { name, ...placeOf(name, { kind: "shared", bucket }) };
+  return { name, ...locationFor(name, { kind: "shared", bucket }) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { ListObjectsV2Command, PutBucketTaggingCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
@@ -68,7 +68,7 @@ it("DS-12 a handle that belongs to another PersistentVolume purges nothing", asy
   await using _ = await volumesKnownTo(cluster, provisioner, thief);
   await expect(deleted(thief)).rejects.toMatchObject({
     code: status.PERMISSION_DENIED,
-    details: expect.stringContaining(`was not made for PersistentVolume ${thief.name}`),
+    details: expect.stringContaining(`was not created for PersistentVolume ${thief.name}`),
   });
   expect(await keysIn(volume.volumeHandle)).toEqual(["a"]);
 });
@@ -79,13 +79,13 @@ it.for([
 ] as const)("DS-12 a handle that names a foreign bucket %s purges nothing", async ([, fault]) => {
   const name = `pvc-${randomUUID()}`;
   const bucket = await bucketOfPeople();
-  const handle = `${placeOf(name, { kind: "own" }).id}/bucket/${bucket}`;
+  const handle = `${locationFor(name, { kind: "own" }).volumeId}/bucket/${bucket}`;
   const crafted = purgeVolume(name, handle, bucket);
   await using _ = await volumesKnownTo(cluster, provisioner, crafted);
   if (fault !== undefined) faulty.break(/tagging$/, fault);
   await expect(deleted(crafted)).rejects.toMatchObject({
     code: status.PERMISSION_DENIED,
-    details: expect.stringContaining("was not made for PersistentVolume"),
+    details: expect.stringContaining("was not created for PersistentVolume"),
   });
   expect(await keysIn(bucket)).toEqual(["a"]);
 });
@@ -100,7 +100,7 @@ it("DS-12 a prefix is purged for the PersistentVolume whose UUID it holds, and f
     await using _ = await volumesKnownTo(cluster, provisioner, thief);
     await expect(deleted(thief)).rejects.toMatchObject({
       code: status.PERMISSION_DENIED,
-      details: expect.stringContaining(`was not made for PersistentVolume ${thief.name}`),
+      details: expect.stringContaining(`was not created for PersistentVolume ${thief.name}`),
     });
     expect(await keysIn(bucket)).toEqual(["a", `${prefix}b`]);
   }
@@ -237,8 +237,8 @@ async function untaggedVolume(): Promise<VolumeWithHandle> {
 
 function placedIn(bucket: string) {
   const name = `pvc-${randomUUID()}`;
-  const { id, prefix = "" } = placeOf(name, { kind: "shared", bucket });
-  return { name, volumeHandle: id, attributes: { bucketName: bucket, prefix, deletePolicy: "purge" } };
+  const { volumeId, prefix = "" } = locationFor(name, { kind: "shared", bucket });
+  return { name, volumeHandle: volumeId, attributes: { bucketName: bucket, prefix, deletePolicy: "purge" } };
 }
 
 /** With one object, and nothing to do with volumes. */

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
 import { secretFinalizer } from "../../src/core/names.ts";
 import { recordKey, recordText, type SecretKey } from "../../src/core/protected-secrets.ts";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { type ConfigMap, kinds } from "../../src/kube/kinds.ts";
 import { only, releaseNamespace, render, repository } from "../chart/rendered-chart.ts";
 import { ChartAccess } from "../support/chart-access.ts";
@@ -89,7 +89,7 @@ it("PR-11 a volume without its PersistentVolume yet keeps the Secret, also when 
   await using service = await start();
   const known = await created(service, { parameters, secret });
   await volumeFor(known, secret);
-  const coming = await created(service, { parameters, secret });
+  const pending = await created(service, { parameters, secret });
   await cluster.kubectl("delete", "pv", known.name);
   // The release of another Secret shows that the look at all of them is over.
   const other = await claimWithSecret();
@@ -98,8 +98,8 @@ it("PR-11 a volume without its PersistentVolume yet keeps the Secret, also when 
   await cluster.kubectl("delete", "pv", gone.name);
   await expect.poll(() => finalizersOf(other.secret), patient).toEqual([]);
   expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
-  await volumeFor(coming, secret);
-  await cluster.kubectl("delete", "pv", coming.name);
+  await volumeFor(pending, secret);
+  await cluster.kubectl("delete", "pv", pending.name);
   await expect.poll(() => finalizersOf(secret), patient).toEqual([]);
 });
 
@@ -124,10 +124,10 @@ it("PR-11 what a killed service left is put right by the next one: protected if 
 it.for([
   ["whose data is retained", { attributes: { deletePolicy: "retain" } }],
   ["that Kubernetes never asks to delete", { reclaimPolicy: "Retain" }],
-] as const)("PR-11 a volume %s needs no Secret, and keeps none", async ([, wish]) => {
+] as const)("PR-11 a volume %s needs no Secret, and keeps none", async ([, options]) => {
   const secret = await newSecret();
   const needed = await newSecret();
-  await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), secret, wish);
+  await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), secret, options);
   await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), needed);
   await using _service = await start();
   await expect.poll(() => finalizersOf(needed), patient).toEqual([secretFinalizer]);
@@ -151,7 +151,7 @@ it("PR-11 without the rights for it, volumes are made all the same", async () =>
   await using service = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags });
   await created(service, { parameters, secret });
   expect(await finalizersOf(secret)).toEqual([]);
-  expect(service.log).toContain("Secrets of volumes cannot be protected");
+  expect(service.log).toContain("failed to protect the Secret of a volume");
 });
 
 it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on none is protected", async () => {
@@ -172,10 +172,10 @@ it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on non
 const noFinalizers = JSON.stringify({ metadata: { finalizers: null } });
 
 /** With the rights of the chart. */
-async function start(wish: Partial<CsiControllerOptions> = {}): Promise<CsiControllerProcess> {
+async function start(options: Partial<CsiControllerOptions> = {}): Promise<CsiControllerProcess> {
   const kubeconfig = await access.kubeconfigOf("controller");
   const flags = [`--kubeconfig=${kubeconfig}`, `--protected-secrets=${releaseNamespace}/${configMap}`];
-  return await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags, ...wish });
+  return await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags, ...options });
 }
 
 async function newSecret({ finalizers }: { finalizers?: readonly string[] } = {}): Promise<SecretKey> {
@@ -229,7 +229,7 @@ interface MadeVolume {
 }
 
 function volumeNamed(name: string): MadeVolume {
-  return { name, id: placeOf(name, { kind: "own" }).id };
+  return { name, id: locationFor(name, { kind: "own" }).volumeId };
 }
 
 /** By CreateVolume, once the service knows the class of the claim. */
@@ -250,17 +250,17 @@ async function created(
 async function volumeFor(
   { name, id }: MadeVolume,
   secret: SecretKey,
-  wish: { readonly attributes?: Readonly<Record<string, string>>; readonly reclaimPolicy?: string } = {},
+  options: { readonly attributes?: Readonly<Record<string, string>>; readonly reclaimPolicy?: string } = {},
 ): Promise<void> {
   const [namespace = "", secretName = ""] = secret.split("/");
   const { spec, ...rest } = persistentVolumeManifest({ namespace: stage.name, name }, id, {
     csi: { volumeHandle: id },
-    ...(wish.attributes && { attributes: wish.attributes }),
+    ...(options.attributes && { attributes: options.attributes }),
   });
   await cluster.apply({
     ...rest,
     metadata: { name, annotations: { [noted("name")]: secretName, [noted("namespace")]: namespace } },
-    spec: { ...spec, persistentVolumeReclaimPolicy: wish.reclaimPolicy ?? "Delete" },
+    spec: { ...spec, persistentVolumeReclaimPolicy: options.reclaimPolicy ?? "Delete" },
   });
   undo.defer(async () => void (await cluster.kubectl("delete", "pv", name, "--ignore-not-found")));
 }

@@ -53,7 +53,7 @@ it("DS-5 a bucket that was there before, without tags of the driver, is adopted 
   await expect(provisioner.controller.createVolume(wanted)).resolves.toMatchObject({ volume: { volumeId: Bucket } });
 });
 
-it("DS-4 a bucket that the store does not show right after it was made: the provisioner is told to come back, and it stays", async () => {
+it("DS-4 a bucket that the store does not show right after its creation: the provisioner has to repeat the call, and the bucket stays", async () => {
   const wanted = request();
   faulty.break(/^GET .*tagging$/, { do: "answer", status: 404, code: "NoSuchBucket" });
   await expect(provisioner.controller.createVolume(wanted)).rejects.toMatchObject({ code: status.UNAVAILABLE });

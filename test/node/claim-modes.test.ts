@@ -3,7 +3,7 @@ import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { s3Client } from "../../lab/s3-client.ts";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { bucketNames, Claims, eventsAbout, keepVersions, patient, secretFor, tagsOf } from "../support/claims.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox, versionsIn } from "../support/cluster.ts";
@@ -54,7 +54,7 @@ it("PR-3 a block volume is refused with the fix", async () => {
 it("WaitForFirstConsumer: the bucket is made when a Pod needs it, and not before", async () => {
   await using claims = await Claims.ofClass(sandbox, { volumeBindingMode: "WaitForFirstConsumer" });
   const uid = await claims.claim("waits");
-  const { bucket } = placeOf(`pvc-${uid}`, { kind: "own" });
+  const { bucket } = locationFor(`pvc-${uid}`, { kind: "own" });
   await expect
     .poll(async () => (await eventsAbout(cluster, "waits", sandbox.name)).map(({ reason }) => reason), patient)
     .toContain("WaitForFirstConsumer");
@@ -68,7 +68,7 @@ it("WaitForFirstConsumer: the bucket is made when a Pod needs it, and not before
 it("DS-5 a bucket of another account under the name of the claim's: AlreadyExists, and nothing is mounted", async () => {
   await using claims = await Claims.ofClass(sandbox, { volumeBindingMode: "WaitForFirstConsumer" });
   const uid = await claims.claim("taken");
-  const { bucket } = placeOf(`pvc-${uid}`, { kind: "own" });
+  const { bucket } = locationFor(`pvc-${uid}`, { kind: "own" });
   const tenant = s3Client(cluster.lab.layout.s3Socket, tenantAccount);
   await cluster.makeBucket(bucket, {}, tenant);
   const pod = await sandbox.pod("robbed", { claim: "taken" });

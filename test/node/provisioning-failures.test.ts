@@ -2,7 +2,7 @@
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import type { CoreEvent, Pod } from "../../src/kube/kinds.ts";
 import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";
@@ -67,7 +67,7 @@ it("DS-2 a Secret that is missing, then right, then revoked: the claim waits, bi
   expect(await bucketNames(s3)).not.toContain(volume.spec.csi.volumeHandle);
 });
 
-it("DS-2, PR-10 a Secret that is empty, then filled, then gone: nothing is made or deleted with the keys of the driver", async () => {
+it("DS-2, PR-10 a Secret that is empty, then filled, then gone: nothing is created or deleted with the driver's credentials", async () => {
   const keys = { namespace: sandbox.name, name: "hollow" };
   const use = (kind: SecretUse) => secretFor(kind, keys.name, "${pvc.namespace}");
   await using claims = await Claims.ofClass(sandbox, { parameters: { ...use("provisioner"), ...use("node-publish") } });
@@ -116,7 +116,7 @@ it("DS-2, DS-4 controller and provisioner are killed while claims come and go: i
   }
   const made = (await bucketNames(s3)).filter((bucket) => !before.includes(bucket));
   expect(made.toSorted()).toEqual(volumes.map(({ spec }) => spec.csi.volumeHandle).toSorted());
-  expect(made.toSorted()).toEqual(uids.map((uid) => placeOf(`pvc-${uid}`, { kind: "own" }).bucket).toSorted());
+  expect(made.toSorted()).toEqual(uids.map((uid) => locationFor(`pvc-${uid}`, { kind: "own" }).bucket).toSorted());
 });
 
 it("DS-4 a claim that is deleted while the provisioner is dead, before it had a volume: its bucket is reported, and stays", async () => {
@@ -124,7 +124,7 @@ it("DS-4 a claim that is deleted while the provisioner is dead, before it had a 
   let bucket = "";
   {
     await using _refused = await volumesRefused(sandbox.name);
-    bucket = placeOf(`pvc-${await claims.claim("forgotten")}`, { kind: "own" }).bucket;
+    bucket = locationFor(`pvc-${await claims.claim("forgotten")}`, { kind: "own" }).bucket;
     await expect.poll(() => bucketNames(s3), patient).toContain(bucket);
     await Promise.all([killContainer("/opt/s3-csi/controller.mjs"), killContainer("csi-provisioner")]);
     await using _away = await controllerAway(cluster);
@@ -135,14 +135,14 @@ it("DS-4 a claim that is deleted while the provisioner is dead, before it had a 
   await expect.poll(reports, patient).toContainEqual(
     expect.objectContaining({
       type: "Warning",
-      message: expect.stringContaining(`Bucket ${bucket} was made for claim ${sandbox.name}/forgotten`),
+      message: expect.stringContaining(`Bucket ${bucket} was created for claim ${sandbox.name}/forgotten`),
     }),
   );
   expect(await bucketNames(s3)).toContain(bucket);
   await cluster.removeBucket(bucket);
 });
 
-it("PR-10 a class with one Secret only: an event on the claim or on the Pod says that the driver's keys are used", async () => {
+it("PR-10 a class with one Secret only: an event on the claim or on the Pod says that the driver's credentials are used", async () => {
   const use = (kind: SecretUse) => secretFor(kind, "half", sandbox.name);
   await cluster.apply(secretManifest({ name: "half", namespace: sandbox.name }, rootAccount));
   await using forMaking = await Claims.ofClass(sandbox, { parameters: use("provisioner") });
@@ -150,14 +150,14 @@ it("PR-10 a class with one Secret only: an event on the claim or on the Pod says
   await Promise.all([forMaking.volume("making"), forMounting.volume("mounting")]);
   const pod = await sandbox.pod("fallen-back", { claim: "making" });
   await cluster.untilReady(pod);
-  expect(await messagesAbout("mounting", sandbox.name)).toMatch(/The bucket is made with the keys of the driver/);
+  expect(await messagesAbout("mounting", sandbox.name)).toMatch(/The bucket is created with the driver's credentials/);
   await expect
     .poll(() => messagesAbout("fallen-back", sandbox.name), patient)
     .toMatch(/is mounted with the keys of the driver.*nodePublishSecretRef/);
   await cluster.deletePod(pod);
 });
 
-it("PR-10 where the driver's keys may not stand in, such a bucket is neither made nor mounted", async () => {
+it("PR-10 without the fallback to the driver's credentials, such a bucket is neither created nor mounted", async () => {
   const use = (kind: SecretUse) => secretFor(kind, "half-only", sandbox.name);
   await cluster.apply(secretManifest({ name: "half-only", namespace: sandbox.name }, rootAccount));
   await using _installed = await installedWith(cluster, ["s3CredentialSecret.fallback=false"]);
@@ -168,7 +168,7 @@ it("PR-10 where the driver's keys may not stand in, such a bucket is neither mad
   const pod = await sandbox.pod("kept-waiting", { claim: "not-mounted" });
   await expect
     .poll(() => messagesAbout("not-made", sandbox.name), patient)
-    .toMatch(/InvalidArgument.*may not stand in/);
+    .toMatch(/InvalidArgument.*the driver's credentials may not be used/);
   await expect
     .poll(() => messagesAbout("kept-waiting", sandbox.name), patient)
     .toMatch(/InvalidArgument.*s3CredentialSecret\.fallback/);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 
 /** What csi-provisioner asks for, under a name of its own. */
-export function createRequest(wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
+export function createRequest(options: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
   return {
     name: `pvc-${randomBytes(8).toString("hex")}`,
     volumeCapabilities: [
@@ -14,6 +14,6 @@ export function createRequest(wish: Partial<CreateVolumeRequest> = {}): CreateVo
     parameters: {},
     secrets: {},
     mutableParameters: {},
-    ...wish,
+    ...options,
   };
 }

@@ -47,19 +47,19 @@ export class CsiControllerProcess implements AsyncDisposable {
   }
 
   /** Ready when this returns, unless less is asked for. */
-  static async start(cluster: Cluster, wish: CsiControllerOptions): Promise<CsiControllerProcess> {
-    const account = "account" in wish ? wish.account : rootAccount;
+  static async start(cluster: Cluster, options: CsiControllerOptions): Promise<CsiControllerProcess> {
+    const account = "account" in options ? options.account : rootAccount;
     const env = {
-      AWS_ENDPOINT_URL: wish.s3,
-      AWS_REGION: wish.region ?? "us-east-1",
+      AWS_ENDPOINT_URL: options.s3,
+      AWS_REGION: options.region ?? "us-east-1",
       ...(account && { AWS_ACCESS_KEY_ID: account.accessKeyId, AWS_SECRET_ACCESS_KEY: account.secretAccessKey }),
-      ...wish.env,
+      ...options.env,
     };
     const kubeconfig = `--kubeconfig=${cluster.lab.layout.kubeconfig}`;
-    const args = [kubeconfig, "--v=4", minding, ...impatient, ...(wish.flags ?? [])];
+    const args = [kubeconfig, "--v=4", minding, ...impatient, ...(options.flags ?? [])];
     const directory = await mkdtemp(join(tmpdir(), "s3-csi-provisioner-"));
     const provisioner = new CsiControllerProcess(directory, args, env);
-    await vi.waitFor(() => provisioner.#isReady(wish.until ?? "ready"), { timeout: 60_000, interval: 100 });
+    await vi.waitFor(() => provisioner.#isReady(options.until ?? "ready"), { timeout: 60_000, interval: 100 });
     return provisioner;
   }
 

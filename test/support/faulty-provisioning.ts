@@ -2,7 +2,7 @@
 
 import { s3Endpoint } from "../../lab/s3.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames } from "./claims.ts";
 import type { Cluster } from "./cluster.ts";
 import { createRequest } from "./create-request.ts";
@@ -28,13 +28,13 @@ export class FaultyProvisioning implements AsyncDisposable {
   }
 
   /** One more, which a test may kill. */
-  async another(wish: Omit<CsiControllerOptions, "s3"> = {}): Promise<CsiControllerProcess> {
-    return await CsiControllerProcess.start(this.#cluster, { s3: this.faulty.url, ...wish });
+  async another(options: Omit<CsiControllerOptions, "s3"> = {}): Promise<CsiControllerProcess> {
+    return await CsiControllerProcess.start(this.#cluster, { s3: this.faulty.url, ...options });
   }
 
   /** A request of a name of its own; its bucket goes with the test. */
-  readonly request = (wish: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest => {
-    const wanted = createRequest({ capacityRange: { requiredBytes: 10n, limitBytes: 0n }, ...wish });
+  readonly request = (options: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest => {
+    const wanted = createRequest({ capacityRange: { requiredBytes: 10n, limitBytes: 0n }, ...options });
     this.made.push(bucketOf(wanted.name));
     return wanted;
   };
@@ -53,7 +53,7 @@ export class FaultyProvisioning implements AsyncDisposable {
   }
 }
 
-/** Of a volume without wishes. */
+/** The bucket of a volume with default StorageClass parameters. */
 export function bucketOf(requestName: string): string {
-  return placeOf(requestName, { kind: "own" }).bucket;
+  return locationFor(requestName, { kind: "own" }).bucket;
 }

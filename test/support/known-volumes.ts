@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { expect } from "vitest";
-import { placeOf } from "../../src/csi-controller/domain/dynamic-volume.ts";
+import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { patient } from "./claims.ts";
 import { type Cluster, persistentVolumeManifest } from "./cluster.ts";
 import { createRequest } from "./create-request.ts";
@@ -24,14 +24,14 @@ export async function volumesKnownTo(
   ...volumes: readonly VolumeWithHandle[]
 ): Promise<AsyncDisposable> {
   const name = `pvc-${randomUUID()}`;
-  const { id, bucket } = placeOf(name, { kind: "own" });
-  const last = { name, volumeHandle: id, attributes: { bucketName: bucket } };
+  const { volumeId, bucket } = locationFor(name, { kind: "own" });
+  const last = { name, volumeHandle: volumeId, attributes: { bucketName: bucket } };
   const all = [...volumes, last];
   await cluster.apply(...all.map(manifestOf));
   const { volumeCapabilities } = createRequest();
   const rest = { volumeContext: {}, parameters: {}, secrets: {}, mutableParameters: {} };
   const code = () =>
-    controller.validateVolumeCapabilities({ volumeId: id, volumeCapabilities, ...rest }).then(
+    controller.validateVolumeCapabilities({ volumeId, volumeCapabilities, ...rest }).then(
       () => status.OK,
       (error: { code: status }) => error.code,
     );

@@ -1,21 +1,24 @@
-/** Where a dynamic volume lies, as a function of the request's name: a call that is repeated meets its own bucket again. */
+/**
+ * Where the data of a dynamic volume lies: volume ID, bucket and prefix. The location depends only on the name of the CreateVolume
+ * request, so a repeated CreateVolume finds the bucket of the first attempt.
+ */
 import { createHash } from "node:crypto";
 import { DriverError } from "../../core/errors.ts";
 import type { VolumeId } from "../../core/names.ts";
 
-/** What a StorageClass says about the bucket of a claim. */
-export type BucketWish =
-  /** One of its own, named like the volume. */
+/** Bucket settings of a StorageClass. Their JSON is part of the digest in the bucket's tags: do not rename fields or kinds. */
+export type BucketOptions =
+  /** One bucket per volume, named like the volume. */
   | { readonly kind: "own" }
-  /** One of its own, whose name begins with a text that people recognise. */
+  /** One bucket per volume, whose name starts with `bucketNamePrefix`. */
   | { readonly kind: "named"; readonly prefix: string }
-  /** Objects below a prefix of its own in a bucket that somebody else made. */
+  /** One prefix per volume in an existing bucket (`sharedBucket`). */
   | { readonly kind: "shared"; readonly bucket: string };
 
-export interface Place {
-  readonly id: VolumeId;
+export interface BucketLocation {
+  readonly volumeId: VolumeId;
   readonly bucket: string;
-  /** undefined: the bucket is the volume's own, and goes with it. */
+  /** undefined: the bucket belongs to this volume alone and is deleted with it. */
   readonly prefix: string | undefined;
 }
 
@@ -23,77 +26,81 @@ const idPrefix = "csi-s3-";
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.source;
 
 /**
- * 2.x deletes the bucket that an id names, also after a rollback. So an id is the name of a bucket only where that bucket is
- * the volume's own; every other id has slashes, which no bucket name has, and begins with a name that no bucket has.
+ * After a rollback, DeleteVolume of 2.x deletes the bucket whose name equals the volume ID. A volume ID is therefore a valid bucket
+ * name only if that bucket belongs to the volume. Every other volume ID contains slashes, which no bucket name contains, and starts
+ * with a name that no bucket has.
  */
 const separators = { named: "/bucket/", shared: "/prefix-in/" } as const;
 
-export function placeOf(requestName: string, wish: BucketWish): Place {
-  const plain = `${idPrefix}${uuidOf(requestName)}`;
-  switch (wish.kind) {
+/** `requestName` is the name in the CreateVolume request, which becomes the name of the PersistentVolume. */
+export function locationFor(requestName: string, options: BucketOptions): BucketLocation {
+  const base = `${idPrefix}${uuidOf(requestName)}`;
+  switch (options.kind) {
     case "own":
-      return { id: plain as VolumeId, bucket: plain, prefix: undefined };
+      return { volumeId: base as VolumeId, bucket: base, prefix: undefined };
     case "named": {
-      const bucket = bucketName(wish.prefix, requestName);
-      return { id: `${plain}${separators.named}${bucket}` as VolumeId, bucket, prefix: undefined };
+      const bucket = bucketName(options.prefix, requestName);
+      return { volumeId: `${base}${separators.named}${bucket}` as VolumeId, bucket, prefix: undefined };
     }
     case "shared":
       return {
-        id: `${plain}${separators.shared}${wish.bucket}` as VolumeId,
-        bucket: wish.bucket,
-        prefix: `${plain}/`,
+        volumeId: `${base}${separators.shared}${options.bucket}` as VolumeId,
+        bucket: options.bucket,
+        prefix: `${base}/`,
       };
     default:
-      return wish satisfies never;
+      return options satisfies never;
   }
 }
 
-const idForm = new RegExp(`^(${idPrefix}${uuid})(?:(${separators.named}|${separators.shared})([^/]+))?$`);
+const idPattern = new RegExp(`^(${idPrefix}${uuid})(?:(${separators.named}|${separators.shared})([^/]+))?$`);
 
-/** undefined: not an id that this driver, or 2.x, ever gave to a volume. */
-export function placeFrom(id: string): Place | undefined {
-  const [, plain, separator, bucket] = idForm.exec(id) ?? [];
-  if (plain === undefined) return undefined;
+/** undefined: neither this driver nor 2.x ever assigned such a volume ID. */
+export function parseVolumeId(id: string): BucketLocation | undefined {
+  const [, base, separator, bucket] = idPattern.exec(id) ?? [];
+  if (base === undefined) return undefined;
   const volumeId = id as VolumeId;
-  if (bucket === undefined) return { id: volumeId, bucket: plain, prefix: undefined };
-  return { id: volumeId, bucket, prefix: separator === separators.shared ? `${plain}/` : undefined };
+  if (bucket === undefined) return { volumeId, bucket: base, prefix: undefined };
+  return { volumeId, bucket, prefix: separator === separators.shared ? `${base}/` : undefined };
 }
 
-/** Whether a volume of this name, and no other, has this id and lies in this bucket or prefix. */
-export function isPlaceOf(place: Place, requestName: string): boolean {
-  const ownId = ownIdOf(place.id);
-  if (ownId !== placeOf(requestName, { kind: "own" }).id) return false;
-  // A prefix is made from the id; a bucket with a readable name ends in a digest of the request's name.
-  return place.prefix !== undefined || place.bucket === ownId || place.bucket.endsWith(`-${suffixOf(requestName)}`);
+/** Whether CreateVolume with this request name, and with no other, returns this volume ID and this bucket or prefix. */
+export function wasCreatedFor(location: BucketLocation, requestName: string): boolean {
+  const baseId = baseVolumeId(location.volumeId);
+  if (baseId !== locationFor(requestName, { kind: "own" }).volumeId) return false;
+  // The base volume ID is the prefix. A bucket name with `bucketNamePrefix` ends with a digest of the request name.
+  return (
+    location.prefix !== undefined || location.bucket === baseId || location.bucket.endsWith(`-${suffixOf(requestName)}`)
+  );
 }
 
-/** Base volume ID, without bucket or prefix suffix: the same for every class. */
-export function ownIdOf(id: string): string | undefined {
-  return idForm.exec(id)?.[1];
+/** Base volume ID, without bucket or prefix suffix: the same for every StorageClass. undefined: not a volume ID. */
+export function baseVolumeId(id: string): string | undefined {
+  return idPattern.exec(id)?.[1];
 }
 
-/** Those of 2.x have UUIDs of version 4, and nothing else to tell them by. */
-const nameForm = /^csi-s3-[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$|-[0-9a-f]{16}$/;
+/** Version 5 UUIDs only: 2.x uses version 4 UUIDs, and its bucket names contain nothing else to recognise them by. */
+const namePattern = /^csi-s3-[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$|-[0-9a-f]{16}$/;
 
-/** Whether this version of the driver may have made the bucket, going by its name. */
-export function mayBeOfVolume(bucket: string): boolean {
-  return nameForm.test(bucket);
+/** Whether this version of the driver may have created a bucket of this name. */
+export function mayBeVolumeBucket(bucket: string): boolean {
+  return namePattern.test(bucket);
 }
 
-/** Names made from a class get this behind them, so that no two claims of any cluster ever meet in one bucket. */
+/** Length of the digest after `bucketNamePrefix`, which keeps the buckets of different claims and clusters apart. */
 const suffixDigits = 16;
-const longestBucketName = 63;
+const maxBucketNameLength = 63;
 
 /**
- * The readable part is made to fit: classes of 2.x carry a `bucketNamePrefix` that was never looked at, and they must go on
- * provisioning. Dots would break certificates with a wildcard.
+ * Invalid characters are replaced and long prefixes are cut instead of refused: 2.x ignored `bucketNamePrefix`, and StorageClasses
+ * of 2.x that set it must go on provisioning. Dots are replaced, because wildcard certificates do not cover them.
  */
 function bucketName(prefix: string, requestName: string): string {
   const suffix = suffixOf(requestName);
   const readable = prefix
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
-    .slice(0, longestBucketName - suffixDigits - 1)
+    .slice(0, maxBucketNameLength - suffixDigits - 1)
     .replaceAll(/^-|-$/g, "");
   return readable === "" ? `${idPrefix}${suffix}` : `${readable}-${suffix}`;
 }
@@ -102,10 +109,10 @@ function suffixOf(requestName: string): string {
   return createHash("sha256").update(requestName).digest("hex").slice(0, suffixDigits);
 }
 
-/** Of this driver, for version 5 UUIDs; any constant would do. */
+/** Namespace for version 5 UUIDs. A constant of this driver: changing it changes the volume ID of every request. */
 const namespace = Buffer.from("7d3c6f0a51e24b0f9a8c2f6f1be0d9a4", "hex");
 
-/** Version 5: the same name always gives the same one. */
+/** A version 5 UUID: equal names give equal UUIDs. */
 function uuidOf(requestName: string): string {
   if (requestName === "") throw new DriverError("invalid", "name is required");
   const bytes = createHash("sha1").update(namespace).update(requestName).digest().subarray(0, 16);

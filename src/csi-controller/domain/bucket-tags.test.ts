@@ -1,50 +1,56 @@
 import { describe, expect, it } from "vitest";
+import { locationFor } from "./bucket-location.ts";
 import {
   capacityOf,
+  compareTags,
   deletePolicyIn,
-  judge,
+  originOf,
   otherOwner,
   type Tags,
   tagsFor,
   tagsWhenKept,
-  traceOn,
-  type Wanted,
+  type VolumeSpec,
 } from "./bucket-tags.ts";
-import { placeOf } from "./dynamic-volume.ts";
 import { parseClassParameters } from "./storage-class.ts";
 
-function wanted(raw: Readonly<Record<string, string>> = {}, required = 10n, limit = 0n, name = "pvc-1"): Wanted {
+function spec(raw: Readonly<Record<string, string>> = {}, required = 10n, limit = 0n, name = "pvc-1"): VolumeSpec {
   const parameters = parseClassParameters(raw, name);
-  return { name, parameters, place: placeOf(name, parameters.bucket), capacity: { required, limit }, cluster: "c-1" };
+  return {
+    name,
+    parameters,
+    location: locationFor(name, parameters.bucket),
+    capacity: { required, limit },
+    cluster: "c-1",
+  };
 }
 
 it.for([
-  ["the same request", wanted(), { kind: "same", capacityBytes: 10n }],
-  ["parameters that nobody knows", wanted({ unknown: "x" }), { kind: "same", capacityBytes: 10n }],
-  ["a size that fits", wanted({}, 5n, 20n), { kind: "same", capacityBytes: 10n }],
-  ["a larger size", wanted({}, 11n), { kind: "differs", because: "it was made with a size of 10 bytes" }],
-  ["a smaller limit", wanted({}, 0n, 9n), { kind: "differs", because: "it was made with a size of 10 bytes" }],
+  ["the same request", spec(), { kind: "same", capacityBytes: 10n }],
+  ["unknown parameters", spec({ unknown: "x" }), { kind: "same", capacityBytes: 10n }],
+  ["a size that fits", spec({}, 5n, 20n), { kind: "same", capacityBytes: 10n }],
+  ["a larger size", spec({}, 11n), { kind: "differs", reason: "was created with a capacity of 10 bytes" }],
+  ["a smaller limit", spec({}, 0n, 9n), { kind: "differs", reason: "was created with a capacity of 10 bytes" }],
   [
     "another policy",
-    wanted({ deletePolicy: "purge" }),
-    { kind: "differs", because: "it was made with other parameters" },
+    spec({ deletePolicy: "purge" }),
+    { kind: "differs", reason: "was created with other StorageClass parameters" },
   ],
-  ["other tags", wanted({ tags: "a=b" }), { kind: "differs", because: "it was made with other parameters" }],
-  ["another volume", wanted({}, 10n, 0n, "pvc-2"), { kind: "foreign", because: expect.stringContaining("csi-s3-") }],
-] as const)("a marked bucket and %s", ([, request, verdict]) => {
-  expect(judge(tagsFor(wanted()), request)).toEqual(verdict);
+  ["other tags", spec({ tags: "a=b" }), { kind: "differs", reason: "was created with other StorageClass parameters" }],
+  ["another volume", spec({}, 10n, 0n, "pvc-2"), { kind: "foreign", reason: expect.stringContaining("csi-s3-") }],
+] as const)("compares the tags of a bucket with %s", ([, request, verdict]) => {
+  expect(compareTags(tagsFor(spec()), request)).toEqual(verdict);
 });
 
-it("a bucket with tags of somebody else's only is not marked", () => {
-  expect(judge({ team: "a" }, wanted())).toEqual({ kind: "unmarked" });
+it("a bucket that has only foreign tags is untagged", () => {
+  expect(compareTags({ team: "a" }, spec())).toEqual({ kind: "untagged" });
 });
 
-it("the tags tell whose the bucket is, what was asked for and what becomes of it", () => {
+it("the tags name volume, claim, cluster, request and deletePolicy", () => {
   const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
-  const request = wanted({ ...claim, tags: "team=a", deletePolicy: "retain" });
+  const request = spec({ ...claim, tags: "team=a", deletePolicy: "retain" });
   expect(tagsFor(request)).toEqual({
     team: "a",
-    "s3.csi.scality.com/volume-id": request.place.id,
+    "s3.csi.scality.com/volume-id": request.location.volumeId,
     "s3.csi.scality.com/pv-name": "pvc-1",
     "s3.csi.scality.com/claim": "team-a/data",
     "s3.csi.scality.com/cluster": "c-1",
@@ -53,13 +59,13 @@ it("the tags tell whose the bucket is, what was asked for and what becomes of it
     "s3.csi.scality.com/delete-policy": "retain",
   });
   expect(deletePolicyIn(tagsFor(request))).toBe("retain");
-  expect(otherOwner(tagsFor(request), request.place)).toBeUndefined();
-  expect(otherOwner(tagsFor(request), wanted({}, 1n, 0n, "pvc-2").place)).toBe(request.place.id);
-  expect(otherOwner({}, request.place)).toBeUndefined();
+  expect(otherOwner(tagsFor(request), request.location)).toBeUndefined();
+  expect(otherOwner(tagsFor(request), spec({}, 1n, 0n, "pvc-2").location)).toBe(request.location.volumeId);
+  expect(otherOwner({}, request.location)).toBeUndefined();
 });
 
-it("a name that no tag can hold is left out", () => {
-  expect(tagsFor(wanted({}, 1n, 0n, "ü*"))).not.toHaveProperty("s3.csi.scality.com/pv-name");
+it("a request name that is no valid tag value is left out", () => {
+  expect(tagsFor(spec({}, 1n, 0n, "ü*"))).not.toHaveProperty("s3.csi.scality.com/pv-name");
 });
 
 it.for([
@@ -72,31 +78,36 @@ it.for([
   expect(capacityOf({ required, limit })).toBe(capacity);
 });
 
-describe("the trace on a bucket without a volume", () => {
+describe("the origin of a bucket without a PersistentVolume", () => {
   const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
-  const own = wanted(claim);
-  const named = wanted({ ...claim, bucketNamePrefix: "team" });
-  const ownId = own.place.id;
+  const own = spec(claim);
+  const named = spec({ ...claim, bucketNamePrefix: "team" });
+  const baseVolumeId = own.location.volumeId;
 
-  it.for<readonly [string, string, Tags, ReturnType<typeof traceOn>]>([
-    ["of a volume", own.place.bucket, tagsFor(own), { kind: "of", ownId, claim: "team-a/data" }],
-    ["with a readable name", named.place.bucket, tagsFor(named), { kind: "of", ownId, claim: "team-a/data" }],
-    ["of another cluster", own.place.bucket, tagsFor({ ...own, cluster: "c-2" }), { kind: "accountedFor" }],
+  it.for<readonly [string, string, Tags, ReturnType<typeof originOf>]>([
+    ["of a volume", own.location.bucket, tagsFor(own), { kind: "volume", baseVolumeId, claim: "team-a/data" }],
     [
-      "of nobody knows which cluster",
-      own.place.bucket,
-      tagsFor({ ...own, cluster: undefined }),
+      "with a readable name",
+      named.location.bucket,
+      tagsFor(named),
+      { kind: "volume", baseVolumeId, claim: "team-a/data" },
+    ],
+    ["of another cluster", own.location.bucket, tagsFor({ ...own, cluster: "c-2" }), { kind: "accountedFor" }],
+    ["of an unknown cluster", own.location.bucket, tagsFor({ ...own, cluster: undefined }), { kind: "accountedFor" }],
+    ["that was kept", own.location.bucket, tagsWhenKept(tagsFor(own), "policy") ?? {}, { kind: "accountedFor" }],
+    [
+      "that an operator has tagged as kept",
+      own.location.bucket,
+      { "s3.csi.scality.com/kept": "" },
       { kind: "accountedFor" },
     ],
-    ["that was kept", own.place.bucket, tagsWhenKept(tagsFor(own), "policy") ?? {}, { kind: "accountedFor" }],
-    ["that somebody keeps", own.place.bucket, { "s3.csi.scality.com/kept": "" }, { kind: "accountedFor" }],
-    ["made, but not marked", own.place.bucket, {}, { kind: "unmarked", ownId }],
-    ["of somebody else", named.place.bucket, { team: "a" }, { kind: "foreign" }],
+    ["created, but not tagged", own.location.bucket, {}, { kind: "untagged", baseVolumeId }],
+    ["not created by the driver", named.location.bucket, { team: "a" }, { kind: "foreign" }],
   ])("%s", ([, bucket, tags, trace]) => {
-    expect(traceOn(bucket, tags, "c-1")).toEqual(trace);
+    expect(originOf(bucket, tags, "c-1")).toEqual(trace);
   });
 
-  it("is not made on a bucket that was never marked", () => {
+  it("a bucket without tags of the driver gets no tag when it is kept", () => {
     expect(tagsWhenKept({ team: "a" }, "policy")).toBeUndefined();
   });
 });

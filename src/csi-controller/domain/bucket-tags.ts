@@ -1,12 +1,12 @@
-/** What the driver writes on a bucket: whose it is, and what was asked for. */
+/** Tags that the driver writes on buckets: which volume and cluster a bucket belongs to, and what CreateVolume asked for. */
 import { createHash } from "node:crypto";
 import { driverName } from "../../core/names.ts";
-import { ownIdOf, type Place } from "./dynamic-volume.ts";
+import { type BucketLocation, baseVolumeId } from "./bucket-location.ts";
 import { type ClassParameters, type DeletePolicy, deletePolicyFrom } from "./storage-class.ts";
 
 export type Tags = Readonly<Record<string, string>>;
 
-/** Whoever keeps a bucket although its volume is gone says so with it. */
+/** On a bucket that is kept although its volume is deleted. Operators may set it, too. */
 export const keptTag = `${driverName}/kept`;
 
 const keys = {
@@ -19,35 +19,35 @@ const keys = {
   deletePolicy: `${driverName}/delete-policy`,
 } as const;
 
-/** One request to create a volume, as far as two requests can differ. */
-export interface Wanted {
+/** A CreateVolume request, reduced to what makes two requests of the same name compatible or not. */
+export interface VolumeSpec {
   readonly name: string;
-  readonly place: Place;
+  readonly location: BucketLocation;
   readonly parameters: ClassParameters;
   readonly capacity: CapacityRange;
-  /** Tells clusters that use the same account apart; undefined: nobody tells us which one this is. */
+  /** UID of the namespace kube-system, which tells clusters apart that use the same account; undefined: no right to read it. */
   readonly cluster: string | undefined;
 }
 
-/** In bytes; a limit of 0 is none. */
+/** In bytes; limit 0 means no limit. */
 export interface CapacityRange {
   readonly required: bigint;
   readonly limit: bigint;
 }
 
-/** A bucket has no size: what is asked for is what there is, and 1 GiB if nothing is. */
+/** S3 buckets have no size, so the reported capacity is the requested one: required bytes, or 1 GiB as in 2.x. */
 export function capacityOf({ required, limit }: CapacityRange): bigint {
   const gibibyte = 1n << 30n;
   if (required > 0n) return required;
   return limit > 0n && limit < gibibyte ? limit : gibibyte;
 }
 
-export function tagsFor({ name, place, parameters, capacity, cluster }: Wanted): Tags {
+export function tagsFor({ name, location, parameters, capacity, cluster }: VolumeSpec): Tags {
   const { claim } = parameters;
   return {
     ...parameters.tags,
-    [keys.volumeId]: place.id,
-    // A request may have any name; most are that of a PersistentVolume, which people look for.
+    [keys.volumeId]: location.volumeId,
+    // CSI allows request names that no tag value allows. csi-provisioner sends the name of the PersistentVolume, which fits.
     ...(/^[-.\w]{1,256}$/.test(name) && { [keys.volumeName]: name }),
     ...(claim && { [keys.claim]: `${claim.namespace}/${claim.name}`.slice(0, 256) }),
     ...(cluster && { [keys.cluster]: cluster }),
@@ -57,96 +57,104 @@ export function tagsFor({ name, place, parameters, capacity, cluster }: Wanted):
   };
 }
 
-export type Verdict =
-  /** Nobody has written on it yet: we were stopped before, or the store keeps no tags. */
-  | { readonly kind: "unmarked" }
+export type TagComparison =
+  /** No tags of the driver: an earlier attempt was interrupted, or the store has no tags. */
+  | { readonly kind: "untagged" }
   | { readonly kind: "same"; readonly capacityBytes: bigint }
-  /** Of this volume, but asked for in another way. */
-  | { readonly kind: "differs"; readonly because: string }
-  | { readonly kind: "foreign"; readonly because: string };
+  /** Created for this volume, by a request with other parameters or another size. */
+  | { readonly kind: "differs"; readonly reason: string }
+  /** Created for another volume. */
+  | { readonly kind: "foreign"; readonly reason: string };
 
-/** Whether a bucket that is there already is the one that is wanted. */
-export function judge(tags: Tags, wanted: Wanted): Verdict {
+/** Whether an existing bucket is the one that `spec` asks for. `reason` completes the sentence "the bucket …". */
+export function compareTags(tags: Tags, spec: VolumeSpec): TagComparison {
   const owner = tags[keys.volumeId];
-  if (owner === undefined) return { kind: "unmarked" };
-  if (owner !== wanted.place.id) return { kind: "foreign", because: `it belongs to volume ${owner}` };
-  if (tags[keys.parameters] !== digestOf(wanted.parameters)) {
-    return { kind: "differs", because: "it was made with other parameters" };
+  if (owner === undefined) return { kind: "untagged" };
+  if (owner !== spec.location.volumeId) return { kind: "foreign", reason: `belongs to volume ${owner}` };
+  if (tags[keys.parameters] !== digestOf(spec.parameters)) {
+    return { kind: "differs", reason: "was created with other StorageClass parameters" };
   }
-  const capacityBytes = BigInt(/^\d+$/.exec(tags[keys.capacity] ?? "")?.[0] ?? capacityOf(wanted.capacity));
-  if (fits(capacityBytes, wanted.capacity)) return { kind: "same", capacityBytes };
-  return { kind: "differs", because: `it was made with a size of ${capacityBytes} bytes` };
+  const capacityBytes = BigInt(/^\d+$/.exec(tags[keys.capacity] ?? "")?.[0] ?? capacityOf(spec.capacity));
+  if (fits(capacityBytes, spec.capacity)) return { kind: "same", capacityBytes };
+  return { kind: "differs", reason: `was created with a capacity of ${capacityBytes} bytes` };
 }
 
-/** undefined: the tags say nothing, or nothing that we know. */
+/** undefined: no such tag, or a value that this version does not know. */
 export function deletePolicyIn(tags: Tags): DeletePolicy | undefined {
   return deletePolicyFrom(tags[keys.deletePolicy] ?? "");
 }
 
-/** The id of the other volume whose bucket it is, by its tags. */
-export function otherOwner(tags: Tags, { id }: Place): string | undefined {
+/** The ID of another volume that the bucket belongs to by its tags; undefined: there is none. */
+export function otherOwner(tags: Tags, { volumeId }: BucketLocation): string | undefined {
   const owner = tags[keys.volumeId];
-  return owner === id ? undefined : owner;
+  return owner === volumeId ? undefined : owner;
 }
 
-export interface Gap {
-  /** Completes the sentence "nothing was deleted, because …". */
-  readonly because: string;
+/** Why `purge` must not remove data. */
+export interface MissingProof {
+  /** A clause that follows a colon, without a full stop. */
+  readonly reason: string;
   readonly fix: string;
 }
 
 /**
- * What is missing in the tags to prove that the bucket was made for this volume of this cluster; undefined: nothing. A cluster
- * that was restored from a backup has the same volumes, but another UID; `cluster` is undefined where we may not read it.
+ * undefined: the tags prove that the bucket was created for this volume of this cluster. A cluster that was restored from a backup
+ * has the same volumes and another UID. `cluster` is undefined if the driver has no right to read the UID.
  */
-export function gapInTags(tags: Tags, { id }: Place, cluster: string | undefined): Gap | undefined {
+export function missingTagProof(
+  tags: Tags,
+  { volumeId }: BucketLocation,
+  cluster: string | undefined,
+): MissingProof | undefined {
   if (cluster === undefined) {
-    const fix = "Install with the chart of this version, which grants get for the namespace kube-system.";
-    return { because: "the UID of the namespace kube-system, which identifies the cluster, may not be read", fix };
+    const fix = "Install the chart of this version, which grants get on the namespace kube-system.";
+    return {
+      reason: "the driver has no right to read the UID of the namespace kube-system, which identifies the cluster",
+      fix,
+    };
   }
-  const set = `set the tags ${keys.volumeId}=${id} and ${keys.cluster}=${cluster} on it`;
-  const fix = `If the data may go, ${set}, or empty it yourself; the deletion is repeated.`;
-  if (tags[keys.volumeId] !== id) return { because: `no tag ${keys.volumeId} of the bucket names this volume`, fix };
+  const set = `set the tags ${keys.volumeId}=${volumeId} and ${keys.cluster}=${cluster} on the bucket`;
+  const fix = `If the data may be deleted, ${set}, or empty the bucket; csi-provisioner repeats the deletion.`;
+  if (tags[keys.volumeId] !== volumeId) {
+    return { reason: `no tag ${keys.volumeId} of the bucket names this volume`, fix };
+  }
   const other = tags[keys.cluster];
-  if (other === undefined) return { because: `no tag ${keys.cluster} of the bucket names this cluster`, fix };
-  if (other !== cluster) return { because: `its tag ${keys.cluster} names another cluster, ${other}`, fix };
+  if (other === undefined) return { reason: `no tag ${keys.cluster} of the bucket names this cluster`, fix };
+  if (other !== cluster) return { reason: `its tag ${keys.cluster} names another cluster, ${other}`, fix };
   return undefined;
 }
 
-/** The tags of a bucket that stays although its volume goes; undefined: it has none of ours. */
-export function tagsWhenKept(tags: Tags, because: string): Tags | undefined {
-  return tags[keys.volumeId] === undefined ? undefined : { ...tags, [keptTag]: because };
+/** The tags of a bucket that is kept when its volume is deleted; undefined: it has no tags of the driver. */
+export function tagsWhenKept(tags: Tags, reason: string): Tags | undefined {
+  return tags[keys.volumeId] === undefined ? undefined : { ...tags, [keptTag]: reason };
 }
 
-/** What a bucket that no volume has tells about itself. */
-export type Trace =
-  /** Made for the volume with this id, as it would be without wishes. */
-  | { readonly kind: "of"; readonly ownId: string; readonly claim: string | undefined }
-  /** It looks like a volume's, but nothing is written on it (yet). */
-  | { readonly kind: "unmarked"; readonly ownId: string }
-  /** Of another cluster, or kept on purpose; that never changes. */
+/** What name and tags say about a bucket that no PersistentVolume uses. */
+export type BucketOrigin =
+  /** Created for a volume of this cluster. */
+  | { readonly kind: "volume"; readonly baseVolumeId: string; readonly claim: string | undefined }
+  /** Named like the bucket of a volume, without tags of the driver (yet). */
+  | { readonly kind: "untagged"; readonly baseVolumeId: string }
+  /** Of another cluster, or kept on purpose. This never changes. */
   | { readonly kind: "accountedFor" }
-  /** Nothing to do with volumes. */
+  /** Not created by this driver. */
   | { readonly kind: "foreign" };
 
-export function traceOn(bucket: string, tags: Tags, cluster: string): Trace {
+export function originOf(bucket: string, tags: Tags, cluster: string): BucketOrigin {
   if (tags[keptTag] !== undefined) return { kind: "accountedFor" };
-  const id = tags[keys.volumeId];
-  if (id === undefined) {
-    const ownId = ownIdOf(bucket);
-    return ownId === undefined ? { kind: "foreign" } : { kind: "unmarked", ownId };
-  }
-  const ownId = ownIdOf(id);
-  if (ownId === undefined) return { kind: "foreign" };
+  const volumeId = tags[keys.volumeId];
+  const baseId = baseVolumeId(volumeId ?? bucket);
+  if (baseId === undefined) return { kind: "foreign" };
+  if (volumeId === undefined) return { kind: "untagged", baseVolumeId: baseId };
   if (tags[keys.cluster] !== cluster) return { kind: "accountedFor" };
-  return { kind: "of", ownId, claim: tags[keys.claim] };
+  return { kind: "volume", baseVolumeId: baseId, claim: tags[keys.claim] };
 }
 
 function fits(bytes: bigint, { required, limit }: CapacityRange): boolean {
   return bytes >= required && (limit === 0n || bytes <= limit);
 }
 
-/** Of what the driver understands; parameters that it does not know make no difference. */
+/** Covers the parameters that the driver knows; unknown ones make no difference. */
 function digestOf({ bucket, region, deletePolicy, tags }: ClassParameters): string {
   const sorted = Object.entries(tags).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256")

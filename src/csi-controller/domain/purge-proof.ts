@@ -1,38 +1,40 @@
-/** Whether a volume's data may be removed with it: only where tags, names and PersistentVolumes all say that it is the volume's (DS-12). */
-import { type Gap, gapInTags, type Tags } from "./bucket-tags.ts";
-import { isPlaceOf, type Place } from "./dynamic-volume.ts";
+/** Whether `deletePolicy: purge` may remove data: only if bucket tags, names and PersistentVolumes agree on its owner (DS-12). */
+import { type BucketLocation, wasCreatedFor } from "./bucket-location.ts";
+import { type MissingProof, missingTagProof, type Tags } from "./bucket-tags.ts";
 
 export interface PurgeCase {
-  readonly place: Place;
-  /** The PersistentVolume that is deleted; undefined: none has the handle, and the bucket's tags alone speak for it. */
+  readonly location: BucketLocation;
+  /** Name of the PersistentVolume that is deleted; undefined: none has the handle, and only the bucket's tags prove ownership. */
   readonly volume: string | undefined;
-  /** Other PersistentVolumes with the same handle, or with data in the same place. */
+  /** Names of other PersistentVolumes with the same handle, or with data at the same location. */
   readonly others: readonly string[];
-  /** undefined: the store keeps none. */
+  /** undefined: the store has no tags. */
   readonly tags: Tags | "unreadable" | undefined;
   readonly cluster: string | undefined;
 }
 
-/** What is missing to the proof; undefined: nothing. */
-export function gapInProof({ place, volume, others, tags, cluster }: PurgeCase): Gap | undefined {
+/** undefined: the data may be removed. */
+export function missingProof({ location, volume, others, tags, cluster }: PurgeCase): MissingProof | undefined {
   const [other] = others;
   if (other !== undefined) {
-    return { because: `PersistentVolume ${other} uses the data, too`, fix: "Delete that PersistentVolume first." };
+    return { reason: `PersistentVolume ${other} uses the same data`, fix: "Delete that PersistentVolume first." };
   }
-  if (volume !== undefined && !isPlaceOf(place, volume)) {
-    const fix = "If the data may go, remove it yourself; the deletion is repeated.";
-    return { because: `volume_handle ${place.id} was not made for PersistentVolume ${volume}`, fix };
+  if (volume !== undefined && !wasCreatedFor(location, volume)) {
+    return {
+      reason: `volumeHandle ${location.volumeId} was not created for PersistentVolume ${volume}`,
+      fix: removeData,
+    };
   }
-  // The bucket of a prefix belongs to others, and its tags say nothing of the volume.
-  if (place.prefix !== undefined || tags === undefined) return volume === undefined ? nothingProves : undefined;
+  // The tags of a shared bucket say nothing about the volume of one prefix.
+  if (location.prefix !== undefined || tags === undefined) {
+    if (volume !== undefined) return undefined;
+    return { reason: "no PersistentVolume and no tag names the owner of the data", fix: removeData };
+  }
   if (tags === "unreadable") {
-    const fix = "Give the account of the Secret the right s3:GetBucketTagging; the deletion is repeated.";
-    return { because: "the tags of the bucket, which say whose it is, cannot be read", fix };
+    const fix = "Grant the account in the Secret s3:GetBucketTagging; csi-provisioner repeats the deletion.";
+    return { reason: "the driver cannot read the bucket's tags, which name its owner", fix };
   }
-  return gapInTags(tags, place, cluster);
+  return missingTagProof(tags, location, cluster);
 }
 
-const nothingProves: Gap = {
-  because: "no PersistentVolume and no tag says whose the data is",
-  fix: "If the data may go, remove it yourself; the deletion is repeated.",
-};
+const removeData = "If the data may be deleted, remove it yourself; csi-provisioner repeats the deletion.";

@@ -7,7 +7,7 @@ function parsed(raw: Readonly<Record<string, string>>) {
   return parseClassParameters({ ...claim, ...raw }, "pvc-1");
 }
 
-it("has defaults, and leaves alone what nobody knows", () => {
+it("has defaults and ignores unknown parameters", () => {
   expect(parsed({ bucketNamePrefix: "", fsType: "x", "some/thing": "else" })).toEqual({
     bucket: { kind: "own" },
     region: undefined,
@@ -30,11 +30,11 @@ it.for([
 });
 
 it.for([
-  [{ sharedBucket: "A" }, /parameters.sharedBucket "A" is not the name of a bucket/],
+  [{ sharedBucket: "A" }, /parameters.sharedBucket "A" is not a valid bucket name/],
   [{ sharedBucket: "all", bucketNamePrefix: "x" }, /parameters.sharedBucket and bucketNamePrefix exclude each other/],
-  [{ region: "a b" }, /parameters.region "a b" is not the name of a region/],
-  [{ deletePolicy: "keep" }, /parameters.deletePolicy "keep" is not known/],
-  [{ tags: "=x" }, /parameters.tags has "=x", which is not a tag/],
+  [{ region: "a b" }, /parameters.region "a b" is not a valid region name/],
+  [{ deletePolicy: "keep" }, /parameters.deletePolicy "keep" is not a known policy/],
+  [{ tags: "=x" }, /parameters.tags has "=x", which is not a valid tag/],
   [{ tags: "aws:x=1" }, /parameters.tags has the key "aws:x", which is reserved/],
   [{ tags: "s3.csi.scality.com/volume-id=1" }, /reserved/],
   [{ tags: Array.from({ length: 41 }, (_, i) => `t${i}=1`).join(",") }, /parameters.tags has 41 tags/],
@@ -43,13 +43,13 @@ it.for([
   expect(() => parsed(raw)).toThrow(problem);
 });
 
-it("says what is missing when nobody told whose claim it is", () => {
+it("names the flag of csi-provisioner that sends the claim when a variable needs it", () => {
   expect(() => parseClassParameters({ tags: "of=${pvc.name}" }, "pvc-1")).toThrow(
     expect.objectContaining({ kind: "invalid", hint: expect.stringContaining("--extra-create-metadata") }),
   );
 });
 
-it("of two policies the one that keeps more data wins", () => {
+it("of two policies, the one that keeps more data wins", () => {
   expect(strictest(["purge", "delete-if-empty"])).toBe("delete-if-empty");
   expect(strictest(["refuse-until-empty", "delete-if-empty"])).toBe("refuse-until-empty");
   expect(strictest(["purge", "retain"])).toBe("retain");

@@ -1,13 +1,13 @@
-/** The only place that reads the parameters of a StorageClass. Those that nobody knows are left alone, as in 2.x. */
+/** Parses the parameters of a StorageClass. Unknown parameters are ignored, as in 2.x. */
 import { quoted } from "../../core/attribute-refusal.ts";
 import { DriverError } from "../../core/errors.ts";
 import { driverName } from "../../core/names.ts";
-import type { BucketWish } from "./dynamic-volume.ts";
+import type { BucketOptions } from "./bucket-location.ts";
 
-/** From the one that keeps the most data to the one that keeps the least. */
+/** Ordered from the policy that keeps the most data to the one that keeps the least. */
 export const deletePolicies = ["retain", "refuse-until-empty", "delete-if-empty", "purge"] as const;
 
-/** What becomes of the data when the volume is deleted. */
+/** What DeleteVolume does with the data of a volume. */
 export type DeletePolicy = (typeof deletePolicies)[number];
 
 export const defaultDeletePolicy: DeletePolicy = "delete-if-empty";
@@ -18,19 +18,19 @@ export interface Claim {
 }
 
 export interface ClassParameters {
-  readonly bucket: BucketWish;
-  /** undefined: that of the Secret, else the driver's. */
+  readonly bucket: BucketOptions;
+  /** undefined: the region in the provisioner Secret, else the driver's. */
   readonly region: string | undefined;
   readonly deletePolicy: DeletePolicy;
-  /** Of the bucket, beside those of the driver. */
+  /** Bucket tags that the StorageClass adds to those of the driver. */
   readonly tags: Readonly<Record<string, string>>;
-  /** Known if the provisioner runs with --extra-create-metadata. */
+  /** undefined: csi-provisioner runs without --extra-create-metadata. */
   readonly claim: Claim | undefined;
 }
 
 type Raw = Readonly<Record<string, string>>;
 
-/** `requestName` is the name that the PersistentVolume will have. */
+/** `requestName` becomes the name of the PersistentVolume. Throws DriverError "invalid", which names the parameter and the fix. */
 export function parseClassParameters(raw: Raw, requestName: string): ClassParameters {
   const claim = claimIn(raw);
   const variables = { "pv.name": requestName, "pvc.name": claim?.name, "pvc.namespace": claim?.namespace };
@@ -49,13 +49,13 @@ function claimIn(raw: Raw): Claim | undefined {
   return name && namespace ? { name, namespace } : undefined;
 }
 
-function parseBucket(raw: Raw, variables: Variables): BucketWish {
+function parseBucket(raw: Raw, variables: Variables): BucketOptions {
   const shared = raw["sharedBucket"]?.trim();
   const prefix = raw["bucketNamePrefix"]?.trim();
   if (shared) {
-    if (prefix) throw refusal("sharedBucket", "and bucketNamePrefix exclude each other", "leave one of them out");
+    if (prefix) throw refusal("sharedBucket", "and bucketNamePrefix exclude each other", "remove one of them");
     if (/^[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]$/.test(shared)) return { kind: "shared", bucket: shared };
-    throw refusal("sharedBucket", `${quoted(shared)} is not the name of a bucket`, "name a bucket that exists");
+    throw refusal("sharedBucket", `${quoted(shared)} is not a valid bucket name`, "name an existing bucket");
   }
   return prefix ? { kind: "named", prefix: resolved("bucketNamePrefix", prefix, variables) } : { kind: "own" };
 }
@@ -64,33 +64,33 @@ function parseRegion(value: string | undefined): string | undefined {
   const region = value?.trim();
   if (!region) return undefined;
   if (/^[A-Za-z0-9][-_A-Za-z0-9]*$/.test(region)) return region;
-  throw refusal("region", `${quoted(region)} is not the name of a region`, "use a name such as us-east-1");
+  throw refusal("region", `${quoted(region)} is not a valid region name`, "use a name such as us-east-1");
 }
 
 function parseDeletePolicy(value: string | undefined): DeletePolicy {
   if (!value) return defaultDeletePolicy;
   const policy = deletePolicyFrom(value);
   if (policy !== undefined) return policy;
-  throw refusal("deletePolicy", `${quoted(value)} is not known`, `use one of ${deletePolicies.join(", ")}`);
+  throw refusal("deletePolicy", `${quoted(value)} is not a known policy`, `use one of ${deletePolicies.join(", ")}`);
 }
 
-/** Also for volumes that exist: what is written there and unknown must not be guessed at. */
+/** Also parses the policy recorded on existing volumes and buckets. undefined: not a known policy. */
 export function deletePolicyFrom(value: string): DeletePolicy | undefined {
   return deletePolicies.find((policy) => policy === value);
 }
 
-/** Of several that are written down for one volume, the one that keeps the most data; undefined: there is none. */
+/** Of several policies for one volume, the one that keeps the most data; undefined: the list is empty. */
 export function strictest(policies: readonly DeletePolicy[]): DeletePolicy | undefined {
   return deletePolicies.find((policy) => policies.includes(policy));
 }
 
-/** S3 allows 50; some are ours. */
-const mostTags = 40;
+/** S3 allows 50 tags per bucket; the driver needs 8 of them. */
+const maxTags = 40;
 
 function parseTags(value: string | undefined, variables: Variables): Readonly<Record<string, string>> {
   const items = (value ?? "").split(",").filter((item) => item.trim() !== "");
   const tags = items.map((item) => parseTag(item, variables));
-  if (tags.length > mostTags) throw refusal("tags", `has ${tags.length} tags`, `give ${mostTags} at most`);
+  if (tags.length > maxTags) throw refusal("tags", `has ${tags.length} tags`, `use at most ${maxTags} tags`);
   return Object.fromEntries(tags);
 }
 
@@ -99,7 +99,11 @@ function parseTag(item: string, variables: Variables): readonly [string, string]
   const tag = resolved("tags", text.trim(), variables);
   const name = key.trim();
   if (!/^[\p{L}\p{N} _.:/=+\-@]{1,128}$/u.test(name) || !/^[\p{L}\p{N} _.:/=+\-@]{0,256}$/u.test(tag)) {
-    throw refusal("tags", `has ${quoted(item)}, which is not a tag`, "write key=value, separated by commas");
+    throw refusal(
+      "tags",
+      `has ${quoted(item)}, which is not a valid tag`,
+      "write key=value pairs, separated by commas",
+    );
   }
   if (/^aws:/i.test(name) || name.startsWith(`${driverName}/`)) {
     throw refusal("tags", `has the key ${quoted(name)}, which is reserved`, "choose another key");
@@ -109,7 +113,7 @@ function parseTag(item: string, variables: Variables): readonly [string, string]
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The provisioner resolves variables in names of Secrets only; everything else is ours to do. */
+/** csi-provisioner resolves variables only in Secret names and namespaces; the driver resolves those in its own parameters. */
 function resolved(parameter: string, text: string, variables: Variables): string {
   return text.replaceAll(/\$\{([^}]*)\}/g, (variable, name: string) => {
     const value = variables[name];
@@ -123,7 +127,7 @@ function resolved(parameter: string, text: string, variables: Variables): string
     }
     throw refusal(
       parameter,
-      `needs ${variable}, which nobody told`,
+      `needs ${variable}, which csi-provisioner did not send`,
       "run csi-provisioner with --extra-create-metadata",
     );
   });

@@ -1,22 +1,27 @@
-/** Who looks for buckets without a volume, and where people learn of them: on the controller's own Pod, because nothing else of them is left. */
-
+/** Which replica searches for orphaned buckets, and the events that report them. */
 import { reconcilerLease } from "../../core/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import { keptTag } from "../domain/bucket-tags.ts";
-import type { Orphan, OrphanParts } from "./orphans.ts";
+import type { Orphan, OrphanDependencies } from "./orphans.ts";
 
-/** The Pod that this program runs in. */
+/** The Pod of this process. */
 export interface OwnPod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** The one beside the reconciler that leads: the provisioner's lease does not tell its Pod. Without an election, everyone. */
-export function besideLeader(client: Pick<KubeClient, "get">, pod: OwnPod | undefined): OrphanParts["isOurTurn"] {
+/**
+ * True in the Pod whose reconciler leads: its lease names the Pod, that of csi-provisioner does not. Without leader election every
+ * replica is active.
+ */
+export function activeWithLeader(
+  client: Pick<KubeClient, "get">,
+  pod: OwnPod | undefined,
+): OrphanDependencies["isActive"] {
   return async (call) => {
     if (pod === undefined) return true;
     const lease = await client.get(call, kinds.leases, { namespace: pod.namespace, name: reconcilerLease });
@@ -24,18 +29,22 @@ export function besideLeader(client: Pick<KubeClient, "get">, pod: OwnPod | unde
   };
 }
 
-export function orphanReports(events: Pick<EventRecorder, "record">, pod: OwnPod | undefined): OrphanParts["report"] {
+/** The event is on the controller's own Pod, because no object of the volume is left. */
+export function orphanReporter(
+  events: Pick<EventRecorder, "record">,
+  pod: OwnPod | undefined,
+): OrphanDependencies["report"] {
   return async (call: Call, orphan: Orphan) => {
-    if (pod === undefined) return; // the log has it
-    const happening = { type: "Warning", reason: "BucketWithoutVolume", message: messageOf(orphan) } as const;
-    await events.record(call, { kind: kinds.pods, metadata: pod }, happening);
+    if (pod === undefined) return; // the log names the bucket
+    const event = { type: "Warning", reason: "BucketWithoutVolume", message: messageFor(orphan) } as const;
+    await events.record(call, { kind: kinds.pods, metadata: pod }, event);
   };
 }
 
-function messageOf({ bucket, trace }: Orphan): string {
-  const known =
-    trace.kind === "of"
-      ? `was made for claim ${trace.claim ?? "(unknown)"}, and neither the claim nor a PersistentVolume with the bucket exists any more`
-      : "looks like that of a volume, but nothing on it says whose: another cluster may use it";
-  return `Bucket ${bucket} ${known}. The driver leaves it alone: remove it by hand if nobody needs it, or add the tag ${keptTag} to hear no more of it`;
+function messageFor({ bucket, origin }: Orphan): string {
+  const facts =
+    origin.kind === "volume"
+      ? `was created for claim ${origin.claim ?? "(unknown)"}; neither the claim nor a PersistentVolume with this bucket exists any more`
+      : "has the name of a volume's bucket, but no tag names its volume: another cluster may use it";
+  return `Bucket ${bucket} ${facts}. The driver does not delete it: remove it by hand if it is not needed, or add the tag ${keptTag} to stop this event`;
 }

@@ -1,77 +1,76 @@
 import { expect, it } from "vitest";
 import { silentLogger } from "../../runtime/log.ts";
-import type { BucketActions } from "../csi-controller-parts.ts";
-import { placeOf } from "../domain/dynamic-volume.ts";
+import type { Buckets } from "../buckets.ts";
+import { locationFor } from "../domain/bucket-location.ts";
 import { OrphanSearch } from "./orphans.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 const uid = "476e33c4-5a17-46ea-a9ca-80f9ee95fed6";
-const { bucket } = placeOf(`pvc-${uid}`, { kind: "own" });
+const { bucket } = locationFor(`pvc-${uid}`, { kind: "own" });
 const tags = { "s3.csi.scality.com/volume-id": bucket, "s3.csi.scality.com/cluster": "c-1" };
 
-/** A store with one bucket, and a cluster with nothing in it. */
-function lonely() {
+/** A store with one bucket of the driver, and an empty cluster. */
+function orphanedBucket() {
   const reported: string[] = [];
-  const world = { tags: tags as Record<string, string>, volumes: [] as string[], claims: [] as string[], turn: true };
+  const world = { tags: tags as Record<string, string>, volumes: [] as string[], claims: [] as string[], active: true };
   const asked: string[] = [];
   const buckets = {
     async *names() {
-      yield* ["of-people", bucket];
+      yield* ["unrelated", bucket];
     },
     tags: async (_call: unknown, name: string) => {
       asked.push(name);
       return { kind: "read", tags: world.tags };
     },
-  } as unknown as BucketActions;
+  } as unknown as Buckets;
   const search = new OrphanSearch({
-    access: async () => ({ credentials: undefined as never, region: "us-east-1", regionAskedBy: undefined }),
-    store: { as: () => buckets },
+    openBuckets: async () => buckets,
     clusterId: async () => "c-1",
-    volumes: { haveBucket: async (_call, name) => world.volumes.includes(name) },
+    volumes: { hasBucket: async (_call, name) => world.volumes.includes(name) },
     async *claims() {
       yield* world.claims;
     },
-    isOurTurn: async () => world.turn,
+    isActive: async () => world.active,
     report: async (_call, orphan) => void reported.push(orphan.bucket),
   });
   return { world, search, reported, asked };
 }
 
-it("a bucket without a volume and without a claim is reported when it is seen a second time, and then every time", async () => {
-  const { search, reported } = lonely();
-  expect(await search.look(call)).toBe("unsettled");
+it("a bucket without a volume and a claim is reported by the second search that finds it, and by each one after it", async () => {
+  const { search, reported } = orphanedBucket();
+  expect(await search.run(call)).toBe("unsettled");
   expect(reported).toEqual([]);
-  expect(await search.look(call)).toBe("settled");
-  await search.look(call);
+  expect(await search.run(call)).toBe("settled");
+  await search.run(call);
   expect(reported).toEqual([bucket, bucket]);
 });
 
 it.for([
   ["has a volume", { volumes: [bucket] }],
-  ["has a claim that waits", { claims: ["another", uid] }],
+  ["has a pending claim", { claims: ["another", uid] }],
   ["belongs to another cluster", { tags: { ...tags, "s3.csi.scality.com/cluster": "c-2" } }],
   ["was kept on purpose", { tags: { ...tags, "s3.csi.scality.com/kept": "policy" } }],
-  ["is somebody else's to report", { turn: false }],
-] as const)("one that %s is not", async ([, change]) => {
-  const { world, search, reported } = lonely();
+  ["another replica reports", { active: false }],
+] as const)("a bucket that %s is not reported", async ([, change]) => {
+  const { world, search, reported } = orphanedBucket();
   Object.assign(world, change);
-  await search.look(call);
-  await search.look(call);
+  await search.run(call);
+  await search.run(call);
   expect(reported).toEqual([]);
 });
 
-it("what has got its volume meanwhile was no orphan", async () => {
-  const { world, search, reported } = lonely();
-  await search.look(call);
+it("a bucket that gets its volume before the second search is not reported", async () => {
+  const { world, search, reported } = orphanedBucket();
+  await search.run(call);
   world.volumes.push(bucket);
-  expect(await search.look(call)).toBe("settled");
+  expect(await search.run(call)).toBe("settled");
   expect(reported).toEqual([]);
 });
 
-it("asks the store about nothing that is known, and about nothing that cannot be a volume's", async () => {
-  const { world, search, asked } = lonely();
+it("reads no tags of buckets that are accounted for or cannot belong to a volume", async () => {
+  const { world, search, asked } = orphanedBucket();
   world.tags = { ...tags, "s3.csi.scality.com/cluster": "c-2" };
-  await search.look(call);
-  await search.look(call);
+  await search.run(call);
+  await search.run(call);
   expect(asked).toEqual([bucket]);
 });

@@ -1,4 +1,4 @@
-/** Whose keys a call uses: those that came with it, else those of the driver. */
+/** The credentials of a call: those that csi-provisioner sends with it, else the driver's. */
 import { DriverError } from "../../core/errors.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
@@ -7,23 +7,22 @@ import type { Call } from "../../runtime/call.ts";
 import { type Credentials, credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";
 import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
 import type { Access } from "../../s3/object-store.ts";
+import type { Buckets, OpenBuckets, Secrets } from "../buckets.ts";
 import type { CsiControllerConfig } from "../config.ts";
 
-export type Secrets = Readonly<Record<string, string>>;
-
-export type AccessFor = (call: Call, secrets: Secrets, region: string | undefined) => Promise<Access>;
-
-/** A region that the class names beats that of its Secret, and that the driver's. */
-export function accessFor(
+/** Region by precedence: StorageClass or volume, Secret, driver. */
+export function bucketsOf(
+  store: { as(access: Access): Buckets },
   client: Pick<KubeClient, "get">,
   { driverCredentials, s3 }: Pick<CsiControllerConfig, "driverCredentials" | "s3">,
-): AccessFor {
-  return async (call, secrets, region) => ({
-    credentials: bringsKeys(secrets)
-      ? credentialsFrom("the provisioner Secret", secrets, volumeCredentialFields)
-      : await keysOfDriver(call, client, driverCredentials),
-    ...regionFrom(region, secrets["region"]?.trim(), s3.region),
-  });
+): OpenBuckets {
+  return async (call, secrets, region) =>
+    store.as({
+      credentials: hasCredentials(secrets)
+        ? credentialsFrom("the provisioner Secret", secrets, volumeCredentialFields)
+        : await readDriverCredentials(call, client, driverCredentials),
+      ...regionFrom(region, secrets["region"]?.trim(), s3.region),
+    });
 }
 
 function regionFrom(ofClass: string | undefined, ofSecret: string | undefined, ofDriver: string) {
@@ -32,12 +31,13 @@ function regionFrom(ofClass: string | undefined, ofSecret: string | undefined, o
   return { region: ofDriver, regionAskedBy: undefined };
 }
 
-export function bringsKeys(secrets: Secrets): boolean {
+/** csi-provisioner sends empty secrets if the StorageClass names no Secret, and if the Secret has no fields. */
+export function hasCredentials(secrets: Secrets): boolean {
   return Object.keys(secrets).length > 0;
 }
 
-/** Read anew each time: a call is rare, and a key may have been replaced a moment ago. */
-async function keysOfDriver(
+/** Reads the Secret for every call: calls are rare, and the credentials may have been rotated. */
+async function readDriverCredentials(
   call: Call,
   client: Pick<KubeClient, "get">,
   config: DriverCredentialsConfig,
@@ -50,8 +50,8 @@ async function keysOfDriver(
   return credentialsFrom(origin, secretData(secret), fields);
 }
 
-function refuse(because: string): never {
-  throw new DriverError("invalid", `the driver has no keys of its own: ${because}`, {
-    hint: "Name a Secret in the StorageClass (csi.storage.k8s.io/provisioner-secret-name and -namespace), or make that of the driver.",
+function refuse(problem: string): never {
+  throw new DriverError("invalid", `the driver has no credentials: ${problem}`, {
+    hint: "Name a Secret in the StorageClass (csi.storage.k8s.io/provisioner-secret-name and -namespace), or create the driver's Secret.",
   });
 }

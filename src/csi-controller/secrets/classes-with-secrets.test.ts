@@ -15,7 +15,7 @@ it.for([
 });
 
 it.for(["${pvc.name}/s3", "kube-system/${pvc.uid}", "kube-system/${pvc.annotations['missing']}"] as const)(
-  "%s is refused by csi-provisioner, and names no Secret",
+  "%s names no Secret: csi-provisioner refuses the template",
   (template) => {
     expect(resolvedSecret(template, claim, "pvc-1")).toBeUndefined();
   },

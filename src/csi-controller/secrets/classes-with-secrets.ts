@@ -1,4 +1,4 @@
-/** StorageClasses that name Secrets. csi-provisioner reads the Secrets, and does not pass on which they are. */
+/** A cache of the StorageClasses that name Secrets. csi-provisioner sends the content of a Secret, but not its name. */
 import { driverName } from "../../core/names.ts";
 import { namespaceAndName, type SecretKey } from "../../core/protected-secrets.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -10,22 +10,23 @@ import type { Claim } from "../domain/storage-class.ts";
 
 export interface ClassWithSecrets {
   readonly name: string;
-  /** As the class writes it, with variables; undefined: it names a Secret for mounting only. */
+  /** With unresolved variables; undefined: the StorageClass names only a node-publish Secret. */
   readonly provisionerSecret: SecretKey | undefined;
-  /** Whether Kubernetes asks for the deletion of its volumes. */
+  /** Whether the reclaim policy is Delete, so that Kubernetes calls DeleteVolume. */
   readonly deletesVolumes: boolean;
 }
 
 export interface ClaimOfClass {
   readonly claim: PersistentVolumeClaim;
-  readonly of: ClassWithSecrets;
+  readonly storageClass: ClassWithSecrets;
 }
 
-/** Follows the classes, so that a claim costs a request only where there is such a class. */
+/** Without such a StorageClass in the cluster, CreateVolume sends no request for the claim. */
 export class ClassesWithSecrets {
   readonly #store = new Store<ClassWithSecrets>({});
 
-  async follow(call: Call, client: Watcher, turned: () => void): Promise<void> {
+  /** Runs until the call ends. `turned` is called whenever the watch makes progress. */
+  async run(call: Call, client: Watcher, turned: () => void): Promise<void> {
     await watch(call, client, { kind: kinds.storageClasses, keep: namesSecret, trim, turned }, this.#store);
   }
 
@@ -33,7 +34,7 @@ export class ClassesWithSecrets {
     await this.#store.synced(call);
   }
 
-  /** undefined: the claim is gone, or its class names no Secret. Waits until the cache is synced for the first time. */
+  /** undefined: the claim does not exist, or its StorageClass names no Secret. Waits until the cache is synced for the first time. */
   async ofClaim(
     call: Call,
     client: Pick<KubeClient, "get">,
@@ -42,12 +43,12 @@ export class ClassesWithSecrets {
     await this.#store.synced(call);
     if (ref === undefined || this.#store.size === 0) return undefined;
     const claim = await client.get(call, kinds.persistentVolumeClaims, ref);
-    const of = claim && this.#store.get(classNameOf(claim));
-    return claim && of && { claim, of };
+    const storageClass = claim && this.#store.get(classNameOf(claim));
+    return claim && storageClass && { claim, storageClass };
   }
 }
 
-/** As csi-provisioner resolves it: in the namespace only two of the variables are allowed. undefined: it would refuse. */
+/** Resolves variables as csi-provisioner does, which allows fewer of them in the namespace. undefined: it refuses the template. */
 export function resolvedSecret(
   template: SecretKey,
   claim: PersistentVolumeClaim,
@@ -55,8 +56,8 @@ export function resolvedSecret(
 ): SecretKey | undefined {
   const { name, namespace = "", annotations = {} } = claim.metadata;
   const inNamespace = { "pv.name": volume, "pvc.namespace": namespace };
-  const noted = Object.entries(annotations).map(([key, value]) => [`pvc.annotations['${key}']`, value]);
-  const inName: Variables = { ...inNamespace, "pvc.name": name, ...Object.fromEntries(noted) };
+  const annotated = Object.entries(annotations).map(([key, value]) => [`pvc.annotations['${key}']`, value]);
+  const inName: Variables = { ...inNamespace, "pvc.name": name, ...Object.fromEntries(annotated) };
   const parts = namespaceAndName(template);
   const resolved = [substitute(parts.namespace, inNamespace), substitute(parts.name, inName)];
   return resolved.every((part) => part !== undefined) ? (resolved.join("/") as SecretKey) : undefined;
@@ -73,7 +74,7 @@ function substitute(text: string, variables: Variables): string | undefined {
   return isKnown ? result : undefined;
 }
 
-/** As Kubernetes reads it: the annotation is from before the field existed, and still beats it. */
+/** The beta annotation, which is older than the field, still takes precedence in Kubernetes. */
 function classNameOf({ metadata, spec }: PersistentVolumeClaim): string {
   return metadata.annotations?.["volume.beta.kubernetes.io/storage-class"] ?? spec.storageClassName ?? "";
 }
@@ -88,7 +89,7 @@ function trim({ metadata, parameters = {}, reclaimPolicy = "Delete" }: StorageCl
   return { name: metadata.name, provisionerSecret, deletesVolumes: reclaimPolicy === "Delete" };
 }
 
-/** One of its own, else the one that a class names for everything. */
+/** The Secret for this use, else the one for all uses (csi.storage.k8s.io/secret-name). */
 function secretFor(
   use: "provisioner" | "node-publish",
   parameters: Readonly<Record<string, string>>,

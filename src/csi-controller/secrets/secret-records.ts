@@ -1,4 +1,4 @@
-/** The ConfigMap that lists which Secrets carry the driver's finalizer, and the finalizer itself. */
+/** Reads and writes the ConfigMap that records which Secrets carry the driver's finalizer, and the finalizer itself. */
 import { secretFinalizer } from "../../core/names.ts";
 import {
   isProtectionOn,
@@ -24,7 +24,7 @@ export class SecretRecords {
     this.#configMap = configMap;
   }
 
-  /** undefined: there is no ConfigMap, or it says that nothing is to be protected. */
+  /** undefined: the ConfigMap does not exist, or it turns the protection off. */
   async read(call: Call): Promise<readonly SecretRecord[] | undefined> {
     const found = await this.#client.get(call, kinds.configMaps, this.#configMap);
     const data = found?.data ?? {};
@@ -36,7 +36,7 @@ export class SecretRecords {
     await this.#client.patch(call, kinds.configMaps, this.#configMap, { data });
   }
 
-  /** false: another process has written the record anew since it was read, because it needs the Secret. */
+  /** false: another process has rewritten the record since it was read, because it needs the Secret. */
   async remove(call: Call, record: SecretRecord): Promise<boolean> {
     const key = recordKey(record.secret);
     for (;;) {

@@ -1,0 +1,34 @@
+/** The S3 operations that the CSI controller service needs. src/s3 implements them. */
+import type { DriverError } from "../core/errors.ts";
+import type { Call } from "../runtime/call.ts";
+import type { Tags } from "./domain/bucket-tags.ts";
+
+/** Content of the Secret that csi-provisioner sends with a call. Empty: it sends none, or the Secret has no fields. */
+export type Secrets = Readonly<Record<string, string>>;
+
+/** Opens the store with the credentials in `secrets`, or with the driver's if `secrets` is empty. `region` overrides both regions. */
+export type OpenBuckets = (call: Call, secrets: Secrets, region: string | undefined) => Promise<Buckets>;
+
+/** Operations with the credentials of one account. Each throws DriverError. */
+export interface Buckets {
+  /**
+   * Afterwards a bucket of this name exists, and the store reports that the account owns it. "made" is not certain: us-east-1 of
+   * AWS answers so for an existing bucket, too. Nor is ownership: MinIO reports it to every user.
+   */
+  create(call: Call, bucket: string): Promise<"made" | "existed">;
+  exists(call: Call, bucket: string): Promise<boolean>;
+  /** The names of all buckets of the account. */
+  names(call: Call): AsyncIterable<string>;
+  tags(call: Call, bucket: string): Promise<{ readonly kind: "read"; readonly tags: Tags } | WithoutTags>;
+  /** Replaces all tags of the bucket. */
+  setTags(call: Call, bucket: string, tags: Tags): Promise<{ readonly kind: "written" } | WithoutTags>;
+  /** Lists the bucket before it deletes it, because some stores delete buckets that hold data. */
+  deleteIfEmpty(call: Call, bucket: string): Promise<"gone" | "notEmpty">;
+  /** Objects, old versions, delete markers and unfinished uploads count as data; with a prefix, only those below it. */
+  holdsData(call: Call, bucket: string, prefix?: string): Promise<boolean>;
+  /** Removes what `holdsData` counts. An interrupted call can be repeated. */
+  empty(call: Call, bucket: string, prefix?: string): Promise<void>;
+}
+
+/** The store has no bucket tags, or the account has no right to them. */
+export type WithoutTags = { readonly kind: "unsupported" } | { readonly kind: "denied"; readonly error: DriverError };
