@@ -20,10 +20,10 @@ export function reference(): string {
   return [
     "# Values of the chart",
     "",
-    "<!-- Made from values.yaml by `npm run chart-values`. -->",
+    "<!-- Generated from values.yaml by `npm run chart-values`. -->",
     "",
-    "Every value is optional. Values of 1.x and 2.x that are not listed are accepted without effect, and the notes that Helm prints",
-    "after an installation name those that were set. `node.s3EndpointUrl` and `node.s3Region` of 1.x still work, and beat `s3.*`.",
+    "Every value is optional. Values of 1.x and 2.x that are not listed are accepted without effect; the notes that Helm prints",
+    "after an installation name those that are set. `node.s3EndpointUrl` and `node.s3Region` of 1.x still work, and take precedence over `s3.*`.",
     "",
     "| value | default | meaning |",
     "|---|---|---|",
