@@ -18,17 +18,17 @@ type Row<Wish> = readonly [wish: Wish, sentence: string];
 const attribute = (name: string, value: string): VolumeWish => ({ attributes: { [name]: value } });
 const option = (text: string) => ({ mountOptions: [text] });
 
-const amount = "is not an amount: write one such as 500m for CPU or 512Mi for memory";
-const whole = "take a whole number: write for instance max-threads=16";
-const noValue = "take no value: write the name alone";
-const octal = "dir-mode and file-mode take an octal number up to 0777: write for instance dir-mode=0755";
-const numeric = "uid and gid take a number from 1 on: write for instance uid=1000";
-const seconds = "take seconds, indefinite or minimal: write for instance metadata-ttl=60";
-const notAnOption = "is not an option of mount-s3: write one option per line, by its long name";
+const amount = "is not a valid quantity: write for example 500m for CPU or 512Mi for memory";
+const whole = "must be integers ≥ 0: write for example max-threads=16";
+const noValue = "have no value: write only the name";
+const octal = "dir-mode and file-mode must be octal numbers up to 0777: write for example dir-mode=0755";
+const numeric = "uid and gid must be integers ≥ 1: write for example uid=1000";
+const seconds = "must be seconds, indefinite or minimal: write for example metadata-ttl=60";
+const notAnOption = "is not a valid option of mount-s3: write one option per line, with its long name";
 const cacheSize =
-  "cacheEmptyDirSizeLimit and cacheEphemeralStorageResourceRequest take an amount of 2Mi or more: write one such as 10Gi";
+  "cacheEmptyDirSizeLimit and cacheEphemeralStorageResourceRequest must be quantities of 2Mi or more: write for example 10Gi";
 const lessThanRequest = "is less than its request: raise the limit or lower the request";
-const proxyOnly = "only HTTPS_PROXY, HTTP_PROXY and NO_PROXY can be set: leave the other out";
+const proxyOnly = "only HTTPS_PROXY, HTTP_PROXY and NO_PROXY can be set: remove the other";
 
 /** The same for volumes and classes. */
 const refusedOptions: readonly (readonly [option: string, sentence: string])[] = [
@@ -42,8 +42,8 @@ const refusedOptions: readonly (readonly [option: string, sentence: string])[] =
   ["dir-mode=888", octal],
   ["--file-mode 0o644", octal],
   ["dir-mode=01777", octal],
-  ["prefix=data", "prefix has to end in a slash: write for instance prefix=data/"],
-  ["--prefix a/b", "prefix has to end in a slash: write for instance prefix=data/"],
+  ["prefix=data", "prefix must end in a slash: write for example prefix=data/"],
+  ["--prefix a/b", "prefix must end in a slash: write for example prefix=data/"],
   ["max-cache-size=1Gi", whole],
   ["max-threads=many", whole],
   ["aws-max-attempts", whole],
@@ -51,12 +51,12 @@ const refusedOptions: readonly (readonly [option: string, sentence: string])[] =
   ["memory-target=1.5", whole],
   ["metadata-ttl=1m", seconds],
   ["negative-metadata-ttl=never", seconds],
-  ["sse=rot13", "sse takes aws:kms, aws:kms:dsse or AES256: write for instance sse=aws:kms"],
-  ["upload-checksums=md5", "upload-checksums takes crc32c, crc64nvme or off: write for instance upload-checksums=off"],
+  ["sse=rot13", "sse must be aws:kms, aws:kms:dsse or AES256: write for example sse=aws:kms"],
+  ["upload-checksums=md5", "upload-checksums must be crc32c, crc64nvme or off: write for example upload-checksums=off"],
   ["allow-delete=true", noValue],
   ["allow-other yes", noValue],
   ["read-only=1", noValue],
-  ["region=", "region, uid, gid, sse and prefix need a value: write for instance region=us-east-1"],
+  ["region=", "region, uid, gid, sse and prefix need a value: write for example region=us-east-1"],
 ];
 
 export const refusedVolumes: readonly Row<VolumeWish>[] = [
@@ -88,17 +88,20 @@ export const refusedVolumes: readonly Row<VolumeWish>[] = [
     },
     lessThanRequest,
   ],
-  [attribute("mountpointPodServiceAccountName", "Not_A_Name"), "is not the name of a ServiceAccount"],
-  [attribute("cache", "disk"), "cache is not a kind of cache: use emptyDir or ephemeral, or leave it out"],
+  [attribute("mountpointPodServiceAccountName", "Not_A_Name"), "is not a valid name of a ServiceAccount"],
+  [attribute("cache", "disk"), "cache is not a known kind of cache: use emptyDir or ephemeral, or remove it"],
   [{ attributes: { cache: "emptyDir", cacheEmptyDirSizeLimit: "big" } }, cacheSize],
   [{ attributes: { cache: "emptyDir", cacheEmptyDirSizeLimit: "1Mi" } }, cacheSize],
   [{ attributes: { cache: "ephemeral", cacheEphemeralStorageResourceRequest: "10 GB" } }, cacheSize],
-  [{ attributes: { cache: "emptyDir", cacheEmptyDirMedium: "HugePages" } }, "cacheEmptyDirMedium is not a medium"],
+  [
+    { attributes: { cache: "emptyDir", cacheEmptyDirMedium: "HugePages" } },
+    "cacheEmptyDirMedium is not a known medium",
+  ],
   [
     { attributes: { cache: "emptyDir", cacheEmptyDirMedium: "Memory" } },
-    "cacheEmptyDirSizeLimit is required with cacheEmptyDirMedium Memory: add one such as 1Gi",
+    "cacheEmptyDirSizeLimit is required with cacheEmptyDirMedium Memory: write for example 1Gi",
   ],
-  [{ attributes: { cache: "ephemeral" } }, "is required with cache: ephemeral: add one such as 10Gi"],
+  [{ attributes: { cache: "ephemeral" } }, "is required with cache: ephemeral: write for example 10Gi"],
   [attribute("mountpointEnv.AWS_PROFILE", "x"), proxyOnly],
   [attribute("mountpointEnv.https_proxy", "x"), proxyOnly],
   ...refusedOptions.map(
@@ -118,27 +121,33 @@ export const refusedClasses: readonly Row<ClassWish>[] = [
   ...["provisioner", "node-publish"].flatMap((kind): Row<ClassWish>[] => [
     [{ parameters: { [secret(kind, "name")]: "keys" } }, together(kind)],
     [{ parameters: { [secret(kind, "namespace")]: "team" } }, together(kind)],
-    [pair(kind, "", "team"), "cannot be empty: name the Secret, or leave both out"],
-    [pair(kind, "keys", ""), "cannot be empty: name the Secret, or leave both out"],
+    [pair(kind, "", "team"), "cannot be empty: name the Secret, or remove both"],
+    [pair(kind, "keys", ""), "cannot be empty: name the Secret, or remove both"],
     [pair(kind, "${pvc.nam}", "team"), `${secret(kind, "name")} ${unknownVariable}`],
     [pair(kind, "keys-${PVC.NAME}", "team"), `${secret(kind, "name")} ${unknownVariable}`],
     [pair(kind, "keys", "${pvc.name}"), `${secret(kind, "namespace")} ${unknownVariable} there`],
     [pair(kind, "keys", "${pvc.annotations['ns']}"), `${secret(kind, "namespace")} ${unknownVariable} there`],
   ]),
-  [parameter("deletePolicy", "burn"), "parameters.deletePolicy burn is not known: use one of delete-if-empty, "],
-  [parameter("deletePolicy", "Purge"), "parameters.deletePolicy Purge is not known: use one of delete-if-empty, "],
+  [
+    parameter("deletePolicy", "burn"),
+    "parameters.deletePolicy burn is not a known policy: use one of delete-if-empty, ",
+  ],
+  [
+    parameter("deletePolicy", "Purge"),
+    "parameters.deletePolicy Purge is not a known policy: use one of delete-if-empty, ",
+  ],
   [parameter("bucketNamePrefix", "team-${pvc.nam}"), "parameters.bucketNamePrefix has a variable that does not exist"],
   [parameter("bucketNamePrefix", "${}"), "parameters.bucketNamePrefix has a variable that does not exist"],
-  [parameter("sharedBucket", "Not_A_Bucket"), "parameters.sharedBucket is not the name of a bucket"],
-  [parameter("sharedBucket", "x"), "parameters.sharedBucket is not the name of a bucket"],
+  [parameter("sharedBucket", "Not_A_Bucket"), "parameters.sharedBucket is not a valid bucket name"],
+  [parameter("sharedBucket", "x"), "parameters.sharedBucket is not a valid bucket name"],
   [
     { parameters: { sharedBucket: "all", bucketNamePrefix: "x" } },
     "sharedBucket and bucketNamePrefix exclude each other",
   ],
-  [parameter("region", "us east 1"), "parameters.region is not the name of a region: use a name such as us-east-1"],
-  [parameter("tags", "team=a;b"), "parameters.tags has team=a;b, which is not a tag: write key=value"],
-  [parameter("tags", "good=1,=x"), "parameters.tags has =x, which is not a tag: write key=value"],
-  [parameter("tags", "claim=${pvc.uid}"), "parameters.tags has claim=${pvc.uid}, which is not a tag"],
+  [parameter("region", "us east 1"), "parameters.region is not a valid region name: use a name such as us-east-1"],
+  [parameter("tags", "team=a;b"), "parameters.tags has team=a;b, which is not a valid tag: write key=value"],
+  [parameter("tags", "good=1,=x"), "parameters.tags has =x, which is not a valid tag: write key=value"],
+  [parameter("tags", "claim=${pvc.uid}"), "parameters.tags has claim=${pvc.uid}, which is not a valid tag"],
   [parameter("tags", "AWS:owner=me"), "parameters.tags has a key that is reserved"],
   [parameter("tags", "s3.csi.scality.com/cluster=x"), "parameters.tags has a key that is reserved"],
   [

@@ -57,7 +57,7 @@ it.for(acceptedClasses)("StorageClass %j is accepted without a word", async (wis
 });
 
 it.for(questionable)("mount option %s is accepted with a warning that names %s", async ([option, shown]) => {
-  const sentence = `mountOptions: ${shown} cannot be used here and will be left out: remove it`;
+  const sentence = `mountOptions: ${shown} is not supported and will be left out: remove it`;
   for (const object of [volume({ mountOptions: [option] }), storageClass({ mountOptions: [option] })]) {
     const answer = await tried(object);
     expect(answer).toContain("Warning");
@@ -75,9 +75,11 @@ it.for(unknownOptions)("mount option %s is accepted with a warning: %s", async (
   }
 });
 
-it.for(unfitPrefixes)("bucketNamePrefix %s is accepted with a warning that it will be made to fit", async (prefix) => {
+it.for(unfitPrefixes)("bucketNamePrefix %s is accepted with a warning that it will be adapted", async (prefix) => {
   const answer = await tried(storageClass({ parameters: { bucketNamePrefix: prefix } }));
-  expect(answer).toContain("parameters.bucketNamePrefix has what S3 does not allow in the name of a bucket");
+  expect(answer).toContain(
+    "parameters.bucketNamePrefix has characters or a length that S3 does not allow in bucket names",
+  );
   expect(answer).toContain("accepted");
 });
 

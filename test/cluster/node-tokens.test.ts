@@ -70,25 +70,37 @@ it("SE-2 a node plugin takes the startup taint off its own node", async () => {
 it("SE-2 a token that names no node writes nothing", async () => {
   const anywhere = (await cluster.kubectl("create", "token", "s3-csi-driver-sa", "-n", releaseNamespace)).trim();
   const patch = ["patch", "node", stage.node, "--type=merge", "-p", taints([other])];
-  expect(await withToken(anywhere, patch)).toContain("it names none");
+  expect(await withToken(anywhere, patch)).toContain("it names no node");
 });
 
 it.for([
-  ["another node's startup taint", () => [stage.otherNode, taints([other])], "may write to its own node only"],
-  ["another taint", () => [stage.node, taints([taint])], "change no other taint"],
+  ["another node's startup taint", () => [stage.otherNode, taints([other])], "may write only its own Node"],
+  ["another taint", () => [stage.node, taints([taint])], "may remove only the startup taint"],
   [
     "a taint of its own making",
     () => [stage.node, taints([taint, other, { key: "x", effect: "NoExecute" }])],
-    "no other taint",
+    "may remove only the startup taint",
   ],
-  ["the effect of a taint", () => [stage.node, taints([taint, { ...other, effect: "NoExecute" }])], "no other taint"],
+  [
+    "the effect of a taint",
+    () => [stage.node, taints([taint, { ...other, effect: "NoExecute" }])],
+    "may remove only the startup taint",
+  ],
   [
     "a label",
     () => [stage.node, JSON.stringify({ metadata: { labels: { a: "b" } } })],
-    "nothing of a Node but spec.taints",
+    "may change only spec.taints of a Node",
   ],
-  ["an annotation", () => [stage.node, JSON.stringify({ metadata: { annotations: { a: "b" } } })], "but spec.taints"],
-  ["schedulability", () => [stage.node, JSON.stringify({ spec: { unschedulable: true } })], "but spec.taints"],
+  [
+    "an annotation",
+    () => [stage.node, JSON.stringify({ metadata: { annotations: { a: "b" } } })],
+    "may change only spec.taints",
+  ],
+  [
+    "schedulability",
+    () => [stage.node, JSON.stringify({ spec: { unschedulable: true } })],
+    "may change only spec.taints",
+  ],
 ] as const)("SE-2 a node plugin cannot change %s", async ([, wish, sentence]) => {
   const [node, patch] = wish();
   expect(await asNode("patch", "node", node ?? "", "--type=merge", "-p", patch ?? "")).toContain(sentence);

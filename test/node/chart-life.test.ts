@@ -47,7 +47,7 @@ it("CH-6, CH-4 an upgrade takes over the definition of 2.2.0 and keeps namespace
   expect((await cluster.get("namespace", "mount-s3"))?.metadata.annotations).toMatchObject(keep);
   expect((await cluster.get("priorityclass", "mount-s3-critical"))?.metadata.annotations).toMatchObject(keep);
   await expect(helm.upgrade("--set", "mountpointPod.namespace=elsewhere")).rejects.toThrow(
-    "mountpointPod.namespace cannot change from mount-s3 to elsewhere while Mountpoint Pods run there",
+    "mountpointPod.namespace cannot change from mount-s3 to elsewhere while Mountpoint Pods run in mount-s3",
   );
 
   await helm.rollback(revision);

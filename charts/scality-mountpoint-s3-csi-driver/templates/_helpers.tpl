@@ -1,4 +1,4 @@
-{{/* The name of the driver: CSI driver, API group, and prefix of labels and annotations. */}}
+{{/* Name of the CSI driver, API group, and prefix of labels and annotations. */}}
 {{- define "s3-csi.driverName" -}}
 s3.csi.scality.com
 {{- end }}
@@ -7,7 +7,7 @@ s3.csi.scality.com
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* What a Deployment or DaemonSet finds its Pods by, beside its own `app`. Immutable, and the same as in 2.x. */}}
+{{/* Selector of Deployment and DaemonSet, in addition to `app`. Immutable, and the same as in 2.x. */}}
 {{- define "s3-csi.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "s3-csi.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -24,12 +24,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* Not empty if the tag is that of a release 1.x or 2.x, which `helm upgrade --reuse-values` brings along. */}}
+{{/* Not empty if image.tag is a 1.x or 2.x release, which `helm upgrade --reuse-values` keeps. */}}
 {{- define "s3-csi.staleTag" -}}
 {{- if regexMatch "^v?[12]\\.[0-9]+\\.[0-9]+$" (toString .Values.image.tag) }}{{ .Values.image.tag }}{{ end }}
 {{- end }}
 
-{{/* The repository of a sidecar: (list $ CHOSEN DEFAULT). A mirror has the default one; what somebody has chosen is used as it is. */}}
+{{/* Repository of a sidecar: (list $ CHOSEN DEFAULT). The prefix for a mirror applies to the default only; a chosen repository is used unchanged. */}}
 {{- define "s3-csi.mirrored" -}}
 {{- $chosen := default (index . 2) (index . 1) -}}
 {{- if eq $chosen (index . 2) }}{{ (index . 0).Values.image.containerRegistry }}{{ end }}{{ $chosen }}
@@ -41,7 +41,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- printf "%s%s:%v" (default "" .Values.image.containerRegistry) .Values.image.repository $tag }}
 {{- end }}
 
-{{/* The legacy values below `node` win: who still has them set means them. */}}
+{{/* The legacy values below `node` take precedence, as in 2.x. */}}
 {{- define "s3-csi.endpointUrl" -}}
 {{- default .Values.s3.endpointUrl .Values.node.s3EndpointUrl }}
 {{- end }}
@@ -50,12 +50,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- default .Values.s3.region .Values.node.s3Region }}
 {{- end }}
 
-{{/* Directory of the driver on the host. */}}
+{{/* The driver's plugin directory on the host. */}}
 {{- define "s3-csi.pluginDir" -}}
 {{ trimSuffix "/" .Values.node.kubeletPath }}/plugins/{{ include "s3-csi.driverName" . }}
 {{- end }}
 
-{{/* Takes the map itself. Empty entries are left out: the platform then chooses. */}}
+{{/* Takes the map itself. Empty entries are left out: the platform chooses them. */}}
 {{- define "s3-csi.seLinuxOptions" -}}
 {{- $given := dict -}}
 {{- range $key, $value := . }}{{ if $value }}{{ $given = set $given $key $value }}{{ end }}{{ end -}}
@@ -66,9 +66,9 @@ seLinuxOptions:
 {{- end }}
 
 {{/*
-Of the node plugin. The policy of container-selinux, which RHEL, Fedora and OpenShift have, knows spc_t for privileged containers;
-on OpenShift it is said, so that constraints of others cannot choose another one. Elsewhere the container runtime chooses. The
-default of 2.x, super_t, is known to Bottlerocket only: `helm upgrade --reuse-values` brings it along, and on OpenShift it counts as unset.
+SELinux context of the node plugin. The policy of container-selinux (RHEL, Fedora, OpenShift) has the type spc_t for privileged containers.
+On OpenShift the chart sets spc_t, so that other SecurityContextConstraints cannot set another type. Elsewhere the container runtime
+chooses. Only Bottlerocket knows super_t, the default of 2.x: `helm upgrade --reuse-values` keeps it, and on OpenShift it counts as unset.
 */}}
 {{- define "s3-csi.nodeSeLinuxOptions" -}}
 {{- $given := include "s3-csi.seLinuxOptions" .Values.node.seLinuxOptions -}}
@@ -82,12 +82,12 @@ default of 2.x, super_t, is known to Bottlerocket only: `helm upgrade --reuse-va
 {{- if eq (toString (get (.Values.node.seLinuxOptions | default dict) "type")) "super_t" }}super_t{{ end }}
 {{- end }}
 
-{{/* Whether the node plugin shares the pid namespace of the host: asked for, or needed. */}}
+{{/* Not empty if the node plugin runs in the pid namespace of the host: by node.hostPID, or because node.mountPidNamespace needs it. */}}
 {{- define "s3-csi.hostPID" -}}
 {{- if or .Values.node.hostPID (eq (default "private" .Values.node.mountPidNamespace) "host") }}true{{ end }}
 {{- end }}
 
-{{/* Values of an older release do not have it, and 0 means never. */}}
+{{/* Stored values of older releases do not have it; 0 means never, so `default` cannot be used. */}}
 {{- define "s3-csi.hangLimitSeconds" -}}
 {{- if kindIs "invalid" .Values.node.hangLimitSeconds }}600{{ else }}{{ .Values.node.hangLimitSeconds | int }}{{ end }}
 {{- end }}

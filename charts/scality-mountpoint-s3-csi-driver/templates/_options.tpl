@@ -1,13 +1,13 @@
 {{/*
-A switch: (list MAP KEY DEFAULT). Not empty if it is on. `helm upgrade --reuse-values` brings values without the new keys,
-or without the whole map; and `default` would take false for absent.
+A boolean value: (list MAP KEY DEFAULT). Not empty if it is true. With `helm upgrade --reuse-values` the key or the whole map may be
+missing, and `default` would treat false as missing.
 */}}
 {{- define "s3-csi.isOn" -}}
 {{- $map := index . 0 | default dict -}}
 {{- if ternary (get $map (index . 1)) (index . 2) (hasKey $map (index . 1)) }}on{{ end }}
 {{- end }}
 
-{{/* Not empty on OpenShift, which gives every namespace users and groups of its own and wants SecurityContextConstraints. */}}
+{{/* Not empty on OpenShift, which assigns users and groups per namespace and needs SecurityContextConstraints. */}}
 {{- define "s3-csi.openshift" -}}
 {{- $given := get (.Values.openshift | default dict) "enabled" -}}
 {{- if or (kindIs "invalid" $given) (eq (toString $given) "auto") -}}
@@ -17,18 +17,18 @@ on
 {{- end }}
 {{- end }}
 
-{{/* Not empty if metrics are served: asked for, or there is somebody who asks. */}}
+{{/* Not empty if metrics are served: by metrics.enabled or serviceMonitor.enabled. */}}
 {{- define "s3-csi.metrics" -}}
 {{- if include "s3-csi.isOn" (list .Values.metrics "enabled" false) }}on{{ else }}{{ include "s3-csi.isOn" (list .Values.serviceMonitor "enabled" false) }}{{ end }}
 {{- end }}
 
-{{/* Name of an object that a second release would make as well: (list $ NAME). */}}
+{{/* Name of an object that a second release would create, too: (list $ NAME). */}}
 {{- define "s3-csi.scopedName" -}}
 {{- $ := index . 0 -}}
 {{- if $.Values.releaseScopedNames }}{{ $.Release.Name }}-{{ end }}{{ index . 1 }}
 {{- end }}
 
-{{/* Not empty if the object that lookup found belongs to this release: (list $ OBJECT). */}}
+{{/* Not empty if an object found by `lookup` belongs to this release: (list $ OBJECT). */}}
 {{- define "s3-csi.isOurs" -}}
 {{- $ := index . 0 -}}
 {{- $annotations := dig "metadata" "annotations" dict (index . 1 | default dict) -}}
@@ -38,8 +38,8 @@ on
 {{- end }}
 
 {{/*
-For objects whose deletion would end mounts or prevent new ones: Helm, Argo CD and Flux leave them where they are no longer
-rendered, and when the release is uninstalled. Each tool looks at the annotation of the object in the cluster.
+For objects whose deletion would end mounts or prevent new ones: with these annotations Helm, Argo CD and Flux keep them when they are no
+longer rendered and when the release is uninstalled. Each tool reads its annotation from the object in the cluster.
 */}}
 {{- define "s3-csi.keptAnnotations" -}}
 helm.sh/resource-policy: keep
@@ -47,7 +47,7 @@ argocd.argoproj.io/sync-options: Prune=false,Delete=false
 kustomize.toolkit.fluxcd.io/prune: disabled
 {{- end }}
 
-{{/* Requests and limits of the controller's containers. Values of 2.x have none. */}}
+{{/* Requests and limits of the controller's containers. Stored values of 2.x do not have them. */}}
 {{- define "s3-csi.controllerResources" -}}
 {{- $default := dict "requests" (dict "cpu" "10m" "memory" "64Mi") -}}
 {{- toYaml (.Values.controller.resources | default $default) }}

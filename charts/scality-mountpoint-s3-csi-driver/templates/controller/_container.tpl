@@ -1,11 +1,11 @@
-{{/* What every container of ours in the controller Pod has. */}}
+{{/* Fields that all containers of the driver in the controller Pod have. */}}
 {{- define "s3-csi.controllerContainer" -}}
 {{ include "s3-csi.controllerSecurity" . }}
 resources:
   {{- include "s3-csi.controllerResources" . | nindent 2 }}
 {{- end }}
 
-{{/* And the sidecar, too. */}}
+{{/* Fields that the sidecar has, too. */}}
 {{- define "s3-csi.controllerSecurity" -}}
 securityContext:
   runAsNonRoot: true

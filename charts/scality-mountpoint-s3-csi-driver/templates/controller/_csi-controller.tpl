@@ -1,4 +1,4 @@
-{{/* The CSI controller service: makes and deletes the buckets of dynamic volumes. */}}
+{{/* The CSI controller service: creates and deletes the buckets of dynamic volumes. */}}
 {{- define "s3-csi.csiController" -}}
 {{- $tls := .Values.tls | default dict -}}
 - name: s3-csi-controller
@@ -12,13 +12,13 @@
     - --metrics
     {{- end }}
     {{- with .Values.s3CredentialSecret }}
-    # Keys are read through the API, so that they are in no environment and a new one needs no restart.
+    # Credentials are read through the API, so that they are in no environment and changes need no restart.
     - --credentials-secret={{ $.Release.Namespace }}/{{ .name }}
     - --access-key-id-field={{ .accessKeyId }}
     - --secret-access-key-field={{ .secretAccessKey }}
     - --session-token-field={{ .sessionToken }}
     {{- end }}
-    {{- if eq (include "s3-csi.fallbackToDriverKeys" .) "false" }}
+    {{- if eq (include "s3-csi.fallbackToDriverCredentials" .) "false" }}
     - --no-driver-credentials-fallback
     {{- end }}
     {{- if include "s3-csi.protectsSecrets" . }}
@@ -27,7 +27,7 @@
   env:
     - name: CSI_CONTROLLER_ONLY
       value: "true"
-    # Where it reports buckets that no volume leads to.
+    # The Pod on which orphaned buckets are reported.
     - name: POD_NAME
       valueFrom:
         fieldRef:
@@ -79,7 +79,7 @@
     {{- end }}
 {{- end }}
 
-{{/* The standard sidecar: watches claims, asks the CSI controller service for volumes and makes the PersistentVolumes. */}}
+{{/* The csi-provisioner sidecar: watches claims, calls the CSI controller service and creates PersistentVolumes. */}}
 {{- define "s3-csi.csiProvisioner" -}}
 {{- $sidecar := (.Values.sidecars | default dict).csiProvisioner | default dict -}}
 {{- $image := $sidecar.image | default dict -}}
@@ -90,20 +90,20 @@
   args:
     - --csi-address=/csi/csi.sock
     - --v={{ include "s3-csi.controllerLogLevel" . }}
-    # Longer than the driver takes to give up by itself: four attempts of ten seconds for each request, and a reason.
+    # Longer than the driver needs to give up and report the reason: four attempts of ten seconds for each request.
     - --timeout=120s
-    # A store that was away is tried again within a minute, not within five.
+    # Retry within a minute after a store was down, not within five.
     - --retry-interval-max=60s
-    # The defaults, 5 and 10, would let 200 claims wait for minutes.
+    # With the defaults, 5 and 10, 200 claims would wait for minutes.
     - --kube-api-qps=50
     - --kube-api-burst=100
-    # Names of buckets and tags can be made from those of the claim.
+    # Sends name and namespace of the claim, which bucket names and tags may contain.
     - --extra-create-metadata
     - --leader-election
     - --leader-election-namespace=$(POD_NAMESPACE)
     - --http-endpoint=:9811
     {{- if not (include "s3-csi.metrics" .) }}
-    # It has one port for health and metrics. A path may begin with a host, and this is one that no request can have.
+    # csi-provisioner has one port for health and metrics. This path turns metrics off, because it starts with a host that no request has.
     - --metrics-path=^/metrics
     {{- end }}
   env:
@@ -122,7 +122,7 @@
     periodSeconds: 20
     timeoutSeconds: 10
     failureThreshold: 3
-  # It serves its port when it has found the driver, and says no when it should be leading and could not renew its lease.
+  # csi-provisioner serves its port once it has found the driver, and fails the check if it leads and cannot renew its lease.
   readinessProbe:
     httpGet:
       path: /healthz/leader-election
@@ -141,22 +141,22 @@
       mountPath: /csi
 {{- end }}
 
-{{/* "false" if keys of the driver never stand in for those that a class or volume should have brought. Values of 2.x have none. */}}
-{{- define "s3-csi.fallbackToDriverKeys" -}}
+{{/* "false" if the driver's credentials are never used instead of those that a class or volume should name. Stored values of 2.x do not have it. */}}
+{{- define "s3-csi.fallbackToDriverCredentials" -}}
 {{- ternary true .Values.s3CredentialSecret.fallback (kindIs "invalid" .Values.s3CredentialSecret.fallback) }}
 {{- end }}
 
-{{/* Whether provisioner Secrets are kept until their volumes are deleted. Values of 2.x do not say. */}}
+{{/* Not empty if provisioner Secrets are kept until their volumes are deleted. Stored values of 2.x do not have it. */}}
 {{- define "s3-csi.protectsSecrets" -}}
 {{- if ne (toString .Values.controller.protectSecrets) "false" }}true{{ end }}
 {{- end }}
 
-{{/* The ConfigMap with the record of them. */}}
+{{/* Name of the ConfigMap with the records of protected Secrets. */}}
 {{- define "s3-csi.protectedSecrets" -}}
 s3-csi-protected-secrets
 {{- end }}
 
-{{/* The way to the object store. */}}
+{{/* Proxy for the object store. */}}
 {{- define "s3-csi.proxySettings" -}}
 {{- range $name, $variable := dict "httpsProxy" "HTTPS_PROXY" "httpProxy" "HTTP_PROXY" "noProxy" "NO_PROXY" }}
 {{- with get ($.Values.mountpointPod.proxy | default dict) $name }}

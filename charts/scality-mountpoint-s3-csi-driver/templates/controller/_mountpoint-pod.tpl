@@ -1,10 +1,10 @@
-{{/* How Mountpoint Pods are made. Values of 2.x have none of these, hence the defaults. */}}
+{{/* Settings of Mountpoint Pods. Stored values of 2.x do not have them, hence the defaults. */}}
 {{- define "s3-csi.mountpointPodSettings" -}}
 {{- $resources := dict "requests" (dict "cpu" "10m" "memory" "32Mi") -}}
 - name: MOUNTPOINT_RESOURCES
   value: {{ .Values.mountpointPod.resources | default $resources | toJson | quote }}
 - name: MOUNTPOINT_TOLERATIONS
-  {{- /* An empty list is a choice, too: no toleration at all. */}}
+  {{- /* An empty list is valid: no toleration. */}}
   {{- if kindIs "slice" .Values.mountpointPod.tolerations }}
   value: {{ .Values.mountpointPod.tolerations | toJson | quote }}
   {{- else }}
@@ -23,18 +23,18 @@
   value: {{ join "," . | quote }}
 {{- end }}
 {{- if include "s3-csi.openshift" . }}
-# The platform gives every namespace users and groups of its own.
+# OpenShift assigns users and groups per namespace.
 - name: MOUNTPOINT_USER_BY
   value: platform
 {{- end }}
 {{- end }}
 
-{{/* Not empty if headroom is turned on. Values of 2.x do not have it. */}}
+{{/* Not empty if headroom is enabled. Stored values of 2.x do not have it. */}}
 {{- define "s3-csi.headroom" -}}
 {{- with .Values.mountpointPod.headroom }}{{ if .enabled }}on{{ end }}{{ end }}
 {{- end }}
 
-{{/* How room is kept for Mountpoint Pods. */}}
+{{/* Settings of headroom Pods. */}}
 {{- define "s3-csi.headroomSettings" -}}
 {{- if include "s3-csi.headroom" . -}}
 - name: MOUNTPOINT_HEADROOM_ENABLED
@@ -56,7 +56,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Trust for an object store with a CA of its own. Values of 1.x, 2.0 and 2.1 have no `tls`. */}}
+{{/* Private CA of the object store. Stored values of 1.x, 2.0 and 2.1 have no `tls`. */}}
 {{- define "s3-csi.caSettings" -}}
 {{- $tls := .Values.tls | default dict -}}
 {{- with $tls.caCertConfigMap -}}

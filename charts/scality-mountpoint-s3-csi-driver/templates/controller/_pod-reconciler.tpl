@@ -1,4 +1,4 @@
-{{/* The Pod Reconciler: which Mountpoint Pods should exist. */}}
+{{/* The Pod Reconciler: creates and deletes Mountpoint Pods and attachments. */}}
 {{- define "s3-csi.podReconciler" -}}
 - name: s3-pod-reconciler
   image: {{ include "s3-csi.image" . }}
@@ -8,7 +8,7 @@
     - --health-port=9809
     - --v={{ include "s3-csi.controllerLogLevel" . }}
   env:
-    # Who takes part in the election, and where.
+    # Identity and namespace for leader election.
     - name: POD_NAME
       valueFrom:
         fieldRef:

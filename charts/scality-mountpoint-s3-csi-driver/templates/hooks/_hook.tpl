@@ -1,5 +1,5 @@
 {{/*
-What every object of a hook has: (list $ HOOKS WEIGHT). A failed one stays, so that its log can be read; the next attempt
+Metadata of every object of a hook: (list $ HOOKS WEIGHT). A failed Job stays, so that its log can be read; the next attempt
 removes it.
 */}}
 {{- define "s3-csi.hookMetadata" -}}
@@ -11,7 +11,7 @@ annotations:
   helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}
 
-{{/* The account of a hook, which exists as long as it runs: (list $ HOOKS NAME). */}}
+{{/* The ServiceAccount of a hook, which exists only while the hook runs: (list $ HOOKS NAME). */}}
 {{- define "s3-csi.hookAccount" -}}
 {{- $ := index . 0 -}}
 apiVersion: v1
@@ -22,7 +22,7 @@ metadata:
   {{- include "s3-csi.hookMetadata" (list $ (index . 1) "-2") | nindent 2 }}
 {{- end }}
 
-{{/* Its rights in a namespace, or with "" in the whole cluster: (list $ HOOKS NAME RULES NAMESPACE). */}}
+{{/* The rights of a hook in a namespace, or in the whole cluster with "": (list $ HOOKS NAME RULES NAMESPACE). */}}
 {{- define "s3-csi.hookRights" -}}
 {{- $ := index . 0 -}}
 {{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}
@@ -57,7 +57,7 @@ roleRef:
   name: {{ $name }}
 {{- end }}
 
-{{/* The Job, which runs the driver's own image: (list $ HOOKS NAME ARGUMENTS CONFIGMAP). */}}
+{{/* The Job of a hook, which runs the driver's image: (list $ HOOKS NAME ARGUMENTS CONFIGMAP). */}}
 {{- define "s3-csi.hookJob" -}}
 {{- $ := index . 0 -}}
 {{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}

@@ -4,7 +4,7 @@
 {{- else if .Values.node.defaultTolerations }}
 - key: CriticalAddonsOnly
   operator: Exists
-# The taint that keeps workloads away until the node plugin runs, whatever its effect.
+# The startup taint, which keeps workloads away until the node plugin runs, with any effect.
 - key: {{ include "s3-csi.driverName" . }}/agent-not-ready
   operator: Exists
 - operator: Exists

@@ -1,6 +1,6 @@
 {{/*
-Name of constraints: (list $ NAME). Those of 2.x were made by hand, and Helm refuses to take over what it has not made: they
-stay, and ours get another name beside them. OpenShift takes whichever admits a Pod.
+Name of SecurityContextConstraints: (list $ NAME). Those of 2.x were created by hand, and Helm refuses to adopt objects that it has not
+created: they stay, and those of the chart get another name. OpenShift uses any that admits a Pod.
 */}}
 {{- define "s3-csi.constraintsName" -}}
 {{- $ := index . 0 -}}

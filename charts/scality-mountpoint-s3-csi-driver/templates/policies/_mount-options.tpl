@@ -1,4 +1,4 @@
-{{/* Mount options as the driver reads them: name and value are parted by the first space or "=". Takes the CEL for the list. */}}
+{{/* Mount options as the driver parses them: the first space or "=" separates name and value. Takes the CEL expression of the list. */}}
 {{- define "s3-csi.mountOptionVariables" -}}
 - name: options
   expression: {{ . }}.map(o, o.trim()).filter(o, o != '')
@@ -7,38 +7,38 @@
     variables.options.map(o, o.startsWith('-') ? o : '--' + o).map(o, o.split(' ')[0].split('=')[0])
 {{- end }}
 
-{{/* What mount-s3 refuses, so that no such volume can ever have worked. Takes the words for the list. */}}
+{{/* Options that mount-s3 refuses, so that no such volume can ever have worked. Takes the field name of the list. */}}
 {{- define "s3-csi.mountOptionRules" -}}
 - expression: variables.names.all(n, n.matches('^(-[^-]|--[^-].*)$'))
   messageExpression: >-
     '{{ . }}: ' + variables.options.filter(o, !(o.startsWith('-') ? o : '--' + o).split(' ')[0].split('=')[0].matches('^(-[^-]|--[^-].*)$'))[0] +
-    ' is not an option of mount-s3: write one option per line, by its long name'
+    ' is not a valid option of mount-s3: write one option per line, with its long name'
 - expression: variables.options.all(o, !o.matches('^(--)?(uid|gid)([ =]|$)') || o.matches('^(--)?(uid|gid)[ =] *[1-9][0-9]*$'))
-  message: "{{ . }}: uid and gid take a number from 1 on: write for instance uid=1000"
+  message: "{{ . }}: uid and gid must be integers ≥ 1: write for example uid=1000"
 - expression: variables.options.all(o, !o.matches('^(--)?(dir-mode|file-mode)([ =]|$)') || o.matches('^(--)?(dir-mode|file-mode)[ =] *0?[0-7]{3}$'))
-  message: "{{ . }}: dir-mode and file-mode take an octal number up to 0777: write for instance dir-mode=0755"
+  message: "{{ . }}: dir-mode and file-mode must be octal numbers up to 0777: write for example dir-mode=0755"
 - expression: variables.options.all(o, !o.matches('^(--)?prefix([ =]|$)') || o.matches('^(--)?prefix[ =].*/$'))
-  message: "{{ . }}: prefix has to end in a slash: write for instance prefix=data/"
+  message: "{{ . }}: prefix must end in a slash: write for example prefix=data/"
 - expression: variables.options.all(o, !o.matches('^(--)?(max-cache-size|max-threads|aws-max-attempts|read-part-size|write-part-size|part-size|memory-target)([ =]|$)') || o.matches('^(--)?[a-z-]+[ =] *[0-9]+$'))
-  message: "{{ . }}: max-cache-size, max-threads, aws-max-attempts, part sizes and memory-target take a whole number: write for instance max-threads=16"
+  message: "{{ . }}: max-cache-size, max-threads, aws-max-attempts, part sizes and memory-target must be integers ≥ 0: write for example max-threads=16"
 - expression: variables.options.all(o, !o.matches('^(--)?(metadata-ttl|negative-metadata-ttl)([ =]|$)') || o.matches('^(--)?[a-z-]+[ =] *([0-9]+|indefinite|minimal)$'))
-  message: "{{ . }}: metadata-ttl and negative-metadata-ttl take seconds, indefinite or minimal: write for instance metadata-ttl=60"
+  message: "{{ . }}: metadata-ttl and negative-metadata-ttl must be seconds, indefinite or minimal: write for example metadata-ttl=60"
 - expression: variables.options.all(o, !o.matches('^(--)?sse([ =]|$)') || o.matches('^(--)?sse[ =] *(aws:kms|aws:kms:dsse|AES256)$'))
-  message: "{{ . }}: sse takes aws:kms, aws:kms:dsse or AES256: write for instance sse=aws:kms"
+  message: "{{ . }}: sse must be aws:kms, aws:kms:dsse or AES256: write for example sse=aws:kms"
 - expression: variables.options.all(o, !o.matches('^(--)?upload-checksums([ =]|$)') || o.matches('^(--)?upload-checksums[ =] *(crc32c|crc64nvme|off)$'))
-  message: "{{ . }}: upload-checksums takes crc32c, crc64nvme or off: write for instance upload-checksums=off"
+  message: "{{ . }}: upload-checksums must be crc32c, crc64nvme or off: write for example upload-checksums=off"
 - expression: variables.options.all(o, !o.matches('^(--)?(allow-delete|allow-overwrite|allow-other|allow-root|read-only|force-path-style|requester-pays|no-sign-request|debug|debug-crt|log-metrics|no-log)[ =]'))
-  message: "{{ . }}: allow-delete, allow-overwrite, allow-other, allow-root, read-only and the like take no value: write the name alone"
+  message: "{{ . }}: allow-delete, allow-overwrite, allow-other, allow-root, read-only and similar options have no value: write only the name"
 - expression: variables.options.all(o, !o.matches('^(--)?(region|uid|gid|cache|sse|prefix) *=? *$') || o.matches('^(--)?cache$'))
-  message: "{{ . }}: region, uid, gid, sse and prefix need a value: write for instance region=us-east-1"
+  message: "{{ . }}: region, uid, gid, sse and prefix need a value: write for example region=us-east-1"
 {{- end }}
 
-{{/* What the driver leaves out, and what no mount-s3 that we know takes: the first works, but not as its author thinks; the second may. */}}
+{{/* Options that the driver leaves out, and options that no known mount-s3 has: the volume works without the former, and may work with the latter. */}}
 {{- define "s3-csi.questionableOptionRules" -}}
 - expression: "!variables.names.exists(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])"
   messageExpression: >-
     '{{ . }}: ' + variables.names.filter(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])[0] +
-    ' cannot be used here and will be left out: remove it'
+    ' is not supported and will be left out: remove it'
 - expression: variables.unknown == ''
   messageExpression: >-
     '{{ . }}: ' + variables.unknown + ' is not an option of mount-s3 that this driver knows: ' +
@@ -48,8 +48,8 @@
 {{- end }}
 
 {{/*
-CEL has no edit distance. Here it is the length of the longer name without what both begin and end with: 1 for a letter that is
-missing, added or wrong, 2 for two that changed places.
+CEL has no edit distance. This is the length of the longer name without the common start and end: 1 for a letter that is missing, added or
+wrong, 2 for two that are swapped.
 */}}
 {{- define "s3-csi.unknownOptionVariables" -}}
 - name: known
@@ -75,7 +75,7 @@ missing, added or wrong, 2 for two that changed places.
         k.substring(k.size() - i) == variables.unknown.substring(variables.unknown.size() - i)).size()].min())
 {{- end }}
 
-{{/* A policy that only looks at new objects of one kind: (list $ NAME GROUP RESOURCE CONDITION). */}}
+{{/* A policy that checks only new objects of one kind: (list $ NAME GROUP RESOURCE CONDITION). */}}
 {{- define "s3-csi.creationPolicy" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -84,7 +84,7 @@ metadata:
   labels:
     {{- include "s3-csi.labels" (index . 0) | nindent 4 }}
 spec:
-  # A mistake of ours must not keep anybody from making a volume.
+  # An error in this policy must not prevent the creation of volumes.
   failurePolicy: Ignore
   matchConstraints:
     resourceRules:
