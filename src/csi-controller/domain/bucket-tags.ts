@@ -9,7 +9,7 @@ export type Tags = Readonly<Record<string, string>>;
 /** On a bucket that is kept although its volume is deleted. Operators may set it, too. */
 export const keptTag = `${driverName}/kept`;
 
-const keys = {
+const tagKeys = {
   volumeId: `${driverName}/volume-id`,
   volumeName: `${driverName}/pv-name`,
   claim: `${driverName}/claim`,
@@ -25,7 +25,7 @@ export interface VolumeSpec {
   readonly location: BucketLocation;
   readonly parameters: ClassParameters;
   readonly capacity: CapacityRange;
-  /** UID of the namespace kube-system, which tells clusters apart that use the same account; undefined: no right to read it. */
+  /** UID of the namespace kube-system, which keeps clusters apart that use the same account; undefined: no right to read it. */
   readonly cluster: string | undefined;
 }
 
@@ -46,14 +46,14 @@ export function tagsFor({ name, location, parameters, capacity, cluster }: Volum
   const { claim } = parameters;
   return {
     ...parameters.tags,
-    [keys.volumeId]: location.volumeId,
+    [tagKeys.volumeId]: location.volumeId,
     // CSI allows request names that no tag value allows. csi-provisioner sends the name of the PersistentVolume, which fits.
-    ...(/^[-.\w]{1,256}$/.test(name) && { [keys.volumeName]: name }),
-    ...(claim && { [keys.claim]: `${claim.namespace}/${claim.name}`.slice(0, 256) }),
-    ...(cluster && { [keys.cluster]: cluster }),
-    [keys.capacity]: `${capacityOf(capacity)}`,
-    [keys.parameters]: digestOf(parameters),
-    [keys.deletePolicy]: parameters.deletePolicy,
+    ...(/^[-.\w]{1,256}$/.test(name) && { [tagKeys.volumeName]: name }),
+    ...(claim && { [tagKeys.claim]: `${claim.namespace}/${claim.name}`.slice(0, 256) }),
+    ...(cluster && { [tagKeys.cluster]: cluster }),
+    [tagKeys.capacity]: `${capacityOf(capacity)}`,
+    [tagKeys.parameters]: digestOf(parameters),
+    [tagKeys.deletePolicy]: parameters.deletePolicy,
   };
 }
 
@@ -68,25 +68,25 @@ export type TagComparison =
 
 /** Whether an existing bucket is the one that `spec` asks for. `reason` completes the sentence "the bucket …". */
 export function compareTags(tags: Tags, spec: VolumeSpec): TagComparison {
-  const owner = tags[keys.volumeId];
+  const owner = tags[tagKeys.volumeId];
   if (owner === undefined) return { kind: "untagged" };
   if (owner !== spec.location.volumeId) return { kind: "foreign", reason: `belongs to volume ${owner}` };
-  if (tags[keys.parameters] !== digestOf(spec.parameters)) {
+  if (tags[tagKeys.parameters] !== digestOf(spec.parameters)) {
     return { kind: "differs", reason: "was created with other StorageClass parameters" };
   }
-  const capacityBytes = BigInt(/^\d+$/.exec(tags[keys.capacity] ?? "")?.[0] ?? capacityOf(spec.capacity));
+  const capacityBytes = BigInt(/^\d+$/.exec(tags[tagKeys.capacity] ?? "")?.[0] ?? capacityOf(spec.capacity));
   if (fits(capacityBytes, spec.capacity)) return { kind: "same", capacityBytes };
   return { kind: "differs", reason: `was created with a capacity of ${capacityBytes} bytes` };
 }
 
 /** undefined: no such tag, or a value that this version does not know. */
 export function deletePolicyIn(tags: Tags): DeletePolicy | undefined {
-  return deletePolicyFrom(tags[keys.deletePolicy] ?? "");
+  return deletePolicyFrom(tags[tagKeys.deletePolicy] ?? "");
 }
 
 /** The ID of another volume that the bucket belongs to by its tags; undefined: there is none. */
 export function otherOwner(tags: Tags, { volumeId }: BucketLocation): string | undefined {
-  const owner = tags[keys.volumeId];
+  const owner = tags[tagKeys.volumeId];
   return owner === volumeId ? undefined : owner;
 }
 
@@ -113,20 +113,20 @@ export function missingTagProof(
       fix,
     };
   }
-  const set = `set the tags ${keys.volumeId}=${volumeId} and ${keys.cluster}=${cluster} on the bucket`;
+  const set = `set the tags ${tagKeys.volumeId}=${volumeId} and ${tagKeys.cluster}=${cluster} on the bucket`;
   const fix = `If the data may be deleted, ${set}, or empty the bucket; csi-provisioner repeats the deletion.`;
-  if (tags[keys.volumeId] !== volumeId) {
-    return { reason: `no tag ${keys.volumeId} of the bucket names this volume`, fix };
+  if (tags[tagKeys.volumeId] !== volumeId) {
+    return { reason: `no tag ${tagKeys.volumeId} of the bucket names this volume`, fix };
   }
-  const other = tags[keys.cluster];
-  if (other === undefined) return { reason: `no tag ${keys.cluster} of the bucket names this cluster`, fix };
-  if (other !== cluster) return { reason: `its tag ${keys.cluster} names another cluster, ${other}`, fix };
+  const other = tags[tagKeys.cluster];
+  if (other === undefined) return { reason: `no tag ${tagKeys.cluster} of the bucket names this cluster`, fix };
+  if (other !== cluster) return { reason: `its tag ${tagKeys.cluster} names another cluster, ${other}`, fix };
   return undefined;
 }
 
 /** The tags of a bucket that is kept when its volume is deleted; undefined: it has no tags of the driver. */
 export function tagsWhenKept(tags: Tags, reason: string): Tags | undefined {
-  return tags[keys.volumeId] === undefined ? undefined : { ...tags, [keptTag]: reason };
+  return tags[tagKeys.volumeId] === undefined ? undefined : { ...tags, [keptTag]: reason };
 }
 
 /** What name and tags say about a bucket that no PersistentVolume uses. */
@@ -142,12 +142,12 @@ export type BucketOrigin =
 
 export function originOf(bucket: string, tags: Tags, cluster: string): BucketOrigin {
   if (tags[keptTag] !== undefined) return { kind: "accountedFor" };
-  const volumeId = tags[keys.volumeId];
+  const volumeId = tags[tagKeys.volumeId];
   const baseId = baseVolumeId(volumeId ?? bucket);
   if (baseId === undefined) return { kind: "foreign" };
   if (volumeId === undefined) return { kind: "untagged", baseVolumeId: baseId };
-  if (tags[keys.cluster] !== cluster) return { kind: "accountedFor" };
-  return { kind: "volume", baseVolumeId: baseId, claim: tags[keys.claim] };
+  if (tags[tagKeys.cluster] !== cluster) return { kind: "accountedFor" };
+  return { kind: "volume", baseVolumeId: baseId, claim: tags[tagKeys.claim] };
 }
 
 function fits(bytes: bigint, { required, limit }: CapacityRange): boolean {
