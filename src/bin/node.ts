@@ -25,16 +25,16 @@ import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
 import { HostSwapper } from "../node/heal/swap.ts";
 import { v1FilesIn } from "../node/legacy/v1-files.ts";
-import { removeV1Leftovers } from "../node/legacy/v1-mounts.ts";
+import { removeUnusedV1Files } from "../node/legacy/v1-mounts.ts";
 import { NodeMetrics } from "../node/metrics.ts";
 import { commVolumes } from "../node/mounts/comm-volume.ts";
 import { thisKernel } from "../node/mounts/kernel.ts";
 import { MountTable } from "../node/mounts/mount-table.ts";
 import { detachVanishedSubPaths } from "../node/mounts/vanished-sub-paths.ts";
 import type { NodeParts } from "../node/node-parts.ts";
-import { memoryKeeper } from "../node/records/memory-keeper.ts";
-import { type Keeper, MountMemory } from "../node/records/mount-records.ts";
-import { OwedHeals } from "../node/records/owed-heals.ts";
+import { MountRecords, type RecordStorage } from "../node/records/mount-records.ts";
+import { PendingHeals } from "../node/records/pending-heals.ts";
+import { tmpfsStorage } from "../node/records/tmpfs-storage.ts";
 import { nodeService } from "../node/service.ts";
 import { probeSources } from "../node/source/probe-loop.ts";
 import { SourceRegistry } from "../node/source/source-registry.ts";
@@ -55,8 +55,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using _end = endWatchdog(call.log, watchdogProgram, { config, mountpointPods });
   using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-node/${version}` });
   using unmounts = new WorkQueue<PodName>();
-  using keeper = memoryKeeper(call.log, memoryDir(config.kubeletDir));
-  const node = nodeParts(config, { cluster, client }, unmounts, keeper);
+  using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
+  const node = nodeParts(config, { cluster, client }, unmounts, storage);
   using _driverKeys = keepDriverKeys(call.log, node);
   if (node.kernel.isOnNode("/", 0) === undefined) {
     const because = "the host's /proc is not mounted, or does not show the container runtime";
@@ -75,7 +75,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     probeSources(background, node, progress),
     healDeadMounts(background, node, healEvents(node, client, config.nodeName)),
     reportStatus(background, client, node),
-    removeV1Leftovers(background, node),
+    removeUnusedV1Files(background, node),
     detachVanishedSubPaths(background, node, progress),
     removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
@@ -108,7 +108,7 @@ function nodeParts(
   config: NodeConfig,
   { cluster, client }: { readonly cluster: Cluster; readonly client: KubeClient },
   unmounts: WorkQueue<PodName>,
-  keeper: Keeper,
+  storage: RecordStorage,
 ): NodeParts {
   const { kubeletDir, hostProc } = config;
   const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
@@ -122,9 +122,9 @@ function nodeParts(
     sources: new SourceRegistry(),
     metrics: new NodeMetrics(),
     inFlight: new InFlight(),
-    memory: new MountMemory(keeper),
-    owed: new OwedHeals(keeper),
-    // Manifests of 2.x do not mount the host's /proc.
+    records: new MountRecords(storage),
+    pendingHeals: new PendingHeals(storage),
+    // Manifests of 2.x do not mount the host's.
     swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
     unmounts,
     attachments: cluster.attachments,

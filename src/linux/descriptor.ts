@@ -32,6 +32,6 @@ const O_PATH = 0o10000000;
  * A descriptor that only names a place. No request is sent to the file system, so this is safe on a hung mount; a
  * symbolic link at the end of the path is not followed but opened itself.
  */
-export function openPlace(path: string, flags = 0): Descriptor {
+export function openPath(path: string, flags = 0): Descriptor {
   return new Descriptor(openSync(path, O_PATH | constants.O_NOFOLLOW | flags));
 }

@@ -12,8 +12,8 @@ import type { NodeMetrics } from "./metrics.ts";
 import type { CommVolumes } from "./mounts/comm-volume.ts";
 import type { Kernel } from "./mounts/kernel.ts";
 import type { Mounts } from "./mounts/mount-table.ts";
-import type { MountMemory } from "./records/mount-records.ts";
-import type { OwedHeals } from "./records/owed-heals.ts";
+import type { MountRecords } from "./records/mount-records.ts";
+import type { PendingHeals } from "./records/pending-heals.ts";
 import type { SourceRegistry } from "./source/source-registry.ts";
 
 /** What the node program is made of; `bin` puts it together once. */
@@ -36,8 +36,8 @@ export interface NodeParts {
   readonly sources: SourceRegistry;
   readonly metrics: NodeMetrics;
   readonly inFlight: InFlight;
-  readonly memory: MountMemory;
-  readonly owed: OwedHeals;
+  readonly records: MountRecords;
+  readonly pendingHeals: PendingHeals;
   /** undefined where the host's /proc is not mounted: containers cannot be reached. */
   readonly swapper: Swapper | undefined;
   /** Mountpoint Pods whose source may have to be unmounted. */

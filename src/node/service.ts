@@ -2,15 +2,15 @@
 import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../csi/gen/csi.ts";
 import { type Service, service } from "../csi/service.ts";
 import type { NodeParts } from "./node-parts.ts";
+import { parseRequest } from "./publish/parse-request.ts";
 import { publish } from "./publish/publish.ts";
-import { requested } from "./publish/requested.ts";
 import { unpublish } from "./publish/unpublish.ts";
 import { volumeStats } from "./publish/volume-stats.ts";
 
 export function nodeService(node: NodeParts): Service {
   return service(NodeService, {
     nodePublishVolume: async (call, request) => {
-      await publish(call, node, requested(node, request));
+      await publish(call, node, parseRequest(node, request));
       return {};
     },
     nodeUnpublishVolume: async (call, request) => {

@@ -3,8 +3,8 @@ import type { PodUid } from "../../src/core/names.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
-import { type Keeper, MountMemory } from "../../src/node/records/mount-records.ts";
-import { OwedHeals } from "../../src/node/records/owed-heals.ts";
+import { MountRecords, type RecordStorage } from "../../src/node/records/mount-records.ts";
+import { PendingHeals } from "../../src/node/records/pending-heals.ts";
 import { probeSources } from "../../src/node/source/probe-loop.ts";
 import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import { describeError } from "../../src/runtime/log.ts";
@@ -17,7 +17,7 @@ export class FakeHealing implements AsyncDisposable {
   readonly healed: Healed[] = [];
   readonly delayed: Delayed[] = [];
   /** The directory in memory: all that a node plugin leaves to the next one. */
-  readonly #kept = mapKeeper();
+  readonly #kept = mapStorage();
   #stop = new AbortController();
   #loop = Promise.resolve();
 
@@ -46,8 +46,8 @@ export class FakeHealing implements AsyncDisposable {
 
   #ofProcess() {
     return {
-      memory: new MountMemory(this.#kept),
-      owed: new OwedHeals(this.#kept),
+      records: new MountRecords(this.#kept),
+      pendingHeals: new PendingHeals(this.#kept),
       sources: new SourceRegistry(unpinned()),
     };
   }
@@ -78,7 +78,7 @@ export class FakeHealing implements AsyncDisposable {
   }
 }
 
-export function mapKeeper(): Keeper & { readonly files: Map<string, string> } {
+export function mapStorage(): RecordStorage & { readonly files: Map<string, string> } {
   const files = new Map<string, string>();
   return {
     files,
@@ -93,9 +93,9 @@ function fakeSwapper({ kernel }: FakeNode): Swapper {
   return {
     swap: async (_call, minor, from) => {
       const now = kernel.at(from)?.minor ?? -1;
-      const places = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
-      kernel.table = kernel.table.map((mount) => (places.includes(mount) ? { ...mount, minor: now } : mount));
-      return { places: places.length, failures: [] };
+      const replaced = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
+      kernel.table = kernel.table.map((mount) => (replaced.includes(mount) ? { ...mount, minor: now } : mount));
+      return { replaced: replaced.length, failures: [] };
     },
     holdDead: async () => ({ pin: undefined, unseen: [] }),
   };
@@ -107,10 +107,10 @@ export function failingInside(node: FakeNode, times: number, whose: PodUid | und
   let left = times;
   return {
     swap: async (...args) => {
-      const { places } = await whole.swap(...args);
+      const { replaced } = await whole.swap(...args);
       left -= 1;
       const failure = { workload: whose, mountPoint: "/data", because: "it hangs", isUnsafe: false };
-      return { places, failures: left < 0 ? [] : [failure] };
+      return { replaced, failures: left < 0 ? [] : [failure] };
     },
     holdDead: async () => ({ pin: left > 0 ? { [Symbol.dispose]: () => undefined } : undefined, unseen: [] }),
   };

@@ -20,9 +20,9 @@ import type { CommVolume, Connection } from "../../src/node/mounts/comm-volume.t
 import { MountTable } from "../../src/node/mounts/mount-table.ts";
 import type { NodeParts } from "../../src/node/node-parts.ts";
 import type { PublishIntent } from "../../src/node/publish/publish-request.ts";
-import { forgetfulKeeper } from "../../src/node/records/memory-keeper.ts";
-import { MountMemory } from "../../src/node/records/mount-records.ts";
-import { OwedHeals } from "../../src/node/records/owed-heals.ts";
+import { MountRecords } from "../../src/node/records/mount-records.ts";
+import { PendingHeals } from "../../src/node/records/pending-heals.ts";
+import { noStorage } from "../../src/node/records/tmpfs-storage.ts";
 import { DeadDevices } from "../../src/node/source/dead-devices.ts";
 import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import type { Call } from "../../src/runtime/call.ts";
@@ -89,10 +89,10 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     needsUnmountSince: undefined,
     noNewWorkload: false,
     readOnly: false,
-    isOld: false,
+    isLegacy: false,
     explanation: "",
     waiting: undefined,
-    lastEnd: undefined,
+    lastTermination: undefined,
     ...more,
   };
 }
@@ -171,9 +171,9 @@ export class FakeNode implements Disposable {
       },
       sources: new SourceRegistry(unpinned()),
       inFlight: new InFlight(),
-      memory: new MountMemory(forgetfulKeeper),
+      records: new MountRecords(noStorage),
       metrics: new NodeMetrics(),
-      owed: new OwedHeals(forgetfulKeeper),
+      pendingHeals: new PendingHeals(noStorage),
       swapper: undefined,
       unmounts: new WorkQueue<PodName>(),
     };
@@ -189,9 +189,9 @@ export class FakeNode implements Disposable {
   }
 
   /** The controller writes into the attachment that a Mountpoint Pod has no place here. */
-  hearsUnplaced(words: string): void {
+  reportsUnschedulable(words: string): void {
     const { store } = this.parts.attachments;
-    for (const one of store.values()) store.put(one.name, this.#next(), { ...one, unplaced: words });
+    for (const one of store.values()) store.put(one.name, this.#next(), { ...one, unschedulable: words });
   }
 
   /** The mounter listens from now on, and the volume tells of it. */
@@ -222,7 +222,7 @@ export class FakeNode implements Disposable {
   #commVolume(): CommVolume {
     return {
       connect: () => (this.listens ? this.#connection() : undefined),
-      keepCredentials: (files) => {
+      writeCredentials: (files) => {
         for (const [name, content] of Object.entries(files)) {
           if (this.credentials.get(name) === content) continue;
           this.credentials.set(name, content);
@@ -234,7 +234,7 @@ export class FakeNode implements Disposable {
         this.exitAsked = true;
       },
       errorText: () => undefined,
-      forgetError: () => undefined,
+      clearError: () => undefined,
       [Symbol.dispose]: () => undefined,
     };
   }
@@ -268,7 +268,7 @@ function attachmentOf(workloads: readonly PodUid[]): LocalAttachment {
     name: "s3pa-1",
     uid: "uid-of-attachment",
     status: {},
-    unplaced: undefined,
+    unschedulable: undefined,
     nodeName: "node-1" as NodeName,
     persistentVolumeName: volume,
     volumeID: "photos" as VolumeId,

@@ -69,7 +69,7 @@ it("tells when a file appears in it, until nobody listens any more", async () =>
 
 it("keeps credentials that only root and the Pod's group can read, and writes only what changed", () => {
   using volume = open();
-  volume.keepCredentials({ config: "[profile]\n", keys: "first\n" });
+  volume.writeCredentials({ config: "[profile]\n", keys: "first\n" });
   const path = (name: string) => join(directory, "credentials", name);
   const shape = (name: string) => {
     const { uid, gid, mode, ino } = lstatSync(path(name));
@@ -79,9 +79,9 @@ it("keeps credentials that only root and the Pod's group can read, and writes on
   expect(before.keys).toMatchObject({ uid: 0, gid: fsGroup, mode: 0o640 });
   expect(lstatSync(join(directory, "credentials")).mode & 0o7777).toBe(0o750);
 
-  volume.keepCredentials({ config: "[profile]\n", keys: "first\n" });
+  volume.writeCredentials({ config: "[profile]\n", keys: "first\n" });
   expect({ config: shape("config"), keys: shape("keys") }).toEqual(before);
-  volume.keepCredentials({ config: "[profile]\n", keys: "firs\n" });
+  volume.writeCredentials({ config: "[profile]\n", keys: "firs\n" });
   expect(shape("config").ino).toBe(before.config.ino);
   expect(shape("keys").ino).not.toBe(before.keys.ino);
   expect(readFileSync(path("keys"), "utf8")).toBe("firs\n");

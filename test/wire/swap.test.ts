@@ -8,9 +8,9 @@ const observe = scenariosOf("swap");
 it("puts a living mount in the place of a dead one, here and in another namespace, and leaves nothing behind", async () => {
   await expect(observe("swapped")).resolves.toEqual({
     errorsBefore: ["ENOTCONN", "ENOTCONN"],
-    result: { places: 4, failures: [] }, // the target here; there the source and two binds, and not the copy of the target
+    result: { replaced: 4, failures: [] }, // the target here; there the source and two binds, and not the copy of the target
     errors: [null, null, "EROFS"],
-    again: { places: 0, failures: [] },
+    again: { replaced: 0, failures: [] },
     grownBy: 0,
   });
 });
@@ -45,7 +45,7 @@ it("LC-23 heals what a container sees, also when its first process has another r
 
 it("LC-23 does not call a container healed whose runtime keeps the dead file system open", async () => {
   const reasons = [expect.stringContaining("containers in gVisor keep the dead file system open")];
-  await expect(observe("sandboxed")).resolves.toEqual({ places: 0, reasons, isDeadStill: true });
+  await expect(observe("sandboxed")).resolves.toEqual({ replaced: 0, reasons, isDeadStill: true });
 });
 
 it("SE-8 gives containers nothing but the mount that was looked at, also when its path leads elsewhere", async () => {
@@ -69,12 +69,12 @@ it.for([
   "LC-1 leaves a container the mount of a file that cannot be replaced, says why, and makes nothing in the bucket: $scenario",
   async ({ scenario, because, isDirectory }) => {
     const reasons = [expect.stringContaining(because)];
-    await expect(observe(scenario)).resolves.toEqual({ places: 0, reasons, mounts: ["dead"], isDirectory });
+    await expect(observe(scenario)).resolves.toEqual({ replaced: 0, reasons, mounts: ["dead"], isDirectory });
   },
 );
 
 it("LC-1 replaces the mount of a file", async () => {
-  const healed = { places: 1, reasons: [], mounts: ["living"], isDirectory: false };
+  const healed = { replaced: 1, reasons: [], mounts: ["living"], isDirectory: false };
   await expect(observe("fileStays")).resolves.toEqual(healed);
 });
 

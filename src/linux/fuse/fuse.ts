@@ -34,7 +34,7 @@ export function mountFuse(device: Descriptor, source: string): void {
  * The same from a pid namespace that nobody else is in. The kernel tells mount-s3 the process behind each request by its
  * number in the namespace of the one who called mount(2), and 0 for processes outside of it: here, for all.
  */
-export function mountFuseUnseeing(device: Descriptor, source: string): void {
+export function mountFuseHidingPids(device: Descriptor, source: string): void {
   syscallFromNewPids("mount", ...fuseMount(device, source));
 }
 

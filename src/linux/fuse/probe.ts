@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import type { Call } from "../../runtime/call.ts";
 import { isErrno, unlessErrno } from "../../runtime/errno.ts";
-import { type Descriptor, openPlace } from "../descriptor.ts";
+import { type Descriptor, openPath } from "../descriptor.ts";
 import { deviceOf } from "../device-of.ts";
 import { detachedSyscall } from "../native.ts";
 
@@ -67,7 +67,7 @@ export class Prober {
 type Tell = (answer: Promise<Health>) => void;
 
 function openRoot(path: string): Descriptor | undefined {
-  return unlessErrno(["ENOENT"], () => openPlace(path, constants.O_DIRECTORY));
+  return unlessErrno(["ENOENT"], () => openPath(path, constants.O_DIRECTORY));
 }
 
 const FUSE_SUPER_MAGIC = 0x65735546;

@@ -1,7 +1,7 @@
 import { openSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Descriptor } from "../descriptor.ts";
-import { POLLPRI, untilReady } from "../socket/poll.ts";
+import { POLLPRI, waitUntilReady } from "../socket/poll.ts";
 
 const retryMs = 1000;
 
@@ -33,7 +33,7 @@ export class MountChanges {
     using table = new Descriptor(openSync("/proc/self/mountinfo", "r"));
     if (hasMissed) this.#notify();
     while (this.#listeners.size > 0) {
-      await untilReady(table.fd, POLLPRI);
+      await waitUntilReady(table.fd, POLLPRI);
       this.#notify();
     }
   }

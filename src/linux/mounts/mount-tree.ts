@@ -2,7 +2,7 @@
 import { constants, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { parse, relative } from "node:path/posix";
-import { Descriptor, openPlace } from "../descriptor.ts";
+import { Descriptor, openPath } from "../descriptor.ts";
 import { detachedSyscall, detachedSyscalls, syscall } from "../native.ts";
 import {
   O_PATH,
@@ -31,10 +31,10 @@ const withoutLinks = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEA
  * its server wants. Neither links nor other mounts nor `..` lead out: the server may be hostile.
  */
 export async function openBelow(directory: Descriptor, path: string): Promise<Descriptor> {
-  return await openPath(directory, path, withoutLinks | RESOLVE_NO_XDEV);
+  return await resolvePath(directory, path, withoutLinks | RESOLVE_NO_XDEV);
 }
 
-async function openPath(directory: Descriptor, path: string, resolve: number): Promise<Descriptor> {
+async function resolvePath(directory: Descriptor, path: string, resolve: number): Promise<Descriptor> {
   const how = openHow(O_PATH, resolve);
   return new Descriptor(await detachedSyscall("openat2", directory.fd, path, how, how.length));
 }
@@ -58,8 +58,8 @@ export interface HeldMount extends Disposable {
 export async function holdMount(root: Descriptor, path: string): Promise<HeldMount> {
   using undo = new DisposableStack();
   const { dir, base } = parse(path);
-  const parent = undo.use(await openPath(root, relative("/", dir) || ".", withoutLinks));
-  const held = undo.use(await openPath(parent, base, withoutLinks));
+  const parent = undo.use(await resolvePath(root, relative("/", dir) || ".", withoutLinks));
+  const held = undo.use(await resolvePath(parent, base, withoutLinks));
   const id = mountIdOf(held);
   const kept = undo.move();
   return { id, root: held, parent, name: base, [Symbol.dispose]: () => kept[Symbol.dispose]() };
@@ -84,7 +84,7 @@ export function isDirectory({ fd }: Descriptor): boolean {
 }
 
 /** As kubelet makes the directory of a subPath. */
-export async function makeBelow(directory: Descriptor, name: string): Promise<void> {
+export async function makeDirectoryBelow(directory: Descriptor, name: string): Promise<void> {
   await detachedSyscall("mkdirat", directory.fd, name, 0o750);
 }
 
@@ -94,7 +94,7 @@ const MS_SLAVE = 0x80000;
 const MS_SHARED = 0x100000;
 
 /** What the mount may not, the copy may not either; and it gets its mounts from where the mount got them. */
-export function makeAlike(
+export function copyAttributes(
   tree: Descriptor,
   { options, propagation }: Pick<WholeMount, "options" | "propagation">,
 ): void {
@@ -126,9 +126,9 @@ type Step = readonly [name: "move_mount" | "umount2", ...args: readonly (number 
  * No path is looked up again but a name in the held directory, whose links are not followed. umount2 takes paths only:
  * `fds` is a directory such as /proc/self/fd, whose magic links lead to exactly what a descriptor names.
  */
-function replacement(tree: Descriptor, held: HeldMount, fds: string, canGoBeneath: boolean): readonly [Step, Step] {
+function replacement(tree: Descriptor, held: HeldMount, fds: string, canMountBeneath: boolean): readonly [Step, Step] {
   const detach: Step = ["umount2", `${fds}/${held.root.fd}`, MNT_DETACH];
-  if (!canGoBeneath) {
+  if (!canMountBeneath) {
     return [detach, ["move_mount", tree.fd, "", held.parent.fd, held.name, MOVE_MOUNT_F_EMPTY_PATH]];
   }
   const flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH;
@@ -143,13 +143,13 @@ export class MountLost extends Error {
 }
 
 /** The first step is always possible to repeat; the second one is not, where it is the move. */
-function afterDetach(error: unknown, canGoBeneath: boolean): unknown {
+function afterDetach(error: unknown, canMountBeneath: boolean): unknown {
   const isMove = error instanceof Error && "syscall" in error && error.syscall === "move_mount";
-  return isMove && !canGoBeneath ? new MountLost(error) : error;
+  return isMove && !canMountBeneath ? new MountLost(error) : error;
 }
 
 /** A file is never mounted on a directory, nor the reverse: ENOTDIR. Before the old mount is taken off. */
-function checkAlike(tree: Descriptor, held: HeldMount): void {
+function checkSameType(tree: Descriptor, held: HeldMount): void {
   if (isDirectory(tree) === isDirectory(held.root)) return;
   throw new Error(`what is mounted is a ${kindOf(held.root)}, and in the bucket there is a ${kindOf(tree)}`);
 }
@@ -162,12 +162,12 @@ function kindOf(place: Descriptor): string {
  * In our own namespace, at once. None of it asks a file system. Throws MountLost if nothing is mounted there any more, and
  * leaves the old mount with any other error.
  */
-export function replaceHere(tree: Descriptor, held: HeldMount, canGoBeneath = kernelGoesBeneath()): void {
-  checkAlike(tree, held);
+export function replaceHere(tree: Descriptor, held: HeldMount, canMountBeneath = hasMoveMountBeneath()): void {
+  checkSameType(tree, held);
   try {
-    for (const [name, ...args] of replacement(tree, held, "/proc/self/fd", canGoBeneath)) syscall(name, ...args);
+    for (const [name, ...args] of replacement(tree, held, "/proc/self/fd", canMountBeneath)) syscall(name, ...args);
   } catch (error) {
-    throw afterDetach(error, canGoBeneath);
+    throw afterDetach(error, canMountBeneath);
   }
 }
 
@@ -198,7 +198,7 @@ export async function tableOf(namespace: Descriptor): Promise<Descriptor> {
 
 /** Relative to our own /proc: that of the other namespace is not ours. */
 async function openFrom(namespace: Descriptor, path: string, flags: number): Promise<Descriptor> {
-  using proc = openPlace("/proc");
+  using proc = openPath("/proc");
   const how = openHow(flags, 0);
   return new Descriptor(
     await detachedSyscalls(
@@ -218,24 +218,24 @@ export async function replaceInside(
   { namespace }: Pick<Inside, "namespace">,
   tree: Descriptor,
   held: HeldMount,
-  canGoBeneath = kernelGoesBeneath(),
+  canMountBeneath = hasMoveMountBeneath(),
 ): Promise<void> {
-  checkAlike(tree, held);
-  using proc = openPlace("/proc");
+  checkSameType(tree, held);
+  using proc = openPath("/proc");
   try {
     await detachedSyscalls(
       ["unshare", CLONE_FS],
       ["setns", namespace.fd, CLONE_NEWNS],
       ["fchdir", proc.fd],
-      ...replacement(tree, held, "self/fd", canGoBeneath),
+      ...replacement(tree, held, "self/fd", canMountBeneath),
     );
   } catch (error) {
-    throw afterDetach(error, canGoBeneath);
+    throw afterDetach(error, canMountBeneath);
   }
 }
 
 /** MOVE_MOUNT_BENEATH came with Linux 6.5. */
-function kernelGoesBeneath(version = release()): boolean {
+function hasMoveMountBeneath(version = release()): boolean {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   return major > 6 || (major === 6 && minor >= 5);
 }

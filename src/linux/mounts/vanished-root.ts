@@ -1,5 +1,5 @@
 import { isErrno } from "../../runtime/errno.ts";
-import { openPlace } from "../descriptor.ts";
+import { openPath } from "../descriptor.ts";
 import { detachedSyscall } from "../native.ts";
 
 const AT_EMPTY_PATH = 0x1000;
@@ -14,7 +14,7 @@ const statxSize = 256;
  * not tell: it shows `//deleted` only after somebody has looked the name up in vain, and also after a look-up that failed.
  */
 export async function hasVanished(mountPoint: string): Promise<boolean> {
-  using root = openPlace(mountPoint);
+  using root = openPath(mountPoint);
   try {
     const flags = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
     await detachedSyscall("statx", root.fd, "", flags, STATX_BASIC_STATS, Buffer.alloc(statxSize));

@@ -5,7 +5,7 @@ import type { Call } from "../../runtime/call.ts";
 import { Descriptor } from "../descriptor.ts";
 import type { Directory } from "../directory.ts";
 import { receiveDescriptors, syscall } from "../native.ts";
-import { POLLIN, untilReady } from "./poll.ts";
+import { POLLIN, waitUntilReady } from "./poll.ts";
 import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
 
 /**
@@ -82,6 +82,6 @@ async function readable(call: Call, { fd }: Descriptor): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const stop = () => reject(call.signal.reason);
   call.signal.addEventListener("abort", stop, { once: true });
-  untilReady(fd, POLLIN).then(resolve, reject);
+  waitUntilReady(fd, POLLIN).then(resolve, reject);
   await promise.finally(() => call.signal.removeEventListener("abort", stop));
 }

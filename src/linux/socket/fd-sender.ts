@@ -2,7 +2,7 @@
 import { fstatSync } from "node:fs";
 import { Socket } from "node:net";
 import { DriverError } from "../../core/errors.ts";
-import { type Descriptor, openPlace } from "../descriptor.ts";
+import { type Descriptor, openPath } from "../descriptor.ts";
 import type { Directory } from "../directory.ts";
 import { sendDescriptor, syscall } from "../native.ts";
 import { unixAddress, unixSocket } from "./unix-socket.ts";
@@ -12,7 +12,7 @@ import { unixAddress, unixSocket } from "./unix-socket.ts";
  * opened without following links and then addressed by its descriptor: connect(2) by name would follow them.
  */
 export function connect(directory: Directory, name: string): FdSender {
-  using file = openPlace(directory.pathOf(name));
+  using file = openPath(directory.pathOf(name));
   if (!fstatSync(file.fd).isSocket()) throw new DriverError("denied", `${name} is not a socket`);
   using socket = unixSocket();
   const address = unixAddress(`/proc/self/fd/${file.fd}`);

@@ -8,7 +8,7 @@ const attachment = (more: Partial<AttachmentSpec>, holder: string, uid: PodUid =
   name: "s3pa",
   uid: "uid",
   status: {},
-  unplaced: undefined,
+  unschedulable: undefined,
   nodeName: "node-1" as NodeName,
   persistentVolumeName: volume,
   volumeID: "photos" as VolumeId,
@@ -27,7 +27,7 @@ it("finds the Mountpoint Pod for this volume among all that serve the workload",
   ];
   for (const [index, spec] of others.entries()) attachments.store.put(`s3pa-${index}`, "1", spec);
   attachments.store.complete();
-  const assigned = attachments.assigned(call, intentOf());
+  const assigned = attachments.waitForAssignment(call, intentOf());
   attachments.store.put("s3pa-ours", "1", attachment({}, "mp-ours"));
   await expect(assigned).resolves.toBe("mp-ours" as PodName);
 });

@@ -9,7 +9,7 @@ import type { Call } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import type { Target } from "../domain/target-path.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
-import { orMissing } from "./waiting.ts";
+import { explainTimeout } from "./explain-timeout.ts";
 
 export interface LocalAttachment extends AttachmentSpec {
   readonly name: string;
@@ -17,7 +17,7 @@ export interface LocalAttachment extends AttachmentSpec {
   /** What the node itself says in it. */
   readonly status: AttachmentStatus;
   /** Which Mountpoint Pod has no place on the node and why, as the controller says. */
-  readonly unplaced: string | undefined;
+  readonly unschedulable: string | undefined;
 }
 
 /** The attachments of this node: which Mountpoint Pod the controller chose for a workload. */
@@ -45,7 +45,7 @@ export class Attachments {
         name,
         uid,
         status: nodePart(status),
-        unplaced: unplacedIn(status),
+        unschedulable: unplacedIn(status),
       }),
     };
     await watch(call, client, ours, this.store);
@@ -57,10 +57,10 @@ export class Attachments {
   }
 
   /** The Mountpoint Pod for this workload and volume, as soon as there is one. */
-  async assigned(call: Call, intent: PublishIntent): Promise<PodName> {
+  async waitForAssignment(call: Call, intent: PublishIntent): Promise<PodName> {
     const { workload, persistentVolume, volumeId } = intent;
     const listed = () => new DriverError("notReady", "Failed to list MountpointS3PodAttachments", { hint: this.#hint });
-    await orMissing(call, listed, this.store.synced(call));
+    await explainTimeout(call, listed, this.store.synced(call));
 
     // Both spellings are searched for: the first by users of 2.x, the second in its documentation.
     const text = "failed to wait for MountpointS3PodAttachment: Timed out waiting for MountpointS3PodAttachment";
@@ -72,13 +72,13 @@ export class Attachments {
         .map((spec) => holderOf(spec, workload))
         .find((holder) => holder !== undefined),
     );
-    return await orMissing(call, missing, found);
+    return await explainTimeout(call, missing, found);
   }
 
   /** Ends when the controller says that this Mountpoint Pod has no place on the node, with its words. */
-  async unplaced(call: Call, workload: PodUid, name: PodName): Promise<string> {
+  async waitUntilUnschedulable(call: Call, workload: PodUid, name: PodName): Promise<string> {
     return await this.store.waitFor(call, { index: "workload", value: workload }, (all) =>
-      all.map(({ unplaced }) => unplaced).find((words) => words?.includes(name)),
+      all.map(({ unschedulable }) => unschedulable).find((words) => words?.includes(name)),
     );
   }
 

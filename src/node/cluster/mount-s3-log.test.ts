@@ -3,10 +3,10 @@ import { call, mountpointPod } from "../../../test/support/fake-node.ts";
 import { mountS3Log } from "./mount-s3-log.ts";
 
 it("is the end of the log of mount-s3's own container", async () => {
-  const log = mountS3Log({ logTail: async (_call, ref, wish) => JSON.stringify({ ref, wish }) }, "mount-s3");
+  const log = mountS3Log({ logTail: async (_call, ref, options) => JSON.stringify({ ref, options }) }, "mount-s3");
   expect(JSON.parse(await log(call, mountpointPod))).toEqual({
     ref: { namespace: "mount-s3", name: mountpointPod },
-    wish: { container: "mountpoint", lines: 50 },
+    options: { container: "mountpoint", lines: 50 },
   });
 });
 

@@ -12,17 +12,17 @@ const tailLines = 50;
 
 /** From the API: only kubelet has it. Manifests of 2.x grant no right to it, and then nobody is told more than before. */
 export function mountS3Log(client: Pick<KubeClient, "logTail">, namespace: string): MountS3Log {
-  const troubles = new ProblemLog();
+  const problems = new ProblemLog();
   return async (call, name) => {
     using limited = deadline(call, limitMs, "the log of mount-s3");
     try {
-      const wish = { container: mountpointContainer, lines: tailLines };
-      const tail = await client.logTail(limited, { namespace, name }, wish);
-      troubles.resolve("log");
+      const options = { container: mountpointContainer, lines: tailLines };
+      const tail = await client.logTail(limited, { namespace, name }, options);
+      problems.resolve("log");
       return tail;
     } catch (error) {
       if (call.signal.aborted) throw error;
-      troubles.report(call.log, "log", "the log of mount-s3 cannot be read", { error });
+      problems.report(call.log, "log", "the log of mount-s3 cannot be read", { error });
       return "";
     }
   };

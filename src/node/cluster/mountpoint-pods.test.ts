@@ -4,7 +4,7 @@ import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { Pod } from "../../kube/kinds.ts";
 import { installation } from "../../reconciler/domain/installation.fixture.ts";
 import { mountpointPod } from "../../reconciler/domain/mountpoint-pod.ts";
-import { hopelessBecause, localMountpointPodFrom } from "./mountpoint-pods.ts";
+import { localMountpointPodFrom, unusableReason } from "./mountpoint-pods.ts";
 
 const volume = {
   name: "pv" as PvName,
@@ -33,21 +33,21 @@ it("reads what the controller wrote", () => {
     uid: "mp-uid",
     phase: "running",
     identity: "driver",
-    isOld: false,
+    isLegacy: false,
     needsUnmount: false,
     needsUnmountSince: undefined,
     waiting: undefined,
-    lastEnd: undefined,
+    lastTermination: undefined,
   });
 });
 
 it.for([
-  { version: "2.1.1", isOld: true },
-  { version: "1.2.0", isOld: true },
-  { version: "3.0.0-alpha.1", isOld: false },
-  { version: "20.0.0", isOld: false },
-])("a Pod made by $version is of the old kind: $isOld", ({ version, isOld }) => {
-  expect(localMountpointPodFrom(podFrom(undefined, version))?.isOld).toBe(isOld);
+  { version: "2.1.1", isLegacy: true },
+  { version: "1.2.0", isLegacy: true },
+  { version: "3.0.0-alpha.1", isLegacy: false },
+  { version: "20.0.0", isLegacy: false },
+])("a Pod made by $version is of the old kind: $isLegacy", ({ version, isLegacy }) => {
+  expect(localMountpointPodFrom(podFrom(undefined, version))?.isLegacy).toBe(isLegacy);
 });
 
 it("leaves other Pods of the namespace alone", () => {
@@ -61,7 +61,7 @@ it("knows the last end of the container, also after it was started again", () =>
   const terminated = { exitCode: 1, message: "Error: x", finishedAt: "2026-01-15T10:30:00Z" };
   const now = podFrom({ containerStatuses: [{ ...container, state: { terminated } }] });
   const later = podFrom({ containerStatuses: [{ ...container, state: { running: {} }, lastState: { terminated } }] });
-  for (const pod of [now, later]) expect(localMountpointPodFrom(pod)?.lastEnd).toEqual(terminated);
+  for (const pod of [now, later]) expect(localMountpointPodFrom(pod)?.lastTermination).toEqual(terminated);
 });
 
 it.for([
@@ -72,7 +72,7 @@ it.for([
 ])("waiting for $reason is hopeless: $hopeless", ({ reason, hopeless }) => {
   const waiting = { name: "mountpoint", restartCount: 0, state: { waiting: { reason } } };
   const pod = localMountpointPodFrom(podFrom({ phase: "Pending", containerStatuses: [waiting] }));
-  expect(pod && hopelessBecause(pod) !== undefined).toBe(hopeless);
+  expect(pod && unusableReason(pod) !== undefined).toBe(hopeless);
 });
 
 const waitingFor = (name: string, reason: string) => ({ name, restartCount: 0, state: { waiting: { reason } } });
@@ -84,5 +84,5 @@ it("says why the container that installs a CA does not start, where the other on
     containerStatuses: [waitingFor("mountpoint", "PodInitializing")],
   } as const;
   const pod = localMountpointPodFrom(podFrom(status));
-  expect(pod && hopelessBecause(pod)).toBe("does not start (ImagePullBackOff)");
+  expect(pod && unusableReason(pod)).toBe("does not start (ImagePullBackOff)");
 });

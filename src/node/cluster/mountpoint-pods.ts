@@ -6,18 +6,18 @@ import { keyOf, Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
-import { orMissing } from "./waiting.ts";
+import { explainTimeout } from "./explain-timeout.ts";
 
 /** A Mountpoint Pod of this node, with what kubelet says about its container. */
 export interface LocalMountpointPod extends MountpointPod {
   /** Made by 2.x: its mounter and its image are, too. */
-  readonly isOld: boolean;
+  readonly isLegacy: boolean;
   /** Why the phase is what it is, where kubelet says so: eviction, for one. */
   readonly explanation: string;
   /** Why its container does not run, if it or one before it is waiting. */
   readonly waiting: ContainerState["waiting"];
   /** How its container ended last. */
-  readonly lastEnd: ContainerState["terminated"];
+  readonly lastTermination: ContainerState["terminated"];
 }
 
 /** undefined for a Pod that is none of ours, whatever it does in the namespace (SE-1). */
@@ -26,19 +26,19 @@ export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined
   if (known === undefined) return undefined;
   return {
     ...known,
-    isOld: /^[12]\./.test(known.driverVersion),
+    isLegacy: /^[12]\./.test(known.driverVersion),
     explanation: [pod.status?.reason, pod.status?.message].filter(Boolean).join(": "),
     ...containerOf(pod),
   };
 }
 
-function containerOf({ status = {} }: Pod): Pick<LocalMountpointPod, "waiting" | "lastEnd"> {
+function containerOf({ status = {} }: Pod): Pick<LocalMountpointPod, "waiting" | "lastTermination"> {
   const { initContainerStatuses = [], containerStatuses = [] } = status;
   const container = containerStatuses.find(({ name }) => name === mountpointContainer);
   const { state, lastState } = container ?? {};
   // Before it, the one that installs a CA has to run; until then kubelet says of the other only that it waits.
   const earlier = initContainerStatuses.flatMap((init) => init.state?.waiting ?? []);
-  return { waiting: earlier[0] ?? state?.waiting, lastEnd: state?.terminated ?? lastState?.terminated };
+  return { waiting: earlier[0] ?? state?.waiting, lastTermination: state?.terminated ?? lastState?.terminated };
 }
 
 /** The Mountpoint Pods of this node. */
@@ -76,13 +76,13 @@ export class MountpointPods {
   }
 
   /** Waits until it is known here, that is: exists, and the scheduler has put it on this node. */
-  async known(call: Call, name: PodName): Promise<LocalMountpointPod> {
+  async waitUntilKnown(call: Call, name: PodName): Promise<LocalMountpointPod> {
     const missing = () =>
       new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to be scheduled to this node`, {
         hint: this.describeCommand(name),
       });
     const seen = this.store.waitFor(call, { key: this.#key(name) }, ([pod]) => pod);
-    return await orMissing(call, missing, seen);
+    return await explainTimeout(call, missing, seen);
   }
 
   /** Work that is of use only as long as somebody needs the Mountpoint Pod: it ends early when nobody does any more. */
@@ -93,7 +93,7 @@ export class MountpointPods {
       if (pod !== undefined && !pod.needsUnmount) return undefined;
       throw new DriverError(
         "notReady",
-        `Mountpoint Pod ${name} ${pod === undefined ? "is gone" : hopelessBecause(pod)}`,
+        `Mountpoint Pod ${name} ${pod === undefined ? "is gone" : unusableReason(pod)}`,
       );
     });
     try {
@@ -104,12 +104,17 @@ export class MountpointPods {
   }
 
   /** What its container said when it ended after `since`; kubelet needs a second or two to tell. */
-  async lastWords(call: Call, name: PodName, since: Date, limitMs = lastWordsLimitMs): Promise<string> {
+  async waitForTerminationMessage(
+    call: Call,
+    name: PodName,
+    since: Date,
+    limitMs = terminationMessageLimitMs,
+  ): Promise<string> {
     using limited = deadline(call, limitMs, "the last words of mount-s3");
     // The API tells whole seconds, and kubelet's clock is the one of this machine.
     const from = `${since.toISOString().slice(0, 19)}Z`;
     const ended = this.store.waitFor(limited, { key: this.#key(name) }, ([pod]) => {
-      const { finishedAt = "", message = "" } = pod?.lastEnd ?? {};
+      const { finishedAt = "", message = "" } = pod?.lastTermination ?? {};
       return finishedAt >= from ? message : undefined;
     });
     return await ended.catch((error: unknown) => {
@@ -132,7 +137,7 @@ export class MountpointPods {
 }
 
 /** For whoever is waited for himself. */
-const lastWordsLimitMs = 10_000;
+const terminationMessageLimitMs = 10_000;
 
 /** Only time and other people help against these; a container that crashed, in contrast, is started again soon. */
 const lasting = new Set([
@@ -146,7 +151,7 @@ const lasting = new Set([
 ]);
 
 /** Why waiting for this Mountpoint Pod is of no use now; undefined while there is hope. */
-export function hopelessBecause(pod: LocalMountpointPod): string | undefined {
+export function unusableReason(pod: LocalMountpointPod): string | undefined {
   if (pod.needsUnmount) return "is being unmounted";
   if (!isAlive(pod)) return `has ended (${described(pod.phase, pod.explanation)})`;
   if (pod.terminating) return "is being deleted";

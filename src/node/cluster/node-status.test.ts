@@ -12,7 +12,7 @@ const attachment: LocalAttachment = {
   name: "s3pa-1",
   uid: "uid",
   status: {},
-  unplaced: undefined,
+  unschedulable: undefined,
   nodeName: "node-1" as NodeName,
   persistentVolumeName: volume,
   volumeID: "photos" as VolumeId,

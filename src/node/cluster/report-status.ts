@@ -22,7 +22,7 @@ const patienceMs = 3000;
 export async function reportStatus(call: Call, client: Api, node: NodeParts): Promise<void> {
   const { attachments, sources } = node;
   using queue = new WorkQueue<string>();
-  await Promise.all([attachments.store.synced(call), orAborted(call, sources.looked)]);
+  await Promise.all([attachments.store.synced(call), orAborted(call, sources.firstRound)]);
   using _attachments = attachments.store.subscribe(({ key, after }) => {
     if (after !== undefined) queue.add(key);
   });

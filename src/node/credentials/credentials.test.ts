@@ -2,20 +2,20 @@ import { expect, it } from "vitest";
 import { FakeNode, keysOf, podOf, workload } from "../../../test/support/fake-node.ts";
 import type { VolumeId } from "../../core/names.ts";
 import { refreshKeys } from "./credentials.ts";
-import { oldProfileName, staticProfile } from "./profile.ts";
+import { legacyProfileName, staticProfile } from "./profile.ts";
 
-const profile = oldProfileName(workload, "photos" as VolumeId);
+const profile = legacyProfileName(workload, "photos" as VolumeId);
 
 it.for([
-  { what: "of 2.x", isOld: true, ours: [] },
+  { what: "of 2.x", isLegacy: true, ours: [] },
   // Mounted by a node plugin of 2.x, during an upgrade.
-  { what: "of ours", isOld: false, ours: ["s3-csi-config", "s3-csi-keys"] },
-])("a changed key reaches a Mountpoint Pod $what that reads files in the way of 2.x", ({ isOld, ours }) => {
+  { what: "of ours", isLegacy: false, ours: ["s3-csi-config", "s3-csi-keys"] },
+])("a changed key reaches a Mountpoint Pod $what that reads files in the way of 2.x", ({ isLegacy, ours }) => {
   using node = new FakeNode();
   const files = staticProfile(profile, keysOf("old")).files;
   for (const [name, content] of Object.entries(files)) node.credentials.set(name, content);
 
-  refreshKeys(node.parts, podOf({ isOld }), keysOf("new"));
+  refreshKeys(node.parts, podOf({ isLegacy }), keysOf("new"));
 
   expect(node.credentials.get(`${profile}-credentials`)).toContain("new-secret");
   expect([...node.credentials.values()].join("")).not.toContain("old-secret");

@@ -20,7 +20,7 @@ export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "drive
  */
 function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Credentials): void {
   const ofOthers = renewedFiles(volume.credentialFiles(), keys);
-  volume.keepCredentials({ ...ofOthers, ...protocolOf(pod).renewedFiles(keys) });
+  volume.writeCredentials({ ...ofOthers, ...protocolOf(pod).renewedFiles(keys) });
 }
 
 /** Gives a running Mountpoint Pod the keys of today. Without an API call: what is not known now comes another time. */

@@ -9,7 +9,7 @@ import type { Call } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { type Credentials, credentialsFrom } from "../../s3/credentials.ts";
 import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
-import { orMissing } from "../cluster/waiting.ts";
+import { explainTimeout } from "../cluster/explain-timeout.ts";
 
 export interface DriverKeys {
   /** What is known now, without waiting. */
@@ -71,7 +71,7 @@ export class SecretKeys implements DriverKeys {
     const { namespace, name } = this.#reference;
     const secret = `Secret ${namespace}/${name}`;
     const unread = () => new DriverError("notReady", `Timed out waiting for ${secret} with the keys of the driver`);
-    await orMissing(call, unread, this.store.synced(call));
+    await explainTimeout(call, unread, this.store.synced(call));
     const seen = this.#seen();
     if (seen === undefined) {
       throw new DriverError("notReady", `${secret} with the keys of the driver does not exist`, {

@@ -9,7 +9,7 @@ it("brings a changed key to every mount with the driver's identity, past one tha
   using node = new FakeNode();
   const written = new Map<PodUid, string>();
   const volumeOf = (uid: PodUid): CommVolume => ({
-    keepCredentials: (files) => {
+    writeCredentials: (files) => {
       if (uid === "going") throw new Error("its volume is just being removed");
       written.set(uid, files["s3-csi-keys"] ?? "");
     },
@@ -17,7 +17,7 @@ it("brings a changed key to every mount with the driver's identity, past one tha
     connect: () => undefined,
     askToExit: () => undefined,
     errorText: () => undefined,
-    forgetError: () => undefined,
+    clearError: () => undefined,
     [Symbol.dispose]: () => undefined,
   });
   const listeners: (() => void)[] = [];

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Secret } from "../../runtime/secret.ts";
-import { oldProfileName, processProfile, renewedFiles, staticProfile, workloadOfFile } from "./profile.ts";
+import { legacyProfileName, processProfile, renewedFiles, staticProfile, workloadOfFile } from "./profile.ts";
 
 const keys = {
   accessKeyId: new Secret("AKIA"),
@@ -38,7 +38,7 @@ const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const lines = 'aws_access_key_id=AKIA\naws_secret_access_key=quo"te\\back\naws_session_token=token=\n';
 
 it("writes what mount-s3 in an image of 2.x reads, under the names of 2.x", () => {
-  const profile = oldProfileName(workload, "team/photos" as VolumeId);
+  const profile = legacyProfileName(workload, "team/photos" as VolumeId);
   expect(profile).toBe(`${workload}-team~photos-s3-csi`);
   expect(staticProfile(profile, keys)).toEqual({
     files: {

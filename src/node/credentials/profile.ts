@@ -46,7 +46,7 @@ export function processProfile(keys: Credentials): Profile {
 }
 
 /** As 1.x and 2.x name it: after the workload that mounted first. */
-export function oldProfileName(workload: PodUid, volumeId: VolumeId): string {
+export function legacyProfileName(workload: PodUid, volumeId: VolumeId): string {
   return `${workload}-${volumeId.replaceAll("/", "~")}-${name}`;
 }
 

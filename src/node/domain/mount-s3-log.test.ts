@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { logEnvironment, troubleIn } from "./mount-s3-log.ts";
+import { findConnectionProblem, logEnvironment } from "./mount-s3-log.ts";
 
 /** As mount-s3 1.24 prints it. */
 const untrusted = [
@@ -11,14 +11,14 @@ const refused =
   "2026-11-16T08:41:06.284Z ERROR ThreadId(06) awscrt::http-connection: static: Client connection failed with error 1047 (AWS_IO_SOCKET_CONNECTION_REFUSED).";
 
 it("finds a certificate that is not trusted at the first attempt, and names the fix", () => {
-  const trouble = troubleIn(untrusted.slice(0, 2).join("\n"));
-  expect(trouble?.words).toBe("negotiation failed with error Certificate is untrusted");
+  const trouble = findConnectionProblem(untrusted.slice(0, 2).join("\n"));
+  expect(trouble?.message).toBe("negotiation failed with error Certificate is untrusted");
   expect(trouble?.fix).toContain("tls.caCertConfigMap");
 });
 
 it("says each thing once, however often it was tried", () => {
   const log = [...untrusted, ...untrusted, ...untrusted].join("\n");
-  expect(troubleIn(log)?.words).toBe(
+  expect(findConnectionProblem(log)?.message).toBe(
     "negotiation failed with error Certificate is untrusted; " +
       "Client connection failed with error 1029 (AWS_IO_TLS_ERROR_NEGOTIATION_FAILURE).",
   );
@@ -26,16 +26,16 @@ it("says each thing once, however often it was tried", () => {
 
 it("finds an endpoint that does not answer, also in the log of mount-s3 before 1.20", () => {
   for (const line of [refused, refused.replace("ThreadId(06) ", "")]) {
-    const trouble = troubleIn(`${line}\n`);
-    expect(trouble?.words).toContain("CONNECTION_REFUSED");
+    const trouble = findConnectionProblem(`${line}\n`);
+    expect(trouble?.message).toContain("CONNECTION_REFUSED");
     expect(trouble?.fix).toContain("s3.endpointUrl");
   }
 });
 
 it("is bounded, and takes nothing else for trouble", () => {
-  expect(troubleIn(refused.replace("Client", "x".repeat(10_000)))?.words.length).toBe(512);
+  expect(findConnectionProblem(refused.replace("Client", "x".repeat(10_000)))?.message.length).toBe(512);
   const others = ["", untrusted[0] ?? "", refused.replace("http-connection", "AuthSigning")];
-  for (const log of others) expect(troubleIn(log)).toBeUndefined();
+  for (const log of others) expect(findConnectionProblem(log)).toBeUndefined();
 });
 
 it("asks for it, unless somebody else has chosen what is logged", () => {

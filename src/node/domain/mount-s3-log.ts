@@ -23,28 +23,28 @@ export function logEnvironment(args: readonly string[]): Readonly<Record<string,
   return args.some((argument) => choosesWhatIsLogged.test(argument)) ? {} : { MOUNTPOINT_LOG: filter };
 }
 
-export interface Trouble {
-  /** In the words of mount-s3: one line, of a length that an event can show. */
-  readonly words: string;
+export interface ConnectionProblem {
+  /** In the message of mount-s3: one line, of a length that an event can show. */
+  readonly message: string;
   readonly fix: string;
 }
 
 const failure = /^\S+ +(?:WARN|ERROR) (?:\S+ )?awscrt::(?:dns|http-connection|tls-handler): (?:static|id=\w+): (.+)$/gm;
 /** Where in its sources; of no use to anybody here. */
-const place = / \(Error encountered in [^)]*\)/g;
+const sourceLocation = / \(Error encountered in [^)]*\)/g;
 const limit = 512;
 
 /** What keeps it from reaching the object store, by the end of its log: the last two things that differ. */
-export function troubleIn(log: string): Trouble | undefined {
-  const said = [...log.matchAll(failure)].map(([, text = ""]) => text.replaceAll(place, "").trim());
+export function findConnectionProblem(log: string): ConnectionProblem | undefined {
+  const said = [...log.matchAll(failure)].map(([, text = ""]) => text.replaceAll(sourceLocation, "").trim());
   const last = [...new Set(said.toReversed())].slice(0, 2).toReversed();
   if (last.length === 0) return undefined;
-  const words = last.join("; ").slice(0, limit);
-  return { words, fix: fixOf(words) };
+  const message = last.join("; ").slice(0, limit);
+  return { message, fix: fixOf(message) };
 }
 
-function fixOf(words: string): string {
-  return /certificate/i.test(words)
+function fixOf(message: string): string {
+  return /certificate/i.test(message)
     ? "Have the authority of the endpoint's certificate trusted (chart values tls.caCertConfigMap and tls.caCertData)."
     : "Check that Mountpoint Pods reach the endpoint (chart values s3.endpointUrl and mountpointPod.proxy).";
 }

@@ -51,7 +51,7 @@ export function successorOf(node: NodeParts, dead: DeadDevice, targets: readonly
     return (target && node.attachments.holderNow(target)) ?? [];
   });
   // A workload that is on its way out is in no attachment any more: what is remembered of it counts for no other.
-  return assigned[0] ?? targets.flatMap((path) => node.memory.holderOf(path) ?? [])[0] ?? dead.mountpointPod;
+  return assigned[0] ?? targets.flatMap((path) => node.records.holderOf(path) ?? [])[0] ?? dead.mountpointPod;
 }
 
 /** Ends when the source of the Mountpoint Pod serves. Joins a publish that does the same, and the other way round. */
@@ -65,13 +65,13 @@ export async function bringBack(call: Call, node: NodeParts, name: PodName, targ
   }
   await node.sources.bringUp(call, name, () => startAgain(call, node, name, record));
   // An earlier attempt may have mounted it and ended before mount-s3 answered.
-  if (node.memory.recall(name) === undefined) node.memory.remember(name, record);
+  if (node.records.get(name) === undefined) node.records.set(name, record);
 }
 
 /** Its own, or that of the Mountpoint Pod it takes over from. */
-function recordFor({ memory }: NodeParts, name: PodName, targets: readonly string[]): MountRecord | undefined {
-  const former = targets.flatMap((target) => memory.holderOf(target) ?? []);
-  return [name, ...former].flatMap((one) => memory.recall(one) ?? [])[0];
+function recordFor({ records }: NodeParts, name: PodName, targets: readonly string[]): MountRecord | undefined {
+  const former = targets.flatMap((target) => records.holderOf(target) ?? []);
+  return [name, ...former].flatMap((one) => records.get(one) ?? [])[0];
 }
 
 async function sourceNow(call: Call, node: NodeParts, name: PodName) {
@@ -80,13 +80,13 @@ async function sourceNow(call: Call, node: NodeParts, name: PodName) {
 
 async function startAgain(call: Call, node: NodeParts, name: PodName, record: MountRecord): Promise<void> {
   if ((await sourceNow(call, node, name)) === "serving") return;
-  const pod = await node.mountpointPods.known(call, name);
+  const pod = await node.mountpointPods.waitUntilKnown(call, name);
   checkKeys(pod, record);
   const { request, workload, volumeId, pidNamespace } = record;
   const keys = { keys: record.keys ?? (await node.driverKeys.get(call)), workload, volumeId };
   removeSource(node, name);
   await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
-  node.memory.remember(name, record);
+  node.records.set(name, record);
 }
 
 /** Keys of one identity never reach a mount of another (SE-6): the Mountpoint Pod says whose it uses. */

@@ -9,7 +9,7 @@ import type { Refusal, Swap, Swaps } from "./plan-swaps.ts";
 
 export interface Swapped {
   /** How many mounts were replaced. */
-  readonly places: number;
+  readonly replaced: number;
   readonly failures: readonly SwapFailure[];
 }
 
@@ -36,12 +36,12 @@ export async function carryOut(
   { ownerOf, isStillPlanned, replace, onLost }: Steps,
 ): Promise<Swapped> {
   const failed: Omit<SwapFailure, "workload">[] = refusals.map(certain);
-  let places = 0;
+  let replaced = 0;
   for (const swap of swaps) {
     const { mountPoint } = swap;
     try {
       await replace(swap);
-      places += 1;
+      replaced += 1;
     } catch (error) {
       // What fails at a place that is gone by now, with its container or its volume, is no failure.
       if (!(error instanceof MountLost || (await isStillPlanned(swap)))) continue;
@@ -52,7 +52,7 @@ export async function carryOut(
     }
   }
   const failures = failed.map((failure) => Object.assign({ workload: ownerOf(failure) }, failure));
-  return { places, failures };
+  return { replaced, failures };
 }
 
 function certain({ mountPoint, because }: Refusal) {

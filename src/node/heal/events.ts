@@ -12,7 +12,7 @@ import type { NodeParts } from "../node-parts.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import type { HealReports } from "./heal.ts";
 
-type Needed = Pick<NodeParts, "memory" | "mountpointPods">;
+type Needed = Pick<NodeParts, "records" | "mountpointPods">;
 
 /** Most are healed before anybody reads that they are not yet. */
 const silentMs = 3000;
@@ -21,7 +21,7 @@ export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "pa
   const recorder = new EventRecorder(client, { component: "s3-csi-node", host });
   const gone = new GoneMountpointPods(node);
   const tell = async (call: Call, targets: readonly string[], happening: Happening) => {
-    const users = targets.flatMap((target) => node.memory.userAt(target) ?? []).filter(({ name }) => name !== "");
+    const users = targets.flatMap((target) => node.records.userAt(target) ?? []).filter(({ name }) => name !== "");
     await Promise.all(users.map((metadata) => recorder.record(call, { kind: kinds.pods, metadata }, happening)));
   };
   return {
@@ -79,7 +79,7 @@ async function causeOf(
   const where = `in Mountpoint Pod ${name}`;
   // kubelet needs a second or two to tell of the end of a container.
   if (mountpointPods.get(name)?.phase === "running") {
-    await mountpointPods.lastWords(call, name, new Date(since.getTime() - 1000), patienceMs);
+    await mountpointPods.waitForTerminationMessage(call, name, new Date(since.getTime() - 1000), patienceMs);
   }
   const now = mountpointPods.get(name);
   const pod = now ?? gone.get(name);
@@ -88,6 +88,8 @@ async function causeOf(
   return `${endOf(now)}${where}`;
 }
 
-function endOf({ lastEnd }: LocalMountpointPod): string {
-  return lastEnd?.exitCode === undefined ? "" : `${lastEnd.reason ?? "Error"}, exit code ${lastEnd.exitCode}, `;
+function endOf({ lastTermination }: LocalMountpointPod): string {
+  return lastTermination?.exitCode === undefined
+    ? ""
+    : `${lastTermination.reason ?? "Error"}, exit code ${lastTermination.exitCode}, `;
 }

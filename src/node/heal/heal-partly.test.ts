@@ -73,7 +73,7 @@ it("LC-22 a restarted node plugin goes on with a container that failed, and tell
   await untilHealed(1);
   expect(healing.healed).toMatchObject([{ dead: { minor, mountpointPod }, targets: [target] }]);
   await healing.restart();
-  expect(healing.parts.owed.all).toEqual([]);
+  expect(healing.parts.pendingHeals.all).toEqual([]);
 });
 
 /** Owed once, because a container failed; then the node plugin is started again. */
@@ -89,10 +89,10 @@ it("LC-22 a heal stays owed while a container of its workload cannot be looked t
   healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, 2) };
   await owedAtRestart();
   await expect.poll(() => healing.reasons()[1], soon).toContain("its table is too large");
-  expect(healing.parts.owed.all).toMatchObject([{ targets: [target] }]);
+  expect(healing.parts.pendingHeals.all).toMatchObject([{ targets: [target] }]);
   await untilHealed(1);
   expect(healing.delayed.map(({ targets }) => targets)).toEqual([[target], [target], [target]]);
-  await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
+  await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
 });
 
 it("LC-22 a heal that cannot be looked at is owed by the next node plugin, too", async () => {
@@ -100,7 +100,7 @@ it("LC-22 a heal that cannot be looked at is owed by the next node plugin, too",
   await owedAtRestart();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
   await healing.restart();
-  expect(healing.parts.owed.all).toMatchObject([{ targets: [target] }]);
+  expect(healing.parts.pendingHeals.all).toMatchObject([{ targets: [target] }]);
 });
 
 it("LC-22 a heal that cannot be looked at is settled when its Pod is gone", async () => {
@@ -108,14 +108,14 @@ it("LC-22 a heal that cannot be looked at is settled when its Pod is gone", asyn
   await owedAtRestart();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
   unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
-  const owed = nudged(() => healing.parts.owed.all);
+  const owed = nudged(() => healing.parts.pendingHeals.all);
   await expect.poll(owed, soon).toEqual([]);
 });
 
 it("LC-22 a container of another Pod that cannot be looked through keeps no heal owed", async () => {
   healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity, otherWorkload) };
   await owedAtRestart();
-  await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
+  await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
 });
 
 it("LC-22 a restarted node plugin does not take another mount for the dead one that had its number", async () => {
@@ -123,9 +123,9 @@ it("LC-22 a restarted node plugin does not take another mount for the dead one t
   await publish(call, healing.parts, intentOf());
   const { minor = -1 } = healing.node.kernel.at(source) ?? {};
   const owed = { minor, since: new Date(), targets: [target] };
-  healing.parts.owed.owe({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
+  healing.parts.pendingHeals.add({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
   healing.start();
-  await expect.poll(() => healing.parts.owed.all, soon).toEqual([]);
+  await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
   expect(healing.parts.sources.dead.isKnown(minor)).toBe(false);
 });
 

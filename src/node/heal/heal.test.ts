@@ -18,8 +18,8 @@ import { mountpointPodName, type PodUid } from "../../core/names.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
-import { forgetfulKeeper } from "../records/memory-keeper.ts";
-import { MountMemory } from "../records/mount-records.ts";
+import { MountRecords } from "../records/mount-records.ts";
+import { noStorage } from "../records/tmpfs-storage.ts";
 
 const soon = { timeout: 10_000, interval: 5 };
 const successor = mountpointPodName(workload, podOf().persistentVolume, 1);
@@ -57,8 +57,8 @@ it("finds at its start what died before, and takes its words from the directory 
 
 it("says that it waits for kubelet where nothing is remembered, and heals with kubelet's call", async () => {
   await publish(call, healing.parts, intentOf());
-  healing.parts.memory.dropUser(target);
-  healing.parts.memory.forget(mountpointPod);
+  healing.parts.records.dropUser(target);
+  healing.parts.records.remove(mountpointPod);
   healing.restartedAfterDeath();
   healing.start();
   await expect
@@ -72,10 +72,10 @@ it("says that it waits for kubelet where nothing is remembered, and heals with k
 
 it("learns from kubelet's repeated call what it did not mount itself", async () => {
   await publish(call, healing.parts, intentOf());
-  healing.parts = { ...healing.parts, memory: new MountMemory(forgetfulKeeper) };
+  healing.parts = { ...healing.parts, records: new MountRecords(noStorage) };
   await publish(call, healing.parts, intentOf());
-  expect(healing.parts.memory.recall(mountpointPod)?.request.bucketName).toBe("photos");
-  expect(healing.parts.memory.userAt(target)).toMatchObject({ namespace: "default", name: "app", uid: workload });
+  expect(healing.parts.records.get(mountpointPod)?.request.bucketName).toBe("photos");
+  expect(healing.parts.records.userAt(target)).toMatchObject({ namespace: "default", name: "app", uid: workload });
 });
 
 it("follows the workload to another Mountpoint Pod, with the keys of the volume", async () => {
@@ -94,7 +94,7 @@ it("follows the workload to another Mountpoint Pod, with the keys of the volume"
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor }]);
   expect([...healing.node.credentials.values()].join("")).toContain("own-secret");
   expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
-  expect(healing.parts.memory.holderOf(target)).toBe(successor);
+  expect(healing.parts.records.holderOf(target)).toBe(successor);
   // Whoever wanted to unmount one of the two sources meanwhile had to wait.
   const { unmounts } = healing.parts;
   expect([await unmounts.take(call), await unmounts.take(call)].toSorted()).toEqual(
@@ -118,8 +118,8 @@ it("remembers for the next death what a successor was mounted with that outlaste
   healing.node.kernel.server(sourcePath(kubeletDir, successor), "serving");
   assignTo(successor);
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor, targets: [target] }]);
-  expect(healing.parts.memory.recall(successor)?.request.bucketName).toBe("photos");
-  expect(healing.parts.memory.userAt(target)).toMatchObject({ name: "app", uid: workload });
+  expect(healing.parts.records.get(successor)?.request.bucketName).toBe("photos");
+  expect(healing.parts.records.userAt(target)).toMatchObject({ name: "app", uid: workload });
 });
 
 it("never gives keys to a Mountpoint Pod of another identity", async () => {
@@ -138,8 +138,12 @@ it("tries again after mount-s3 failed to start, and tells why it did", async () 
   await publish(call, healing.parts, intentOf());
   healing.node.behaviour = (of, device) => {
     dies(of, device);
-    const lastEnd = { exitCode: 1, message: "Error: bucket does not exist", finishedAt: "2999-01-01T00:00:00Z" };
-    healing.node.put(podOf({ lastEnd }));
+    const lastTermination = {
+      exitCode: 1,
+      message: "Error: bucket does not exist",
+      finishedAt: "2999-01-01T00:00:00Z",
+    };
+    healing.node.put(podOf({ lastTermination }));
   };
   healing.node.listens = true;
   healing.death();

@@ -13,7 +13,7 @@ import type { DeadDevice } from "../source/dead-devices.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
 import type { SwapFailure } from "./carry-out.ts";
 import { pause } from "./pause.ts";
-import { lookAgain, resumeOwedHeals } from "./resume.ts";
+import { lookAgain, resumePendingHeals } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
 
 /** What those who write to users hear of. */
@@ -51,71 +51,71 @@ export async function healDeadMounts(call: Call, node: NodeParts, reports: HealR
   using _attachments = attachments.store.subscribe(() => devices.wake());
   using _pods = mountpointPods.store.subscribe(() => devices.wake());
   // What is owed comes first: a device that is noticed anew would forget who waits for it.
-  const undecided = await resumeOwedHeals(call, node, node.owed.all);
-  const later = lookAgain(call, node, undecided, (delayed) => tellDelayed(call, node, delayed, reports));
+  const undecided = await resumePendingHeals(call, node, node.pendingHeals.all);
+  const later = lookAgain(call, node, undecided, (delayed) => reportDelayed(call, node, delayed, reports));
   inBackground(call.log, "looking at owed heals", later);
-  devices.owedIsTakenUp();
+  devices.resumedPending();
   await ended(call);
   await Promise.all([...healing, later]);
 }
 
-/** One attempt; a container in back-off is waited for in several, and users are told after each. */
+/** One attempt; a container in back-off is waited for in several, and users are healCall after each. */
 const attemptLimitMs = 20_000;
 
 async function heal(call: Call, node: NodeParts, dead: DeadDevice, reports: HealReports): Promise<void> {
   const { dead: devices } = node.sources;
-  const told = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
-  told.log.info("mount-s3 has ended and left a dead mount");
-  if (dead.owed.length === 0) node.metrics.deaths.inc();
-  let { owed } = dead;
+  const healCall = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
+  healCall.log.info("mount-s3 has ended and left a dead mount");
+  if (dead.pendingTargets.length === 0) node.metrics.deaths.inc();
+  let { pendingTargets } = dead;
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { news } = devices;
-    owed = await attempt(told, node, { dead, owed }, reports);
-    if (owed.length === 0) break;
+    pendingTargets = await attempt(healCall, node, { dead, pendingTargets }, reports);
+    if (pendingTargets.length === 0) break;
     devices.attemptEnded(dead.minor);
     await pause(call, news, failures);
   }
-  devices.over(dead.minor);
+  devices.remove(dead.minor);
   // The end of the program settles nothing: the next one goes on.
-  if (!call.signal.aborted) node.owed.settle(dead.minor);
+  if (!call.signal.aborted) node.pendingHeals.remove(dead.minor);
 }
 
 interface Task {
   readonly dead: DeadDevice;
   /** Targets of workloads that an earlier attempt failed, in a container perhaps: kubelet's own mount may be whole by now. */
-  readonly owed: readonly string[];
+  readonly pendingTargets: readonly string[];
 }
 
 /** Answers with the targets for which something is left to do. */
 async function attempt(
   call: Call,
   node: NodeParts,
-  { dead, owed }: Task,
+  { dead, pendingTargets }: Task,
   reports: HealReports,
 ): Promise<readonly string[]> {
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
-  const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, owed)])];
+  const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, pendingTargets)])];
   if (targets.length === 0) {
     call.log.info("nobody who can be helped uses the dead mount any more");
     return [];
   }
   // Before anything is replaced: this program may end at any moment.
-  node.owed.owe({ ...dead, targets });
+  node.pendingHeals.add({ ...dead, targets });
   try {
     const { mountpointPod, failures } = await healOnce(limited, node, dead, targets);
     const failed = targets.filter((target) => failuresOf(node, target, failures).length > 0);
     const whole = targets.filter((target) => !failed.includes(target));
-    if (whole.length > 0) tellHealed(call, node, { dead, mountpointPod, targets: whole }, reports);
+    if (whole.length > 0) reportHealed(call, node, { dead, mountpointPod, targets: whole }, reports);
     if (failed.length > 0) {
       const because = notReplaced(failed.flatMap((target) => failuresOf(node, target, failures)));
-      tellDelayed(call, node, { dead, targets: failed, because }, reports);
+      reportDelayed(call, node, { dead, targets: failed, because }, reports);
     }
     return failed;
   } catch (error) {
     if (call.signal.aborted) return [];
     const because = error instanceof Error ? error : new Error(String(error));
-    tellIfStuck(call, node, dead);
-    tellDelayed(call, node, { dead, targets, because }, reports);
+    reportIfStuck(call, node, dead);
+    reportDelayed(call, node, { dead, targets, because }, reports);
     return targets;
   }
 }
@@ -127,18 +127,18 @@ function failuresOf({ config }: NodeParts, target: string, failures: readonly Sw
 }
 
 /** An Event holds 1,024 characters, and a container may have many places. */
-const namedPlaces = 5;
+const namedMounts = 5;
 
 function notReplaced(failures: readonly SwapFailure[]): DriverError {
-  const places = [...new Set(failures.map(({ mountPoint, because }) => `${mountPoint}: ${because}`))];
-  const others = places.length > namedPlaces ? [`${places.length - namedPlaces} more`] : [];
-  const named = [...places.slice(0, namedPlaces), ...others].join("; ");
+  const reasons = [...new Set(failures.map(({ mountPoint, because }) => `${mountPoint}: ${because}`))];
+  const others = reasons.length > namedMounts ? [`${reasons.length - namedMounts} more`] : [];
+  const named = [...reasons.slice(0, namedMounts), ...others].join("; ");
   return new DriverError("notReady", `the dead mount could not be replaced at ${named}`, {
     hint: "Restart the Pod: a new container gets the mount that works.",
   });
 }
 
-function tellHealed(call: Call, node: NodeParts, healed: Omit<Healed, "awayMs">, reports: HealReports): void {
+function reportHealed(call: Call, node: NodeParts, healed: Omit<Healed, "awayMs">, reports: HealReports): void {
   const { dead, mountpointPod, targets } = healed;
   const awayMs = Date.now() - dead.since.getTime();
   call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
@@ -146,14 +146,14 @@ function tellHealed(call: Call, node: NodeParts, healed: Omit<Healed, "awayMs">,
   reports.healed(call, { ...healed, awayMs });
 }
 
-function tellDelayed(call: Call, node: NodeParts, delayed: Delayed, reports: HealReports): void {
+function reportDelayed(call: Call, node: NodeParts, delayed: Delayed, reports: HealReports): void {
   call.log.info("not healed yet", { targets: delayed.targets.length, error: delayed.because });
   node.metrics.failedHeals.inc();
   reports.delayed(call, delayed);
 }
 
-/** The controller is told in the attachment's status: it gives the workloads to another Mountpoint Pod. */
-function tellIfStuck(call: Call, node: NodeParts, dead: DeadDevice): void {
+/** The controller is healCall in the attachment's status: it gives the workloads to another Mountpoint Pod. */
+function reportIfStuck(call: Call, node: NodeParts, dead: DeadDevice): void {
   const { mountpointPod } = dead;
   const now = new Date();
   if (mountpointPod === undefined || !isStuck(node, dead, now)) return;
@@ -181,11 +181,11 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadDevice, targets: 
       hint: "Install the node plugin with the chart of this version, which mounts it; until then restart the Pod.",
     });
   }
-  const { places, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
-  call.log.info("dead mounts replaced", { places, failures });
+  const { replaced, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
+  call.log.info("dead mounts replaced", { replaced, failures });
   node.metrics.refusedHeals.inc(failures.filter(({ isUnsafe }) => isUnsafe).length);
   const mounts = node.mounts();
-  for (const target of targets) if (mounts.at(target)?.minor !== dead.minor) node.memory.moveUser(target, name);
+  for (const target of targets) if (mounts.at(target)?.minor !== dead.minor) node.records.moveUser(target, name);
   return { mountpointPod: name, failures };
 }
 

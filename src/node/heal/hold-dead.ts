@@ -14,7 +14,7 @@ import { readTable } from "../../linux/mounts/read-table.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { tableLimits, tableTooLarge } from "./heal-limits.ts";
-import { strayed } from "./inside-threads.ts";
+import { wrongMount } from "./inside-threads.ts";
 import { isOfDead } from "./plan-swaps.ts";
 
 /** For one container: a path may lead through another mount that hangs. */
@@ -72,7 +72,7 @@ async function heldIn(
   if (mount === undefined) return undefined;
   using undo = new DisposableStack();
   const held = undo.use(await holdMount(inside.root, mount.mountPoint));
-  if (held.id !== mount.id) throw strayed();
+  if (held.id !== mount.id) throw wrongMount();
   if ((await askServer(held.root)) !== "dead") return undefined;
   call.signal.throwIfAborted();
   const kept = undo.move();

@@ -29,7 +29,7 @@ export class InsideThreads {
   readonly #limitMs: number;
   readonly #running = new Set<string>();
 
-  constructor(replace: Replace = replaceMeant, limitMs = usualLimitMs) {
+  constructor(replace: Replace = replaceMount, limitMs = usualLimitMs) {
     this.#replace = replace;
     this.#limitMs = limitMs;
   }
@@ -67,25 +67,25 @@ export class InsideThreads {
  * The container may exchange directories on the path at any time. The path is looked up once, what it led to is compared
  * with the mount table, and everything after that acts on descriptors.
  */
-export async function replaceMeant(
+export async function replaceMount(
   call: Call,
   { path, mountId, isMeant, inside, copy }: Replacement,
   limited: Limited,
-  canGoBeneath?: boolean,
+  canMountBeneath?: boolean,
 ): Promise<void> {
   using held = await limited(() => holdMount(inside.root, path));
-  if (held.id !== mountId) throw strayed();
+  if (held.id !== mountId) throw wrongMount();
   // The look-up may have hung for minutes: what was to be put there may be dead by now, or somebody else has done it.
   call.signal.throwIfAborted();
   using tree = await copy(held);
-  if (!(await isMeant(held.id))) throw strayed();
+  if (!(await isMeant(held.id))) throw wrongMount();
   call.signal.throwIfAborted();
   // Before Linux 6.5 the name of the mount point is looked up once more.
-  await limited(() => replaceInside(inside, tree, held, canGoBeneath));
+  await limited(() => replaceInside(inside, tree, held, canMountBeneath));
 }
 
 /** Of a path that leads to something else than the mount that is to be replaced. */
-export function strayed(): DriverError {
+export function wrongMount(): DriverError {
   return new DriverError("denied", "the path leads to another mount: directories on it were exchanged");
 }
 

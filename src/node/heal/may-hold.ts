@@ -6,7 +6,7 @@ import { readTable } from "../../linux/mounts/read-table.ts";
 import { unlessGone } from "../../linux/unless-gone.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { PodAllowance } from "./heal-limits.ts";
-import { placesIn, swapsInside } from "./plan-swaps.ts";
+import { countMounts, swapsInside } from "./plan-swaps.ts";
 
 /**
  * Whether a mount namespace that is not entered may have a dead device where it would have to be replaced. Only a mount
@@ -28,7 +28,7 @@ export async function mayHold(
     if (table === undefined) continue;
     const text = await readTable(call, table, limits);
     allowance.hasRead(text?.length ?? limits.bytes);
-    return text === undefined || placesIn(swapsInside(parseMountsOfFuse(text, minor), minor)) > 0;
+    return text === undefined || countMounts(swapsInside(parseMountsOfFuse(text, minor), minor)) > 0;
   }
   return false; // its processes have ended
 }

@@ -16,7 +16,7 @@ export interface Refusal {
   readonly because: string;
 }
 
-export function placesIn({ swaps, refusals }: Swaps): number {
+export function countMounts({ swaps, refusals }: Swaps): number {
   return swaps.length + refusals.length;
 }
 

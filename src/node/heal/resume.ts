@@ -1,12 +1,12 @@
 /** Goes on with the heals that an earlier node plugin owed. */
 
 import { DriverError } from "../../core/errors.ts";
-import { openPlace } from "../../linux/descriptor.ts";
+import { openPath } from "../../linux/descriptor.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
-import type { OwedHeal } from "../records/owed-heals.ts";
+import type { PendingHeal } from "../records/pending-heals.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import { stillPublished } from "./bring-back.ts";
 import { pause } from "./pause.ts";
@@ -17,22 +17,22 @@ const lookLimitMs = 20_000;
 
 /** A heal of which it cannot be told yet whether a container still has the dead mount. It stays owed. */
 interface Undecided {
-  readonly owed: OwedHeal;
+  readonly heal: PendingHeal;
   readonly because: string;
 }
 
 /** Looks at each once: what is still dead is healed, what is gone is settled. Answers with the rest. */
-export async function resumeOwedHeals(
+export async function resumePendingHeals(
   call: Call,
   node: NodeParts,
-  heals: readonly OwedHeal[],
+  heals: readonly PendingHeal[],
 ): Promise<readonly Undecided[]> {
   using limited = deadline(call, lookLimitMs, "owed heals");
-  const looks = heals.map(async (owed) => {
+  const looks = heals.map(async (heal) => {
     try {
-      return (await resume(limited, node, owed)) ?? [];
+      return (await resume(limited, node, heal)) ?? [];
     } catch (error) {
-      return { owed, because: describeError(error) };
+      return { heal, because: describeError(error) };
     }
   });
   return (await Promise.all(looks)).flat();
@@ -52,15 +52,15 @@ export async function lookAgain(
   let left = undecided;
   for (let failures = 0; left.length > 0 && !call.signal.aborted; failures += 1) {
     const { news } = node.sources.dead;
-    for (const { owed, because } of left) {
-      report({ dead: deadOf(owed), targets: stillPublished(node, owed.targets), because: unknown(because) });
+    for (const { heal, because } of left) {
+      report({ dead: deadOf(heal), targets: stillPublished(node, heal.targets), because: unknown(because) });
     }
     await pause(call, news, failures);
     if (call.signal.aborted) return;
-    left = await resumeOwedHeals(
+    left = await resumePendingHeals(
       call,
       node,
-      left.map(({ owed }) => owed),
+      left.map(({ heal }) => heal),
     );
   }
 }
@@ -71,31 +71,31 @@ function unknown(because: string): DriverError {
   });
 }
 
-function deadOf({ minor, mountpointPod, since, targets }: OwedHeal): DeadDevice {
-  return { minor, mountpointPod, since, owed: targets };
+function deadOf({ minor, mountpointPod, since, targets }: PendingHeal): DeadDevice {
+  return { minor, mountpointPod, since, pendingTargets: targets };
 }
 
 /**
  * While the node plugin was away nobody held the dead file system, so its number may be another's by now. Only a mount of
  * ours that is dead counts, and none that another Mountpoint Pod serves.
  */
-async function resume(call: Call, node: NodeParts, owed: OwedHeal): Promise<Undecided | undefined> {
-  const { minor, mountpointPod, targets } = owed;
+async function resume(call: Call, node: NodeParts, heal: PendingHeal): Promise<Undecided | undefined> {
+  const { minor, mountpointPod, targets } = heal;
   using undo = new DisposableStack();
-  const { pin, because } = await findDead(call, node, owed);
+  const { pin, because } = await findDead(call, node, heal);
   if (pin !== undefined) undo.use(pin);
   // Somebody else has noticed it, and goes on with it.
   if (node.sources.dead.isKnown(minor)) return undefined;
-  if (pin !== undefined && !isOfAnother(node, owed)) {
+  if (pin !== undefined && !isOfAnother(node, heal)) {
     const fields = { minor, formerMountpointPod: mountpointPod, targets: targets.length };
     call.log.info("goes on with a heal that was owed", fields);
     undo.move();
-    node.sources.dead.resume(deadOf(owed), pin);
+    node.sources.dead.resume(deadOf(heal), pin);
     return undefined;
   }
-  const isWaitedFor = !isOfAnother(node, owed) && stillPublished(node, targets).length > 0;
-  if (because !== undefined && isWaitedFor) return { owed, because };
-  node.owed.settle(minor);
+  const isWaitedFor = !isOfAnother(node, heal) && stillPublished(node, targets).length > 0;
+  if (because !== undefined && isWaitedFor) return { heal, because };
+  node.pendingHeals.remove(minor);
   return undefined;
 }
 
@@ -106,26 +106,26 @@ interface Found {
 }
 
 /** Here, or in a container. Containers of others than those who wait for the heal do not matter. */
-async function findDead(call: Call, node: NodeParts, owed: OwedHeal): Promise<Found> {
-  const here = await findHere(call, node, owed);
+async function findDead(call: Call, node: NodeParts, heal: PendingHeal): Promise<Found> {
+  const here = await findHere(call, node, heal);
   if (here.pin !== undefined) return here;
-  const inside = await node.swapper?.holdDead(call, owed.minor);
+  const inside = await node.swapper?.holdDead(call, heal.minor);
   if (inside?.pin !== undefined) return { pin: inside.pin };
-  const users = new Set(owed.targets.map((mountPoint) => workloadAt(node.config.kubeletDir, { mountPoint })));
+  const users = new Set(heal.targets.map((mountPoint) => workloadAt(node.config.kubeletDir, { mountPoint })));
   const unseen = inside?.unseen.find(({ workload }) => users.has(workload));
   return { because: unseen?.because ?? here.because };
 }
 
-async function findHere(call: Call, { kernel, mounts }: NodeParts, { minor }: OwedHeal): Promise<Found> {
+async function findHere(call: Call, { kernel, mounts }: NodeParts, { minor }: PendingHeal): Promise<Found> {
   const mount = mounts().ofDevice(minor).find(isOurs);
   if (mount === undefined) return {};
   const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
   if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
   const now = mounts().at(mount.mountPoint);
-  return health === "dead" && now?.minor === minor ? { pin: openPlace(mount.mountPoint) } : {};
+  return health === "dead" && now?.minor === minor ? { pin: openPath(mount.mountPoint) } : {};
 }
 
-function isOfAnother(node: NodeParts, { minor, mountpointPod }: OwedHeal): boolean {
+function isOfAnother(node: NodeParts, { minor, mountpointPod }: PendingHeal): boolean {
   const mounts = node.mounts();
   const mount = mounts.ofDevice(minor).find(isOurs);
   const behind = mount && mounts.podBehind(mount);

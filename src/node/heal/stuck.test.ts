@@ -7,7 +7,7 @@ import { MountTable } from "../mounts/mount-table.ts";
 import { isStuck } from "./stuck.ts";
 
 const since = new Date("2026-01-15T10:30:00.500Z");
-const ended = (finishedAt: string): Partial<LocalMountpointPod> => ({ lastEnd: { exitCode: 1, finishedAt } });
+const ended = (finishedAt: string): Partial<LocalMountpointPod> => ({ lastTermination: { exitCode: 1, finishedAt } });
 /** A node plugin that was away notices a death seconds late. */
 const before = ended("2026-01-15T10:29:50Z");
 const deadMinor = 7;
@@ -52,9 +52,9 @@ it.for<Row>([
 ])("one that $what: $stuck", ({ pod, mounts = [], isForgotten = false, afterMs = 30_000, stuck }) => {
   const node = {
     mounts: () => new MountTable(mounts, kubeletDir),
-    memory: { recall: () => (isForgotten ? undefined : {}) },
+    records: { get: () => (isForgotten ? undefined : {}) },
     mountpointPods: { get: () => podOf(pod) },
   } as unknown as Parameters<typeof isStuck>[0];
-  const dead = { minor: deadMinor, mountpointPod, since, owed: [] };
+  const dead = { minor: deadMinor, mountpointPod, since, pendingTargets: [] };
   expect(isStuck(node, dead, new Date(since.getTime() + afterMs))).toBe(stuck);
 });

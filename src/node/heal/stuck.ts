@@ -5,7 +5,7 @@ import type { DeadDevice } from "../source/dead-devices.ts";
 /** kubelet tells of the end of a container in a second or two. */
 const stuckAfterMs = 30_000;
 
-type Needed = Pick<NodeParts, "mounts" | "memory" | "mountpointPods">;
+type Needed = Pick<NodeParts, "mounts" | "records" | "mountpointPods">;
 
 /**
  * Whether mount-s3 has lost its mount and does not end: it hung and was given up, or somebody cut its connection. kubelet
@@ -18,9 +18,9 @@ export function isStuck(node: Needed, dead: DeadDevice, now: Date): boolean {
   // A node plugin that was away noticed the death late: the container may have ended, and begun anew, before.
   if (hasMountedAgain(node, dead, pod.name)) return false;
   // Nobody could ask it for a mount yet, so it has shown nothing.
-  if (node.memory.recall(pod.name) === undefined) return false;
+  if (node.records.get(pod.name) === undefined) return false;
   // The API tells whole seconds.
-  const hasEnded = Date.parse(pod.lastEnd?.finishedAt ?? "") >= dead.since.getTime() - 1000;
+  const hasEnded = Date.parse(pod.lastTermination?.finishedAt ?? "") >= dead.since.getTime() - 1000;
   return !hasEnded;
 }
 

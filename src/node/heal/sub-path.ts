@@ -1,10 +1,10 @@
 /** The part of a bucket that a container with `subPath` sees. */
 import { DriverError } from "../../core/errors.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
-import { makeBelow, openBelow } from "../../linux/mounts/mount-tree.ts";
+import { makeDirectoryBelow, openBelow } from "../../linux/mounts/mount-tree.ts";
 import type { Call } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
-import { openedUnlessOver } from "./opened.ts";
+import { openUnlessAborted } from "./open-unless-aborted.ts";
 
 /**
  * Ends with the call. The place in the new mount that a path of the old one names. kubelet made the directory when the container started,
@@ -18,7 +18,7 @@ export async function partOf(
 ): Promise<Descriptor> {
   const path = root.replace(/^\//, "").replace(/\/\/deleted$/, "");
   try {
-    return await openedUnlessOver(call, openBelow(served, path));
+    return await openUnlessAborted(call, openBelow(served, path));
   } catch (error) {
     if (!isErrno(error, "ENOENT")) throw error;
     if (!wasDirectory) {
@@ -31,14 +31,14 @@ export async function partOf(
   using parents = new DisposableStack();
   let at = served;
   for (const name of path.split("/")) {
-    at = parents.use(await openedUnlessOver(call, madeBelow(at, name)));
+    at = parents.use(await openUnlessAborted(call, makeAndOpenBelow(at, name)));
   }
-  return await openedUnlessOver(call, openBelow(served, path));
+  return await openUnlessAborted(call, openBelow(served, path));
 }
 
-async function madeBelow(directory: Descriptor, name: string): Promise<Descriptor> {
+async function makeAndOpenBelow(directory: Descriptor, name: string): Promise<Descriptor> {
   try {
-    await makeBelow(directory, name);
+    await makeDirectoryBelow(directory, name);
   } catch (error) {
     if (!isErrno(error, "EEXIST")) {
       throw new DriverError("notReady", `the directory ${name} of a subPath cannot be made again`, { cause: error });

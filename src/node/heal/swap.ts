@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
-import { type Descriptor, openPlace } from "../../linux/descriptor.ts";
+import { type Descriptor, openPath } from "../../linux/descriptor.ts";
 import {
   type MountNamespace,
   mountNamespaces,
@@ -12,11 +12,11 @@ import {
 } from "../../linux/mounts/mount-namespaces.ts";
 import {
   cloneTree,
+  copyAttributes,
   type HeldMount,
   holdMount,
   type Inside,
   isDirectory,
-  makeAlike,
   mountIdOf,
   replaceHere,
 } from "../../linux/mounts/mount-tree.ts";
@@ -30,11 +30,11 @@ import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import { carryOut, type Swapped } from "./carry-out.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { type Holding, holdDead } from "./hold-dead.ts";
-import { InsideThreads, strayed } from "./inside-threads.ts";
-import { LostPlaces } from "./lost-places.ts";
+import { InsideThreads, wrongMount } from "./inside-threads.ts";
+import { LostMounts } from "./lost-mounts.ts";
 import { mayHold } from "./may-hold.ts";
-import { openedUnlessOver } from "./opened.ts";
-import { placesIn, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
+import { openUnlessAborted } from "./open-unless-aborted.ts";
+import { countMounts, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { partOf } from "./sub-path.ts";
 
 export interface Swapper {
@@ -60,7 +60,7 @@ export class HostSwapper implements Swapper {
   readonly #kubeletDir: string;
   readonly #threads: InsideThreads;
   readonly #podOf: (proc: string, pid: number) => string | undefined;
-  readonly #lost: LostPlaces;
+  readonly #lost: LostMounts;
 
   /** `proc`: where the host's /proc is mounted. */
   constructor(proc: string, kubeletDir: string, threads = new InsideThreads(), podOf = podUidOf) {
@@ -68,19 +68,19 @@ export class HostSwapper implements Swapper {
     this.#kubeletDir = kubeletDir;
     this.#threads = threads;
     this.#podOf = podOf;
-    this.#lost = new LostPlaces((pid) => startOf(proc, pid));
+    this.#lost = new LostMounts((pid) => startOf(proc, pid));
   }
 
   async swap(call: Call, minor: number, source: string): Promise<Swapped> {
     using served = openServed(source, minor);
-    let places = 0;
+    let replaced = 0;
     for (let round = 0; ; round += 1) {
       // Containers first: what we see ourselves still tells of the dead mount if we end in between.
       const inside = await this.#everywhere(call, { minor, served });
       const here = await this.#here(call, { minor, served });
-      places += inside.places + here.places;
+      replaced += inside.replaced + here.replaced;
       const failures = [...inside.failures, ...here.failures];
-      if (inside.places + here.places === 0 || round === rounds) return { places, failures };
+      if (inside.replaced + here.replaced === 0 || round === rounds) return { replaced, failures };
     }
   }
 
@@ -118,8 +118,8 @@ export class HostSwapper implements Swapper {
     }
     using opened = new DisposableStack();
     const opening = openTable(this.#proc, namespace).catch((error: unknown) => describeError(error));
-    const inside = await openedUnlessOver(call, opening);
-    if (inside === undefined) return { places: 0, failures: [] };
+    const inside = await openUnlessAborted(call, opening);
+    if (inside === undefined) return { replaced: 0, failures: [] };
     if (typeof inside === "string") {
       return refused(call, { namespace, owner }, `the mount namespace cannot be entered: ${inside}`);
     }
@@ -128,7 +128,7 @@ export class HostSwapper implements Swapper {
     const obstacle = first === undefined ? tableTooLarge : this.#obstacle(first, namespace, allowance);
     if (first === undefined || obstacle !== undefined) return refused(call, { namespace, owner }, obstacle);
     const lostBefore = this.#lost.in(namespace, work.minor);
-    const { places, failures } = await carryOut(first, {
+    const { replaced, failures } = await carryOut(first, {
       ownerOf: () => owner,
       onLost: ({ mountPoint }, error) => {
         this.#lost.add(namespace, { minor: work.minor, mountPoint, because: describeError(error), isUnsafe: false });
@@ -139,7 +139,7 @@ export class HostSwapper implements Swapper {
       },
       replace: async (swap) => {
         // Another one for each: a thread that hangs keeps it.
-        const own = await openedUnlessOver(call, openInside(this.#proc, namespace));
+        const own = await openUnlessAborted(call, openInside(this.#proc, namespace));
         if (own === undefined) throw new Error("its process has ended");
         const isMeant = async (id: number) => {
           const now = id === swap.id ? await planInside(call, own, work) : undefined;
@@ -156,14 +156,14 @@ export class HostSwapper implements Swapper {
       because,
       isUnsafe,
     }));
-    return { places, failures: [...lost, ...failures] };
+    return { replaced, failures: [...lost, ...failures] };
   }
 
   /** Why nothing is to be replaced in a namespace; undefined: nothing stands against it. */
   #obstacle(plan: Swaps, { pids }: MountNamespace, allowance: PodAllowance): string | undefined {
-    if (placesIn(plan) === 0) return undefined;
+    if (countMounts(plan) === 0) return undefined;
     const sandbox = sandboxOf(this.#proc, pids);
-    return sandbox === undefined ? allowance.replace(placesIn(plan)) : keepsOpen(sandbox);
+    return sandbox === undefined ? allowance.replace(countMounts(plan)) : keepsOpen(sandbox);
   }
 
   /** What we do here reaches the host and all who follow it. */
@@ -176,11 +176,11 @@ export class HostSwapper implements Swapper {
         return isPlanned(plan(), swap);
       },
       replace: async (swap) => {
-        using root = openPlace("/");
-        using held = await openedUnlessOver(call, holdMount(root, swap.mountPoint));
+        using root = openPath("/");
+        using held = await openUnlessAborted(call, holdMount(root, swap.mountPoint));
         using tree = await copyFor(call, work, swap, held);
         // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
-        if (held.id !== swap.id || !isPlanned(plan(), swap)) throw strayed();
+        if (held.id !== swap.id || !isPlanned(plan(), swap)) throw wrongMount();
         replaceHere(tree, held);
       },
     });
@@ -210,10 +210,10 @@ function refused(
   { namespace, owner }: Pick<Container, "namespace" | "owner">,
   because: string | undefined,
 ): Swapped {
-  if (because === undefined) return { places: 0, failures: [] };
+  if (because === undefined) return { replaced: 0, failures: [] };
   call.log.info("not healed in a mount namespace", { namespace: namespace.id, pid: namespace.pids[0], owner, because });
-  if (owner === undefined) return { places: 0, failures: [] };
-  return { places: 0, failures: [{ workload: owner, mountPoint: "/", because, isUnsafe: false }] };
+  if (owner === undefined) return { replaced: 0, failures: [] };
+  return { replaced: 0, failures: [{ workload: owner, mountPoint: "/", because, isUnsafe: false }] };
 }
 
 /** By its id: the path changes with every directory on it that is renamed. */
@@ -224,7 +224,7 @@ function isPlanned({ swaps }: Swaps, { id }: Swap): boolean {
 /** The one descriptor through which everything is copied: what is not this mount-s3 cannot get into a container. */
 function openServed(source: string, deadMinor: number): Descriptor {
   using undo = new DisposableStack();
-  const served = undo.use(openPlace(source));
+  const served = undo.use(openPath(source));
   // What was opened, not what the table has at that path: another mount may have come in between, or lie on its parents.
   const id = mountIdOf(served);
   const mount = readMounts().find((one) => one.id === id);
@@ -241,14 +241,14 @@ async function copyFor(call: Call, { served }: Work, swap: Swap, held: HeldMount
   const wanted = { root: swap.root, wasDirectory: isDirectory(held.root) };
   using part = swap.root === "/" ? undefined : await partOf(call, served, wanted);
   const tree = undo.use(cloneTree(part ?? served));
-  makeAlike(tree, swap);
+  copyAttributes(tree, swap);
   undo.move();
   return tree;
 }
 
 function total(results: readonly Swapped[]): Swapped {
   return {
-    places: results.reduce((sum, { places }) => sum + places, 0),
+    replaced: results.reduce((sum, { replaced }) => sum + replaced, 0),
     failures: results.flatMap(({ failures }) => failures),
   };
 }

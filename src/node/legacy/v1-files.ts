@@ -3,7 +3,7 @@ import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Directory } from "../../linux/directory.ts";
 import { unlessErrno } from "../../runtime/errno.ts";
 import type { Credentials } from "../../s3/credentials.ts";
-import { oldProfileName, staticProfile, workloadOfFile } from "../credentials/profile.ts";
+import { legacyProfileName, staticProfile, workloadOfFile } from "../credentials/profile.ts";
 import { pluginDir } from "../domain/target-path.ts";
 
 export interface V1Volume {
@@ -27,7 +27,7 @@ export function v1FilesIn(kubeletDir: string): V1Files {
   return {
     keep: ({ workload, volumeId }, keys) => {
       using directory = open();
-      const { files } = staticProfile(oldProfileName(workload, volumeId), keys);
+      const { files } = staticProfile(legacyProfileName(workload, volumeId), keys);
       for (const [name, content] of Object.entries(files)) {
         if (directory?.readTail(name, Buffer.byteLength(content) + 1) !== content)
           directory?.write(name, content, mode);
@@ -35,7 +35,7 @@ export function v1FilesIn(kubeletDir: string): V1Files {
     },
     remove: ({ workload, volumeId }) => {
       using directory = open();
-      for (const end of ["config", "credentials"]) directory?.remove(`${oldProfileName(workload, volumeId)}-${end}`);
+      for (const end of ["config", "credentials"]) directory?.remove(`${legacyProfileName(workload, volumeId)}-${end}`);
     },
     removeUnless: (isUsed) => {
       using directory = open();

@@ -13,7 +13,7 @@ import {
 } from "../../../test/support/fake-node.ts";
 import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
-import { removeV1Leftovers } from "./v1-mounts.ts";
+import { removeUnusedV1Files } from "./v1-mounts.ts";
 
 let node: FakeNode;
 
@@ -82,6 +82,6 @@ it("removes the files that belong to no mount of 1.x", async () => {
   await publish(call, node.parts, intentOf(otherWorkload));
   expect(node.kernel.at(targetOf(otherWorkload))).toBeDefined();
   node.v1Files.add(workload).add(otherWorkload);
-  await removeV1Leftovers(call, node.parts);
+  await removeUnusedV1Files(call, node.parts);
   expect([...node.v1Files]).toEqual([workload]);
 });

@@ -30,7 +30,7 @@ export function refreshV1({ driverKeys, v1Files }: NodeParts, { workload, volume
 export const restartHint = "Delete the Pod: its successor gets a Mountpoint Pod.";
 
 /** Once, when everything about the node is known: 2.x leaves such files behind also for mounts that do not read them. */
-export async function removeV1Leftovers(call: Call, node: NodeParts): Promise<void> {
+export async function removeUnusedV1Files(call: Call, node: NodeParts): Promise<void> {
   await node.attachments.store.synced(call);
   const mounts = node.mounts();
   const v1 = mounts.all.filter((mount) => isV1Mount(node, mount, mounts));

@@ -19,7 +19,7 @@ export interface CommVolume extends Disposable {
   /** undefined: nobody listens. */
   connect(): Connection | undefined;
   /** Keeps these files in `credentials/`; one that has its content already is left alone. */
-  keepCredentials(files: Readonly<Record<string, string>>): void;
+  writeCredentials(files: Readonly<Record<string, string>>): void;
   /** Names in `credentials/`; none if it is not there. */
   credentialFiles(): readonly string[];
   /** Tells the mounter that it may end, with success. */
@@ -27,7 +27,7 @@ export interface CommVolume extends Disposable {
   /** The end of what a mounter of 2.x left behind when its mount-s3 failed. */
   errorText(): string | undefined;
   /** Before a new attempt: what is there then is of this one. */
-  forgetError(): void;
+  clearError(): void;
 }
 
 /** A connection to a mounter, or to the mount-s3 that it became. */
@@ -86,7 +86,7 @@ function commVolume(directory: Directory): CommVolume {
   return {
     // EAGAIN: somebody else's connection waits to be accepted.
     connect: () => unlessErrno(["ENOENT", "ECONNREFUSED", "EAGAIN"], () => connect(directory, comm.socket)),
-    keepCredentials: (files) => {
+    writeCredentials: (files) => {
       using credentials = directory.subdirectory(comm.credentials, 0o750);
       for (const [name, content] of Object.entries(files)) {
         const known = credentials.readTail(name, Buffer.byteLength(content) + 1);
@@ -102,7 +102,7 @@ function commVolume(directory: Directory): CommVolume {
       if (!directory.has(comm.exit)) directory.write(comm.exit, "", 0o640);
     },
     errorText: () => directory.readTail(comm.error, errorLimitBytes),
-    forgetError: () => directory.remove(comm.error),
+    clearError: () => directory.remove(comm.error),
     [Symbol.dispose]: () => directory[Symbol.dispose](),
   };
 }

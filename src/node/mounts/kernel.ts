@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
-import { bind, bindReadOnly, mountFuse, mountFuseUnseeing, openFuse, unmount } from "../../linux/fuse/fuse.ts";
+import { bind, bindReadOnly, mountFuse, mountFuseHidingPids, openFuse, unmount } from "../../linux/fuse/fuse.ts";
 import { abortConnection } from "../../linux/fuse/fusectl.ts";
 import { type Health, Prober } from "../../linux/fuse/probe.ts";
 import { MountChanges } from "../../linux/mounts/mount-changes.ts";
@@ -62,7 +62,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
     openFuse,
     mountFuse: (device, source, pids) =>
-      inHostPids && pids === "private" ? mountFuseUnseeing(device, source) : mountFuse(device, source),
+      inHostPids && pids === "private" ? mountFuseHidingPids(device, source) : mountFuse(device, source),
     bind,
     bindReadOnly,
     unmount,

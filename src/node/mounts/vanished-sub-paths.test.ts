@@ -4,7 +4,7 @@ import { call } from "../../../test/support/fake-node.ts";
 import { mountDevice, type PodUid } from "../../core/names.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { MountTable } from "./mount-table.ts";
-import { detachVanished, leftSubPaths } from "./vanished-sub-paths.ts";
+import { detachVanished, orphanedSubPaths } from "./vanished-sub-paths.ts";
 
 const kubeletDir = "/var/lib/kubelet";
 const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
@@ -33,7 +33,7 @@ it("LC-25 finds subPaths of ours, and nothing else", () => {
     { ...mount, mountPoint: `${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/data/mount` },
     { ...mount, mountPoint: "/var/log/pods" },
   ];
-  expect(leftSubPaths(nodeWith([...others, mount]))).toEqual(new Map([[workload, [mount]]]));
+  expect(orphanedSubPaths(nodeWith([...others, mount]))).toEqual(new Map([[workload, [mount]]]));
 });
 
 it.for([
@@ -42,7 +42,7 @@ it.for([
   { what: "once none runs", running: ["another"], isLeft: true },
   { what: "where processes are not seen", running: undefined, isLeft: true },
 ])("LC-25 a subPath of a Pod $what: left is $isLeft", ({ isLeft, what: _what, ...but }) => {
-  expect(leftSubPaths(nodeWith([mount], but)).size > 0).toBe(isLeft);
+  expect(orphanedSubPaths(nodeWith([mount], but)).size > 0).toBe(isLeft);
 });
 
 it.for([true, false])("LC-25 a subPath that was left, vanished: %s, is detached accordingly", async (isVanished) => {
@@ -79,5 +79,5 @@ it("SE-9 looks through the processes once for a thousand subPaths of a hundred P
     passes += 1;
     return new Set();
   };
-  expect([leftSubPaths(node).size, passes]).toEqual([100, 1]);
+  expect([orphanedSubPaths(node).size, passes]).toEqual([100, 1]);
 });

@@ -26,21 +26,21 @@ interface Parts {
 /** Ends with the call. */
 export async function detachVanishedSubPaths(call: Call, node: Parts, progress: Pulses): Promise<void> {
   const turned = progress.pulse("looking for vanished subPaths");
-  const troubles = new ProblemLog();
+  const problems = new ProblemLog();
   const asked = new Set<PodUid>();
   while (!call.signal.aborted) {
     turned();
     try {
-      for (const [workload, binds] of leftSubPaths(node)) {
+      for (const [workload, binds] of orphanedSubPaths(node)) {
         // A server that does not answer is asked once, and keeps one thread.
         if (asked.has(workload)) continue;
         asked.add(workload);
         const work = detachVanished(call, node, workload, binds).finally(() => asked.delete(workload));
         inBackground(call.log, "looking for vanished subPaths of a Pod", work);
       }
-      troubles.resolve("subPaths");
+      problems.resolve("subPaths");
     } catch (error) {
-      troubles.report(call.log, "subPaths", "could not look for vanished subPaths", { error });
+      problems.report(call.log, "subPaths", "could not look for vanished subPaths", { error });
     }
     // The end of the program is no failure.
     await delay(lookEveryMs, undefined, { signal: call.signal, ref: false }).catch(() => undefined);
@@ -51,7 +51,7 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
  * SubPaths of Pods without a container, by Pod. The reconciler takes a workload off once kubelet reports that its containers
  * have stopped, or that the Pod is gone; only then are the node's processes looked at, all of them in one pass.
  */
-export function leftSubPaths({
+export function orphanedSubPaths({
   kernel,
   mounts,
   attachments,
@@ -80,7 +80,7 @@ export async function detachVanished(
   // One after the other: a Pod chooses how many it has, and each question takes a thread.
   for (const { id, mountPoint } of binds) if (await node.kernel.hasVanished(mountPoint)) vanished.add(id);
   if (vanished.size === 0) return;
-  const still = leftSubPaths(node).get(workload) ?? [];
+  const still = orphanedSubPaths(node).get(workload) ?? [];
   for (const { id, mountPoint } of still.filter((mount) => vanished.has(mount.id))) {
     // A mount that lies on it would be taken off in its place.
     if (node.mounts().at(mountPoint)?.id !== id || !node.kernel.unmount(mountPoint)) continue;

@@ -4,10 +4,10 @@
  */
 
 /** What a look-up of a place reaches; if it is ours, what its server answered. */
-export type Place = "nothing" | "foreign" | "serving" | "dead";
+export type MountState = "nothing" | "foreign" | "serving" | "dead";
 
 export interface TargetSeen {
-  readonly target: Place | "hung";
+  readonly target: MountState | "hung";
   readonly isReadOnly: boolean;
   readonly wantsReadOnly: boolean;
   /** The driver 1.x made the mount at the target: mount-s3 runs on the host, and no Mountpoint Pod will come. */
@@ -52,7 +52,7 @@ export interface SourcePlan {
   readonly because: string;
 }
 
-export function planSource(source: Place): SourcePlan {
+export function planSource(source: MountState): SourcePlan {
   switch (source) {
     case "nothing":
       return { do: "mount", because: "the source is not mounted yet" };

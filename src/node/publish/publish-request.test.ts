@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
-import { publishIntentFrom, publishPlaceFrom, refuseFallback } from "./publish-request.ts";
+import { publishIntentFrom, publishTargetFrom, refuseFallback } from "./publish-request.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852";
 const target = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~csi/photos-pv/mount`;
@@ -23,7 +23,7 @@ const request = (more: Partial<NodePublishVolumeRequest> = {}): NodePublishVolum
 });
 
 const intent = (more: Partial<NodePublishVolumeRequest> = {}) =>
-  publishIntentFrom(publishPlaceFrom("/var/lib/kubelet", request(more)), request(more));
+  publishIntentFrom(publishTargetFrom("/var/lib/kubelet", request(more)), request(more));
 
 it("knows workload and volume from the path", () => {
   expect(intent({ targetPath: `${target}/`, volumeContext: { bucketName: "b" } })).toMatchObject({

@@ -6,7 +6,7 @@ import { type Credentials, credentialsFrom, volumeCredentialFields } from "../..
 import { parseTargetPath, targetPath } from "../domain/target-path.ts";
 
 /** A volume, at a path, for one workload. */
-interface PublishPlace {
+interface PublishTarget {
   readonly volumeId: VolumeId;
   /** In the one spelling that mountinfo has, too. */
   readonly target: string;
@@ -15,7 +15,7 @@ interface PublishPlace {
 }
 
 /** What kubelet wants, understood. */
-export interface PublishIntent extends PublishPlace {
+export interface PublishIntent extends PublishTarget {
   /** What kubelet calls the workload; undefined where it is not asked to tell (podInfoOnMount). */
   readonly workloadName: { readonly namespace: string; readonly name: string } | undefined;
   readonly attributes: VolumeAttributes;
@@ -31,7 +31,7 @@ export interface PublishIntent extends PublishPlace {
 }
 
 /** Refused with the name of the field, as everything else that is wrong with a request. */
-export function publishPlaceFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishPlace {
+export function publishTargetFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishTarget {
   const volumeId = required("volume_id", request.volumeId);
   const { workload, persistentVolume } = parseTargetPath(kubeletDir, required("target_path", request.targetPath));
   const target = targetPath(kubeletDir, { workload, persistentVolume });
@@ -39,7 +39,7 @@ export function publishPlaceFrom(kubeletDir: string, request: NodePublishVolumeR
 }
 
 /** Past this line a request is typed. */
-export function publishIntentFrom(place: PublishPlace, request: NodePublishVolumeRequest): PublishIntent {
+export function publishIntentFrom(place: PublishTarget, request: NodePublishVolumeRequest): PublishIntent {
   const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
   checkWorkload(place.workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
   const attributes = parseVolumeAttributes(request.volumeContext);

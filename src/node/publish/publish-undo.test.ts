@@ -95,8 +95,8 @@ it("tells in mount-s3's own words why it died, and unmounts", async () => {
   node.behaviour = (fake, device) => {
     dies(fake, device);
     const message = "INFO starting\nError: Failed to create S3 client\n\nCaused by:\n  Access Denied\n";
-    const lastEnd = { exitCode: 1, finishedAt: new Date(Date.now() + 1000).toISOString(), message };
-    fake.put(podOf({ lastEnd }));
+    const lastTermination = { exitCode: 1, finishedAt: new Date(Date.now() + 1000).toISOString(), message };
+    fake.put(podOf({ lastTermination }));
   };
   await expect(publishOne()).rejects.toMatchObject({
     kind: "denied",
@@ -117,8 +117,8 @@ it("never says that nothing is left while a dead mount is", async () => {
 });
 
 it("does not take the end of an earlier container for this one's", async () => {
-  const lastEnd = { exitCode: 1, finishedAt: "2020-01-01T00:00:00Z", message: "Error: long ago" };
-  node.knows(podOf({ lastEnd }), workload);
+  const lastTermination = { exitCode: 1, finishedAt: "2020-01-01T00:00:00Z", message: "Error: long ago" };
+  node.knows(podOf({ lastTermination }), workload);
   node.behaviour = dies;
   await Promise.all([
     expect(publishOne()).rejects.toThrow("mount-s3 ended without a word"),

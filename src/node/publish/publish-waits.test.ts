@@ -119,8 +119,8 @@ it.for([
     missing: "to listen: it is CrashLoopBackOff, and it ended before with: Error: no such bucket",
     arrange: () => {
       node.listens = false;
-      const lastEnd = { exitCode: 1, message: "Error: no such bucket\n" };
-      return node.knows(podOf({ waiting: { reason: "CrashLoopBackOff" }, lastEnd }), workload);
+      const lastTermination = { exitCode: 1, message: "Error: no such bucket\n" };
+      return node.knows(podOf({ waiting: { reason: "CrashLoopBackOff" }, lastTermination }), workload);
     },
   },
   {
@@ -145,7 +145,7 @@ it("does not wait for a Mountpoint Pod that has no place on the node, and says w
   node.knows(undefined, workload);
   const publishing = publishOne();
   const words = `Mountpoint Pod ${mountpointPod} has no place on the node: Insufficient memory`;
-  setTimeout(() => node.hearsUnplaced(words), 1000);
+  setTimeout(() => node.reportsUnschedulable(words), 1000);
   await Promise.all([
     expect(publishing).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining(words) }),
     vi.advanceTimersByTimeAsync(1000),
@@ -154,7 +154,7 @@ it("does not wait for a Mountpoint Pod that has no place on the node, and says w
 
 it("waits on for one that has its place, whatever was said of another", async () => {
   node.knows(undefined, workload);
-  node.hearsUnplaced("Mountpoint Pod mp-other has no place on the node");
+  node.reportsUnschedulable("Mountpoint Pod mp-other has no place on the node");
   const publishing = publishOne();
   setTimeout(() => node.put(podOf()), 1000);
   await Promise.all([publishing, vi.advanceTimersByTimeAsync(1000)]);

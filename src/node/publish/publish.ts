@@ -6,8 +6,8 @@ import type { PodName } from "../../core/names.ts";
 import { choosePidNamespace } from "../../core/pid-namespace.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
-import { hopelessBecause } from "../cluster/mountpoint-pods.ts";
-import { placed } from "../cluster/scheduled.ts";
+import { unusableReason } from "../cluster/mountpoint-pods.ts";
+import { waitUntilScheduled } from "../cluster/scheduled.ts";
 import { checkIdentity, keysFor, refreshKeys } from "../credentials/credentials.ts";
 import { logEnvironment } from "../domain/mount-s3-log.ts";
 import { sourcePath } from "../domain/target-path.ts";
@@ -21,7 +21,7 @@ import { mountSource, removeSource } from "../source/mount-source.ts";
 import { bindTarget, isBound, proveServing } from "./bind-target.ts";
 import { failureAt } from "./failure-at.ts";
 import { mountEnvironment } from "./mount-environment.ts";
-import { type Place, planSource, planTarget } from "./plan.ts";
+import { type MountState, planSource, planTarget } from "./plan.ts";
 import type { PublishIntent } from "./publish-request.ts";
 
 /**
@@ -50,7 +50,7 @@ export async function publish(call: Call, node: NodeParts, intent: PublishIntent
 async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
   const args = argumentsFor(node, intent);
   const mount = node.mounts().at(intent.target);
-  const plan = planTarget({ ...(await seeTarget(call, node, mount)), wantsReadOnly: args.readOnly });
+  const plan = planTarget({ ...(await observeTarget(call, node, mount)), wantsReadOnly: args.readOnly });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
     case "keep":
@@ -68,8 +68,8 @@ async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent)
   }
 }
 
-async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
-  const target = await targetPlace(call, node, mount);
+async function observeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
+  const target = await inspectTarget(call, node, mount);
   if (mount === undefined) return { target, isReadOnly: false, isV1: false };
   const isV1 = isV1Mount(node, mount, node.mounts());
   if (target === "dead" && !isV1 && node.swapper !== undefined) node.sources.dead.notice(mount, behind(node, mount));
@@ -79,7 +79,11 @@ async function seeTarget(call: Call, node: NodeParts, mount: Mount | undefined) 
 /** The answer is usually there in a millisecond; who waits longer is told so. */
 const republishProbeLimitMs = 10_000;
 
-async function targetPlace(call: Call, { kernel }: NodeParts, mount: Mount | undefined): Promise<Place | "hung"> {
+async function inspectTarget(
+  call: Call,
+  { kernel }: NodeParts,
+  mount: Mount | undefined,
+): Promise<MountState | "hung"> {
   if (mount === undefined) return "nothing";
   if (!isOurs(mount)) return "foreign";
   const health = await kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
@@ -108,9 +112,9 @@ function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefine
 
 /** For the day when its mount-s3 dies. A mount may be older than our memory of it. */
 function rememberUse(node: NodeParts, intent: PublishIntent, name: PodName): void {
-  if (node.memory.recall(name) === undefined) node.memory.remember(name, recordOf(node, intent));
-  node.memory.keepKeys(name, intent.keys);
-  node.memory.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
+  if (node.records.get(name) === undefined) node.records.set(name, recordOf(node, intent));
+  node.records.keepKeys(name, intent.keys);
+  node.records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
 }
 
 async function connectWorkload(
@@ -119,13 +123,13 @@ async function connectWorkload(
   intent: PublishIntent,
   args: MountArguments,
 ): Promise<void> {
-  const name = await node.attachments.assigned(call, intent);
+  const name = await node.attachments.waitForAssignment(call, intent);
   // Whoever wanted to unmount the source meanwhile looks again, also when nothing came of it.
   using _after = { [Symbol.dispose]: () => node.unmounts.add(name) };
   // From here on nobody unmounts the source under our hands.
   using _publishing = node.sources.publishing(name);
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
-  const readOnly = args.readOnly || (await node.mountpointPods.known(call, name)).readOnly;
+  const readOnly = args.readOnly || (await node.mountpointPods.waitUntilKnown(call, name)).readOnly;
   const { kubeletDir } = node.config;
   const bind = { kubeletDir, source: sourcePath(kubeletDir, name), target: intent.target, readOnly };
   await healed(call, node, intent.target);
@@ -140,18 +144,18 @@ async function connectWorkload(
 /** Now that the source serves, a dead mount at the target can be replaced, there and in the containers that have it. */
 async function healed(call: Call, { mounts, sources }: NodeParts, target: string): Promise<void> {
   const mount = mounts().at(target);
-  if (mount !== undefined) await sources.dead.tried(call, mount.minor);
+  if (mount !== undefined) await sources.dead.waitForAttempt(call, mount.minor);
 }
 
 /** Ends when the source serves with the keys of today. */
 async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
-  const pod = await placed(call, node, intent.workload, name);
+  const pod = await waitUntilScheduled(call, node, intent.workload, name);
   checkIdentity(pod, intent);
-  const plan = planSource(await sourcePlace(call, node, name));
+  const plan = planSource(await inspectSource(call, node, name));
   call.log.info("source", { step: plan.do, because: plan.because });
   switch (plan.do) {
     case "keep":
-      if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${hopelessBecause(pod)}`);
+      if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${unusableReason(pod)}`);
       return refreshKeys(node, pod, intent.keys);
     case "remount":
       removeSource(node, name);
@@ -163,7 +167,7 @@ async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name:
   }
 }
 
-async function sourcePlace(call: Call, node: NodeParts, name: PodName): Promise<Place> {
+async function inspectSource(call: Call, node: NodeParts, name: PodName): Promise<MountState> {
   const mount = node.mounts().at(sourcePath(node.config.kubeletDir, name));
   if (mount === undefined) return "nothing";
   if (!isOurs(mount)) return "foreign";
@@ -186,7 +190,7 @@ async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, n
   const { request, workload, volumeId, pidNamespace } = record;
   const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
   await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
-  node.memory.remember(name, record);
+  node.records.set(name, record);
 }
 
 /**

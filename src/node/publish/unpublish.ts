@@ -27,7 +27,7 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   while (node.kernel.unmount(target));
   removeTarget(node.kernel, target);
   node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
-  node.memory.dropUser(target);
+  node.records.dropUser(target);
   node.sources.dead.wake();
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
   if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);

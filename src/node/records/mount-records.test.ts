@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { mapKeeper as keeper } from "../../../test/support/fake-healing.ts";
+import { mapStorage as storage } from "../../../test/support/fake-healing.ts";
 import { keysOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
-import { MountMemory, type MountRecord } from "./mount-records.ts";
+import { type MountRecord, MountRecords } from "./mount-records.ts";
 
 const [first, second] = ["mp-1" as PodName, "mp-2" as PodName];
 const user = { namespace: "default", name: "app", uid: "u1" as PodUid };
@@ -16,64 +16,64 @@ const record: MountRecord = {
 };
 
 it("knows after a restart what it knew before, keys and users included", () => {
-  const kept = keeper();
-  const memory = new MountMemory(kept);
-  memory.remember(first, record);
-  memory.addUser(first, "/target", user);
-  memory.keepKeys(first, keysOf("newer"));
+  const kept = storage();
+  const records = new MountRecords(kept);
+  records.set(first, record);
+  records.addUser(first, "/target", user);
+  records.keepKeys(first, keysOf("newer"));
 
-  const again = new MountMemory(kept);
-  expect(again.recall(first)).toMatchObject({ request: record.request, persistentVolume: "pv" });
-  expect(again.recall(first)?.keys?.secretAccessKey.reveal()).toBe("newer-secret");
+  const again = new MountRecords(kept);
+  expect(again.get(first)).toMatchObject({ request: record.request, persistentVolume: "pv" });
+  expect(again.get(first)?.keys?.secretAccessKey.reveal()).toBe("newer-secret");
   expect(again.userAt("/target")).toEqual(user);
   expect(again.holderOf("/target")).toBe(first);
 });
 
 it("knows a driver's identity by its having no keys", () => {
-  const kept = keeper();
-  new MountMemory(kept).remember(first, { ...record, keys: undefined });
-  expect(new MountMemory(kept).recall(first)?.keys).toBeUndefined();
+  const kept = storage();
+  new MountRecords(kept).set(first, { ...record, keys: undefined });
+  expect(new MountRecords(kept).get(first)?.keys).toBeUndefined();
 });
 
 it("has a user on one Mountpoint Pod only, wherever it was before", () => {
-  const memory = new MountMemory(keeper());
-  memory.remember(first, record);
-  memory.remember(second, record);
-  memory.addUser(first, "/target", user);
-  memory.moveUser("/target", second);
-  expect(memory.holderOf("/target")).toBe(second);
-  memory.dropUser("/target");
-  expect(memory.holderOf("/target")).toBeUndefined();
+  const records = new MountRecords(storage());
+  records.set(first, record);
+  records.set(second, record);
+  records.addUser(first, "/target", user);
+  records.moveUser("/target", second);
+  expect(records.holderOf("/target")).toBe(second);
+  records.dropUser("/target");
+  expect(records.holderOf("/target")).toBeUndefined();
 });
 
 it("keeps a user where it is known when nothing is known of the Mountpoint Pod that takes over", () => {
-  const memory = new MountMemory(keeper());
-  memory.remember(first, record);
-  memory.addUser(first, "/target", user);
-  memory.moveUser("/target", second);
-  expect(memory.userAt("/target")).toEqual(user);
-  expect(memory.uses).toEqual([{ target: "/target", holder: first }]);
+  const records = new MountRecords(storage());
+  records.set(first, record);
+  records.addUser(first, "/target", user);
+  records.moveUser("/target", second);
+  expect(records.userAt("/target")).toEqual(user);
+  expect(records.uses).toEqual([{ target: "/target", holder: first }]);
 });
 
 it("remembers one that has ended for as long as a workload waits for its successor", () => {
-  const kept = keeper();
-  const memory = new MountMemory(kept);
-  memory.remember(first, record);
-  memory.addUser(first, "/target", user);
-  memory.forget(first);
-  expect(memory.recall(first)).toBeDefined();
-  memory.remember(second, record);
-  memory.moveUser("/target", second);
-  expect(memory.mountpointPods).toEqual([second]);
+  const kept = storage();
+  const records = new MountRecords(kept);
+  records.set(first, record);
+  records.addUser(first, "/target", user);
+  records.remove(first);
+  expect(records.get(first)).toBeDefined();
+  records.set(second, record);
+  records.moveUser("/target", second);
+  expect(records.mountpointPods).toEqual([second]);
   expect([...kept.files.keys()]).toEqual([second]);
 });
 
 it("forgets for good, and takes no notice of what it cannot read", () => {
-  const kept = keeper();
-  const memory = new MountMemory(kept);
-  memory.remember(first, record);
-  memory.forget(first);
+  const kept = storage();
+  const records = new MountRecords(kept);
+  records.set(first, record);
+  records.remove(first);
   expect(kept.files.size).toBe(0);
   kept.files.set("mp-3", "{ secret");
-  expect(new MountMemory(kept).recall("mp-3" as PodName)).toBeUndefined();
+  expect(new MountRecords(kept).get("mp-3" as PodName)).toBeUndefined();
 });

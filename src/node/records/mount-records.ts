@@ -28,7 +28,7 @@ export interface User {
 }
 
 /** Where texts outlive the process. */
-export interface Keeper {
+export interface RecordStorage {
   all(): ReadonlyMap<string, string>;
   write(name: string, text: string): void;
   remove(name: string): void;
@@ -40,25 +40,25 @@ interface Entry {
   readonly users: Readonly<Record<string, User>>;
 }
 
-export class MountMemory {
+export class MountRecords {
   readonly #entries = new Map<PodName, Entry>();
-  readonly #keeper: Keeper;
+  readonly #storage: RecordStorage;
   /** To be forgotten with their last user: whoever takes over from them needs to know. */
   readonly #ended = new Set<PodName>();
 
-  constructor(keeper: Keeper) {
-    this.#keeper = keeper;
-    for (const [name, text] of keeper.all()) {
+  constructor(storage: RecordStorage) {
+    this.#storage = storage;
+    for (const [name, text] of storage.all()) {
       const entry = entryIn(text);
       if (entry !== undefined) this.#entries.set(name as PodName, entry);
     }
   }
 
-  remember(name: PodName, record: MountRecord): void {
+  set(name: PodName, record: MountRecord): void {
     this.#put(name, { record, users: this.#entries.get(name)?.users ?? {} });
   }
 
-  recall(name: PodName): MountRecord | undefined {
+  get(name: PodName): MountRecord | undefined {
     return this.#entries.get(name)?.record;
   }
 
@@ -85,7 +85,7 @@ export class MountMemory {
     if (entry === undefined) return;
     const { [target]: _gone, ...users } = entry.users;
     this.#put(name as PodName, { ...entry, users });
-    if (this.#ended.has(name as PodName)) this.forget(name as PodName);
+    if (this.#ended.has(name as PodName)) this.remove(name as PodName);
   }
 
   /** Its workload is served by another Mountpoint Pod from now on. */
@@ -111,7 +111,7 @@ export class MountMemory {
   }
 
   /** Its source is gone for good. */
-  forget(name: PodName): void {
+  remove(name: PodName): void {
     const entry = this.#entries.get(name);
     if (entry === undefined) return;
     if (Object.keys(entry.users).length > 0) {
@@ -120,7 +120,7 @@ export class MountMemory {
     }
     this.#ended.delete(name);
     this.#entries.delete(name);
-    this.#keeper.remove(name);
+    this.#storage.remove(name);
   }
 
   get mountpointPods(): readonly PodName[] {
@@ -129,7 +129,7 @@ export class MountMemory {
 
   #put(name: PodName, entry: Entry): void {
     this.#entries.set(name, entry);
-    this.#keeper.write(name, textOf(entry));
+    this.#storage.write(name, textOf(entry));
   }
 }
 

@@ -2,8 +2,8 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Call } from "../../runtime/call.ts";
-import { orMissing } from "../cluster/waiting.ts";
-import { troubleIn } from "../domain/mount-s3-log.ts";
+import { explainTimeout } from "../cluster/explain-timeout.ts";
+import { findConnectionProblem } from "../domain/mount-s3-log.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import type { NodeParts } from "../node-parts.ts";
 
@@ -18,8 +18,8 @@ export async function askSource(call: Call, node: Needed, name: PodName): Promis
     new DriverError("notReady", `Timed out waiting for mount-s3 of Mountpoint Pod ${name} to answer`, {
       hint: node.mountpointPods.logsCommand(name),
     });
-  const answer = node.mountpointPods.whileNeeded(call, name, (until) => answerOrTrouble(until, node, name));
-  const health = await orMissing(call, unanswered, answer);
+  const answer = node.mountpointPods.whileNeeded(call, name, (until) => waitForAnswer(until, node, name));
+  const health = await explainTimeout(call, unanswered, answer);
   if (health === "hung") throw unanswered();
   return health;
 }
@@ -28,15 +28,15 @@ export async function askSource(call: Call, node: Needed, name: PodName): Promis
 const silenceMs = 10_000;
 
 /** mount-s3 tries for minutes what will not work. It goes on with that; whoever waits for it is told. */
-async function answerOrTrouble(call: Call, node: Needed, name: PodName): Promise<Health> {
+async function waitForAnswer(call: Call, node: Needed, name: PodName): Promise<Health> {
   const source = sourcePath(node.config.kubeletDir, name);
   for (let waitedMs = 0; waitedMs < answerLimitMs; waitedMs += silenceMs) {
     const health = await node.kernel.probe(call, source, silenceMs);
     if (health !== "hung") return health;
-    const trouble = troubleIn(await node.mountS3Log(call, name));
-    if (trouble === undefined) continue;
-    throw new DriverError("notReady", `mount-s3 does not reach the object store: ${trouble.words}`, {
-      hint: `${trouble.fix} ${node.mountpointPods.logsCommand(name)}`,
+    const problem = findConnectionProblem(await node.mountS3Log(call, name));
+    if (problem === undefined) continue;
+    throw new DriverError("notReady", `mount-s3 does not reach the object store: ${problem.message}`, {
+      hint: `${problem.fix} ${node.mountpointPods.logsCommand(name)}`,
     });
   }
   return "hung";

@@ -31,18 +31,18 @@ it("keeps the file system, and with it its number, until it is over", () => {
   const mounts = new DeadDevices(pin);
   mounts.notice(mount, undefined);
   expect([...open]).toEqual(["/source"]);
-  mounts.over(45);
+  mounts.remove(45);
   expect([...open]).toEqual([]);
   expect(mounts.isKnown(45)).toBe(false);
 });
 
 it("lets others wait for the next attempt, wakes the healer for them, and holds up nobody else", async () => {
   const mounts = new DeadDevices(pins().pin);
-  await mounts.tried(call, 45);
+  await mounts.waitForAttempt(call, 45);
   mounts.notice(mount, undefined);
   const { news } = mounts;
   let isTried = false;
-  const tried = mounts.tried(call, 45).finally(() => {
+  const tried = mounts.waitForAttempt(call, 45).finally(() => {
     isTried = true;
   });
   await news;

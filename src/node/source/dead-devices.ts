@@ -1,6 +1,6 @@
 import type { PodName } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
-import { openPlace } from "../../linux/descriptor.ts";
+import { openPath } from "../../linux/descriptor.ts";
 import type { Call } from "../../runtime/call.ts";
 
 /** A FUSE device whose server is gone, wherever it is still mounted. */
@@ -11,7 +11,7 @@ export interface DeadDevice {
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
   /** Targets for which an earlier node plugin could not do everything. */
-  readonly owed: readonly string[];
+  readonly pendingTargets: readonly string[];
 }
 
 interface Known {
@@ -35,18 +35,21 @@ export class DeadDevices {
    */
   readonly ready = this.#ready.promise;
 
-  constructor(pin: (mountPoint: string) => Disposable = (mountPoint) => openPlace(mountPoint)) {
+  constructor(pin: (mountPoint: string) => Disposable = (mountPoint) => openPath(mountPoint)) {
     this.#pin = pin;
   }
 
-  owedIsTakenUp(): void {
+  resumedPending(): void {
     this.#ready.resolve();
   }
 
   /** Its server does not live: somebody asked it. */
   notice(mount: { readonly minor: number; readonly mountPoint: string }, mountpointPod: PodName | undefined): void {
     if (this.#known.has(mount.minor)) return;
-    this.resume({ minor: mount.minor, mountpointPod, since: new Date(), owed: [] }, this.#pin(mount.mountPoint));
+    this.resume(
+      { minor: mount.minor, mountpointPod, since: new Date(), pendingTargets: [] },
+      this.#pin(mount.mountPoint),
+    );
   }
 
   /** Takes over the pin. */
@@ -83,7 +86,7 @@ export class DeadDevices {
   }
 
   /** Waits until healing was tried once more, whatever came of it. At once for a mount that is not dead. */
-  async tried(call: Call, minor: number): Promise<void> {
+  async waitForAttempt(call: Call, minor: number): Promise<void> {
     const known = this.#known.get(minor);
     if (known === undefined) return;
     this.wake();
@@ -97,7 +100,7 @@ export class DeadDevices {
   }
 
   /** Healed, or nobody needs it any more. */
-  over(minor: number): void {
+  remove(minor: number): void {
     const known = this.#known.get(minor);
     this.#known.delete(minor);
     known?.attempt.resolve();

@@ -27,7 +27,7 @@ export interface MounterProtocol {
   /** Whether the kernel closes the connection when mount-s3 ends, and nobody else does. */
   readonly connectionEndsWithMountS3: boolean;
   /** What mount-s3 printed before it ended; empty if that is not known in time. */
-  lastWords(call: Call, parts: MounterParts, failed: FailedStart): Promise<string>;
+  waitForErrorText(call: Call, parts: MounterParts, failed: FailedStart): Promise<string>;
 }
 
 /** Of this version: the mounter becomes mount-s3, so that the connection and the container's log are those of mount-s3. */
@@ -36,5 +36,6 @@ export const currentMounter: MounterProtocol = {
   profileFor: ({ keys }) => processProfile(keys),
   renewedFiles: (keys) => processProfile(keys).files,
   connectionEndsWithMountS3: true,
-  lastWords: (call, { mountpointPods }, { pod, startedAt }) => mountpointPods.lastWords(call, pod.name, startedAt),
+  waitForErrorText: (call, { mountpointPods }, { pod, startedAt }) =>
+    mountpointPods.waitForTerminationMessage(call, pod.name, startedAt),
 };

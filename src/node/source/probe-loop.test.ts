@@ -167,7 +167,7 @@ it("notices a dead target whose source was taken away, once healing has taken up
   node.kernel.server(target, "dead");
   await vi.advanceTimersByTimeAsync(10_000);
   expect(dead.isKnown(minor)).toBe(false);
-  dead.owedIsTakenUp();
+  dead.resumedPending();
   await vi.advanceTimersByTimeAsync(1);
   expect(dead.isKnown(minor)).toBe(true);
 });

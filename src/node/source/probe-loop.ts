@@ -93,7 +93,7 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
       }
     }),
   );
-  if (everySource && !call.signal.aborted) node.sources.lookedAt(names);
+  if (everySource && !call.signal.aborted) node.sources.completeRound(names);
 }
 
 async function probeSource(call: Call, node: NodeParts, name: PodName): Promise<void> {

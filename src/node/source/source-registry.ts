@@ -7,7 +7,7 @@ import type { Logger } from "../../runtime/log.ts";
 import type { Connection } from "../mounts/comm-volume.ts";
 import { DeadDevices } from "./dead-devices.ts";
 import type { Hang } from "./hang.ts";
-import { advance, isReportedAlike, type Observation, type SourceState, unknownSource } from "./source-state.ts";
+import { advance, hasSameReport, type Observation, type SourceState, unknownSource } from "./source-state.ts";
 
 interface Start {
   readonly call: Call;
@@ -23,14 +23,14 @@ export class SourceRegistry {
   readonly #connections = new Map<PodName, Connection>();
   readonly #changeListeners = new Set<(name: PodName) => void>();
   readonly #endListeners = new Set<(name: PodName) => void>();
-  readonly #firstLook = Promise.withResolvers<void>();
+  readonly #firstRoundDone = Promise.withResolvers<void>();
 
   constructor(dead = new DeadDevices()) {
     this.dead = dead;
   }
 
   /** Resolves when every source was probed once. Before that, "absent" means nothing. */
-  readonly looked = this.#firstLook.promise;
+  readonly firstRound = this.#firstRoundDone.promise;
 
   get(name: PodName): SourceState {
     return this.#states.get(name) ?? unknownSource;
@@ -42,7 +42,7 @@ export class SourceRegistry {
     const { state, giveUp } = advance(before, seen, new Date());
     if (state === before) return giveUp;
     this.#states.set(name, state);
-    if (!isReportedAlike(before, state)) for (const listener of this.#changeListeners) listener(name);
+    if (!hasSameReport(before, state)) for (const listener of this.#changeListeners) listener(name);
     return giveUp;
   }
 
@@ -52,8 +52,8 @@ export class SourceRegistry {
   }
 
   /** These sources are all that exist. Nothing is kept of others. */
-  lookedAt(names: ReadonlySet<PodName>): void {
-    this.#firstLook.resolve();
+  completeRound(names: ReadonlySet<PodName>): void {
+    this.#firstRoundDone.resolve();
     for (const name of this.#states.keys()) if (!names.has(name)) this.#states.delete(name);
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { advance, isReportedAlike, type Observation, type SourceState, unknownSource } from "./source-state.ts";
+import { advance, hasSameReport, type Observation, type SourceState, unknownSource } from "./source-state.ts";
 
 const now = new Date("2026-01-15T10:30:00Z");
 const limitMs = 1000;
@@ -47,7 +47,7 @@ it.for<{ what: string; seen: readonly Observation[]; condition: string }>([
 
 it("counts a heal once for each death", () => {
   const state = after(answer("serving"), answer("dead"), answer("dead"), answer("serving"), answer("serving"));
-  expect(state).toMatchObject({ heals: 1, lastDeath: now, isHurt: false });
+  expect(state).toMatchObject({ heals: 1, lastDeath: now, isDown: false });
   expect(after(answer("serving")).heals).toBe(0);
 });
 
@@ -76,7 +76,7 @@ it("takes over what an earlier node plugin reported, and only while it knows not
 
 it("is reported anew when condition or use change, and for nothing else", () => {
   const serving = after(answer("serving"));
-  expect(isReportedAlike(serving, advance(serving, answer("serving", { nowMs: 5 }), now).state)).toBe(true);
-  expect(isReportedAlike(serving, advance(serving, { saw: "use", inUse: true }, now).state)).toBe(false);
-  expect(isReportedAlike(serving, advance(serving, answer("dead"), now).state)).toBe(false);
+  expect(hasSameReport(serving, advance(serving, answer("serving", { nowMs: 5 }), now).state)).toBe(true);
+  expect(hasSameReport(serving, advance(serving, { saw: "use", inUse: true }, now).state)).toBe(false);
+  expect(hasSameReport(serving, advance(serving, answer("dead"), now).state)).toBe(false);
 });

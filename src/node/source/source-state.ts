@@ -12,7 +12,7 @@ export interface SourceState {
   /** How often mount-s3 served again after a death. */
   readonly heals: number;
   /** mount-s3 died, and does not serve again yet. */
-  readonly isHurt: boolean;
+  readonly isDown: boolean;
   /** Whether workloads have bind mounts of the source; undefined while nobody wants it unmounted. */
   readonly inUse: boolean | undefined;
   /** The mount that was probed last. Another mount at the source has another device, and starts from nothing. */
@@ -30,7 +30,7 @@ export const unknownSource: SourceState = {
   condition: "absent",
   lastDeath: undefined,
   heals: 0,
-  isHurt: false,
+  isDown: false,
   inUse: undefined,
   probed: undefined,
 };
@@ -98,12 +98,12 @@ function answered(state: SourceState, seen: Observation & { saw: "answer" }, now
 
 function inCondition(state: SourceState, condition: SourceCondition, now: Date): SourceState {
   if (state.condition === condition || (state.condition === "stuck" && condition === "dead")) return state;
-  if (condition === "dead") return { ...state, condition, lastDeath: now, isHurt: true };
-  if (condition === "serving") return { ...state, condition, heals: state.heals + Number(state.isHurt), isHurt: false };
+  if (condition === "dead") return { ...state, condition, lastDeath: now, isDown: true };
+  if (condition === "serving") return { ...state, condition, heals: state.heals + Number(state.isDown), isDown: false };
   return { ...state, condition };
 }
 
 /** Whether the attachment's status, which shows the state, would be another one. */
-export function isReportedAlike(a: SourceState, b: SourceState): boolean {
+export function hasSameReport(a: SourceState, b: SourceState): boolean {
   return a.condition === b.condition && a.inUse === b.inUse;
 }

@@ -23,7 +23,7 @@ export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void
     for (const name of stillUsed) unmounts.add(name);
   });
   for (const { name } of mountpointPods.store.values()) unmounts.add(name);
-  for (const name of [...leftSources(node), ...node.memory.mountpointPods]) unmounts.add(name);
+  for (const name of [...sourceNames(node), ...node.records.mountpointPods]) unmounts.add(name);
   await runController(call, {
     queue: unmounts,
     workers,
@@ -36,7 +36,7 @@ export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void
 }
 
 /** What looks like one of ours. Anything else in the directory is none of our business. */
-function leftSources({ config, kernel }: NodeParts): readonly PodName[] {
+function sourceNames({ config, kernel }: NodeParts): readonly PodName[] {
   return kernel.namesIn(sourcesDir(config.kubeletDir)).filter((name) => name.startsWith("mp-")) as PodName[];
 }
 
@@ -59,7 +59,7 @@ function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan[
       break;
     case "unmount":
       if (pod !== undefined) askToExit(node, pod);
-      node.memory.forget(name);
+      node.records.remove(name);
       if (removeSource(node, name)) call.log.info("source unmounted", { mountpointPod: name, because: plan.because });
       break;
     default:

@@ -5,7 +5,7 @@ import type { Call } from "../../runtime/call.ts";
  * What is being opened, or the reason for which the call ended. A look-up may wait for any file system on its path and
  * cannot be taken back: what it gives after the end of the call belongs to nobody, and is closed.
  */
-export async function openedUnlessOver<Opened>(call: Call, opening: Promise<Opened>): Promise<Opened> {
+export async function openUnlessAborted<Opened>(call: Call, opening: Promise<Opened>): Promise<Opened> {
   try {
     return await orAborted(call, opening);
   } catch (error) {

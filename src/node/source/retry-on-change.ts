@@ -5,7 +5,7 @@ import type { Call } from "../../runtime/call.ts";
 export type Source = (wake: () => void) => Disposable;
 
 /** Asks now and after every word of a source. Sources are heard before the first question, so nothing is missed. */
-export async function untilAnswer<Answer>(
+export async function retryOnChange<Answer>(
   call: Call,
   sources: readonly Source[],
   ask: () => Answer | undefined,

@@ -5,7 +5,11 @@ import type { Call } from "../../runtime/call.ts";
  * A wait that, when a limit of ours ends it, tells what was missing instead of how long it took. A caller that left, or
  * the end of the program, is another story and stays as it is.
  */
-export async function orMissing<Found>(call: Call, missing: () => DriverError, wait: Promise<Found>): Promise<Found> {
+export async function explainTimeout<Found>(
+  call: Call,
+  missing: () => DriverError,
+  wait: Promise<Found>,
+): Promise<Found> {
   try {
     return await wait;
   } catch (error) {

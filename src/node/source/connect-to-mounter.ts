@@ -1,12 +1,12 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
-import { hopelessBecause, type LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
-import { orMissing } from "../cluster/waiting.ts";
+import { explainTimeout } from "../cluster/explain-timeout.ts";
+import { type LocalMountpointPod, unusableReason } from "../cluster/mountpoint-pods.ts";
 import type { CommVolume, Connection } from "../mounts/comm-volume.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { mountS3Error } from "./mount-s3-error.ts";
-import { type Source, untilAnswer } from "./until-answer.ts";
+import { retryOnChange, type Source } from "./retry-on-change.ts";
 
 /** A mounter that waits for its request. Whoever asked owns both. */
 export interface Listening {
@@ -18,9 +18,9 @@ export interface Listening {
 type Needed = Pick<NodeParts, "comm" | "mountpointPods">;
 
 /** Connects to the mounter of a Mountpoint Pod as soon as it listens; ends early for a reason that will last. */
-export async function untilListening(call: Call, node: Needed, name: PodName): Promise<Listening> {
+export async function connectToMounter(call: Call, node: Needed, name: PodName): Promise<Listening> {
   const missing = () => timedOut(node, name);
-  return await orMissing(call, missing, look(call, node, name));
+  return await explainTimeout(call, missing, look(call, node, name));
 }
 
 /**
@@ -28,17 +28,17 @@ export async function untilListening(call: Call, node: Needed, name: PodName): P
  * has looked at all containers; what the API says is heard for the reasons that will last.
  */
 async function look(call: Call, node: Needed, name: PodName): Promise<Listening> {
-  const { uid } = await node.mountpointPods.known(call, name);
+  const { uid } = await node.mountpointPods.waitUntilKnown(call, name);
   const volume: Source = (wake) => node.comm.subscribe(uid, wake);
   const pod: Source = (wake) => node.mountpointPods.subscribe(name, wake);
-  return await untilAnswer(call, [volume, pod], () => {
+  return await retryOnChange(call, [volume, pod], () => {
     const known = node.mountpointPods.get(name);
     return known && tryConnect(node, known);
   });
 }
 
 function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): Listening | undefined {
-  const reason = hopelessBecause(pod);
+  const reason = unusableReason(pod);
   if (reason !== undefined) {
     throw new DriverError("notReady", `Mountpoint Pod ${pod.name} ${reason}`, {
       hint: mountpointPods.describeCommand(pod.name),
@@ -57,7 +57,7 @@ function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): 
 function timedOut({ mountpointPods }: Needed, name: PodName): DriverError {
   const pod = mountpointPods.get(name);
   const state = pod?.waiting?.reason || pod?.phase || "not there";
-  const words = mountS3Error(pod?.lastEnd?.message ?? "");
+  const words = mountS3Error(pod?.lastTermination?.message ?? "");
   const ended = words === "" ? "" : `, and it ended before with: ${words}`;
   return new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to listen: it is ${state}${ended}`, {
     hint: mountpointPods.describeCommand(name),

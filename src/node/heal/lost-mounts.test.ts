@@ -1,18 +1,18 @@
 import { beforeEach, expect, it } from "vitest";
 import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
-import { LostPlaces } from "./lost-places.ts";
+import { LostMounts } from "./lost-mounts.ts";
 
 const id = "mnt:[4026532001]";
 const lost = { minor: 45, mountPoint: "/data", because: "ENOENT", isUnsafe: false };
 let starts: Map<number, string>;
-let places: LostPlaces;
+let places: LostMounts;
 
 beforeEach(() => {
   starts = new Map([
     [10, "1000"],
     [11, "1001"],
   ]);
-  places = new LostPlaces((pid) => starts.get(pid));
+  places = new LostMounts((pid) => starts.get(pid));
   places.add(namespaceOf(10, 11), lost);
 });
 

@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import { call, FakeNode, kubeletDir, podOf, volume, workload } from "../../../test/support/fake-node.ts";
 import { publishRequestFor } from "../../../test/support/publish-request.ts";
 import type { NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
+import { parseRequest } from "./parse-request.ts";
 import { publish } from "./publish.ts";
-import { requested } from "./requested.ts";
 
 const good = { ...publishRequestFor({ claim: volume, bucket: "photos", workload, kubeletDir }), volumeId: "photos" };
 const bad: Readonly<Record<string, Partial<NodePublishVolumeRequest>>> = {
@@ -24,14 +24,14 @@ function strictNode(): FakeNode {
 
 it.for(Object.entries(bad))("a request with %s is refused for good", ([, more]) => {
   using node = strictNode();
-  expect(() => requested(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "invalid" }));
+  expect(() => parseRequest(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "invalid" }));
 });
 
 it.for(Object.entries(bad))(
   "a request with %s for a volume that is mounted is refused so that kubelet remembers the mount",
   async ([, more]) => {
     using node = strictNode();
-    await publish(call, node.parts, requested(node.parts, good));
-    expect(() => requested(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "notReady" }));
+    await publish(call, node.parts, parseRequest(node.parts, good));
+    expect(() => parseRequest(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "notReady" }));
   },
 );

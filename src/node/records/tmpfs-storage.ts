@@ -4,15 +4,15 @@ import { Directory } from "../../linux/directory.ts";
 import { unmount } from "../../linux/fuse/fuse.ts";
 import { mountMemory } from "../../linux/memory-directory.ts";
 import { describeError, type Logger } from "../../runtime/log.ts";
-import type { Keeper } from "./mount-records.ts";
+import type { RecordStorage } from "./mount-records.ts";
 
 /** Files in a directory in memory. Where there is none, nothing outlives the process, and nothing else is lost. */
-export function memoryKeeper(log: Logger, directory: string): Keeper & Disposable {
+export function tmpfsStorage(log: Logger, directory: string): RecordStorage & Disposable {
   try {
     mountMemory(directory);
   } catch (error) {
     log.info("after a restart dead mounts wait for kubelet: no directory in memory", { directory, error });
-    return { ...forgetfulKeeper, [Symbol.dispose]: () => undefined };
+    return { ...noStorage, [Symbol.dispose]: () => undefined };
   }
   const told = (work: () => void) => {
     try {
@@ -47,7 +47,7 @@ export function memoryKeeper(log: Logger, directory: string): Keeper & Disposabl
   };
 }
 
-export const forgetfulKeeper: Keeper = { all: () => new Map(), write: () => undefined, remove: () => undefined };
+export const noStorage: RecordStorage = { all: () => new Map(), write: () => undefined, remove: () => undefined };
 
 function isName(name: string): boolean {
   return !name.startsWith(".");

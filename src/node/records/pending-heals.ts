@@ -3,9 +3,9 @@
  * mount table once kubelet's mounts are whole, so a restarted node plugin would not look for it.
  */
 import type { PodName } from "../../core/names.ts";
-import type { Keeper } from "./mount-records.ts";
+import type { RecordStorage } from "./mount-records.ts";
 
-export interface OwedHeal {
+export interface PendingHeal {
   readonly minor: number;
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
@@ -15,38 +15,38 @@ export interface OwedHeal {
 
 const prefix = "owed-";
 
-export class OwedHeals {
-  readonly #keeper: Keeper;
+export class PendingHeals {
+  readonly #storage: RecordStorage;
   readonly #texts = new Map<string, string>();
 
-  constructor(keeper: Keeper) {
-    this.#keeper = keeper;
-    for (const [name, text] of keeper.all()) if (name.startsWith(prefix)) this.#texts.set(name, text);
+  constructor(storage: RecordStorage) {
+    this.#storage = storage;
+    for (const [name, text] of storage.all()) if (name.startsWith(prefix)) this.#texts.set(name, text);
   }
 
-  owe({ minor, mountpointPod, since, targets }: OwedHeal): void {
+  add({ minor, mountpointPod, since, targets }: PendingHeal): void {
     const text = JSON.stringify({ minor, mountpointPod, since, targets });
     const name = `${prefix}${minor}`;
     if (this.#texts.get(name) === text) return;
     this.#texts.set(name, text);
-    this.#keeper.write(name, text);
+    this.#storage.write(name, text);
   }
 
   /** Done, or nobody needs it any more. */
-  settle(minor: number): void {
+  remove(minor: number): void {
     const name = `${prefix}${minor}`;
-    if (this.#texts.delete(name)) this.#keeper.remove(name);
+    if (this.#texts.delete(name)) this.#storage.remove(name);
   }
 
-  get all(): readonly OwedHeal[] {
-    return [...this.#texts.values()].flatMap((text) => owedIn(text) ?? []);
+  get all(): readonly PendingHeal[] {
+    return [...this.#texts.values()].flatMap((text) => parseHeal(text) ?? []);
   }
 }
 
 /** undefined for what another version wrote differently. */
-function owedIn(text: string): OwedHeal | undefined {
+function parseHeal(text: string): PendingHeal | undefined {
   try {
-    const { since, ...rest } = JSON.parse(text) as Omit<OwedHeal, "since"> & { readonly since: string };
+    const { since, ...rest } = JSON.parse(text) as Omit<PendingHeal, "since"> & { readonly since: string };
     return Array.isArray(rest.targets) ? { ...rest, since: new Date(since) } : undefined;
   } catch {
     return undefined;

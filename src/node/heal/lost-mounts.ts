@@ -1,7 +1,7 @@
 import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
 import type { SwapFailure } from "./carry-out.ts";
 
-export interface LostPlace extends Omit<SwapFailure, "workload"> {
+export interface LostMount extends Omit<SwapFailure, "workload"> {
   /** Of the device that was mounted there. */
   readonly minor: number;
 }
@@ -9,7 +9,7 @@ export interface LostPlace extends Omit<SwapFailure, "workload"> {
 interface Entry {
   /** Processes in the namespace when it was seen last. */
   readonly processes: ReadonlySet<string>;
-  readonly places: readonly LostPlace[];
+  readonly places: readonly LostMount[];
 }
 
 /** A container may have tens of thousands of processes; the first ones are its oldest. */
@@ -23,7 +23,7 @@ const witnesses = 64;
  * before only if a process is in it that was in it then. Its descriptor is not held for that: it would keep every mount
  * of a container that has ended.
  */
-export class LostPlaces {
+export class LostMounts {
   readonly #entries = new Map<string, Entry>();
   readonly #startOf: (pid: number) => string | undefined;
 
@@ -45,13 +45,13 @@ export class LostPlaces {
   }
 
   /** Assumes that nothing is known of an earlier namespace with the same number: see `keepOnly`. */
-  add(namespace: MountNamespace, place: LostPlace): void {
+  add(namespace: MountNamespace, place: LostMount): void {
     const { id } = namespace;
     const { processes, places } = this.#entries.get(id) ?? { processes: this.#processesIn(namespace), places: [] };
     this.#entries.set(id, { processes, places: [...places, place] });
   }
 
-  in({ id }: MountNamespace, minor: number): readonly LostPlace[] {
+  in({ id }: MountNamespace, minor: number): readonly LostMount[] {
     return (this.#entries.get(id)?.places ?? []).filter((place) => place.minor === minor);
   }
 

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import { mapStorage } from "../../../test/support/fake-healing.ts";
+import type { PodName } from "../../core/names.ts";
+import { MountRecords } from "./mount-records.ts";
+import { PendingHeals } from "./pending-heals.ts";
+
+const owed = { minor: 45, mountpointPod: "mp-1" as PodName, since: new Date(1000), targets: ["/target"] };
+
+it("LC-22 knows after a restart what is owed, until it is settled", () => {
+  const kept = mapStorage();
+  const heals = new PendingHeals(kept);
+  heals.add({ ...owed, targets: ["/target", "/other"] });
+  heals.add(owed);
+  heals.add({ ...owed, minor: 46, mountpointPod: undefined });
+  const again = new PendingHeals(kept);
+  expect(again.all).toEqual([owed, { ...owed, minor: 46, mountpointPod: undefined }]);
+  again.remove(45);
+  again.remove(47);
+  expect(new PendingHeals(kept).all).toMatchObject([{ minor: 46 }]);
+});
+
+it("LC-22 neither takes what mounts need for an owed heal, nor the reverse, nor anything damaged", () => {
+  const kept = mapStorage();
+  new PendingHeals(kept).add(owed);
+  expect(new MountRecords(kept).mountpointPods).toEqual([]);
+  kept.files.set("mp-1", JSON.stringify(owed));
+  kept.files.set("owed-46", "{ minor");
+  kept.files.set("owed-47", JSON.stringify({ minor: 47 }));
+  expect(new PendingHeals(kept).all).toEqual([owed]);
+});
