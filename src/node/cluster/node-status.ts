@@ -71,7 +71,7 @@ function healthy(needed: readonly Needed[]): Said {
   }
   const hung = needed.find(({ health }) => health === "hung");
   if (hung !== undefined) {
-    const message = `mount-s3 of Mountpoint Pod ${hung.name} does not answer: whoever uses the volume waits.`;
+    const message = `mount-s3 of Mountpoint Pod ${hung.name} does not answer: accesses to the volume block.`;
     return { type, status: "False", reason: "Hung", message };
   }
   return needed.some(({ health }) => health === "serving")

@@ -16,7 +16,7 @@ it("finds a certificate that is not trusted at the first attempt, and names the 
   expect(trouble?.fix).toContain("tls.caCertConfigMap");
 });
 
-it("says each thing once, however often it was tried", () => {
+it("returns each message once, however many attempts failed", () => {
   const log = [...untrusted, ...untrusted, ...untrusted].join("\n");
   expect(findConnectionProblem(log)?.message).toBe(
     "negotiation failed with error Certificate is untrusted; " +
@@ -32,13 +32,13 @@ it("finds an endpoint that does not answer, also in the log of mount-s3 before 1
   }
 });
 
-it("is bounded, and takes nothing else for trouble", () => {
+it("limits the length, and ignores lines that are no connection problem", () => {
   expect(findConnectionProblem(refused.replace("Client", "x".repeat(10_000)))?.message.length).toBe(512);
   const others = ["", untrusted[0] ?? "", refused.replace("http-connection", "AuthSigning")];
   for (const log of others) expect(findConnectionProblem(log)).toBeUndefined();
 });
 
-it("asks for it, unless somebody else has chosen what is logged", () => {
+it("enables connection messages unless the mount options choose what is logged", () => {
   expect(logEnvironment(["--allow-other"])["MOUNTPOINT_LOG"]).toContain("awscrt::tls-handler=warn");
   for (const option of ["--debug", "-d", "--debug-crt", "--log-metrics", "--no-log"]) {
     expect(logEnvironment(["--allow-other", option])).toEqual({});

@@ -1,8 +1,9 @@
-/** What mount-s3 is asked to say about its way to the object store, and what it has said. */
+/** Makes mount-s3 log why it cannot connect to the object store, and finds the reason in its log. */
 
 /**
- * By itself it says nothing of connections that fail until it gives up, which takes minutes: ten attempts, and its TLS library
- * makes up to half a minute of each that it refuses. These are its defaults and the three places where connections fail.
+ * By default mount-s3 logs no failed connection until it gives up, which takes minutes: it makes ten attempts, and its TLS
+ * library delays each refused one by up to half a minute. The filter adds the three components of the AWS CRT in which
+ * connections fail to the defaults of mount-s3.
  */
 const filter = [
   "warn",
@@ -15,29 +16,29 @@ const filter = [
   "awscrt::tls-handler=warn",
 ].join(",");
 
-/** The variable beats these options, so whoever gives one of them does without. */
+/** MOUNTPOINT_LOG overrides these options, so a volume with one of them gets no filter. */
 const choosesWhatIsLogged = /^(--debug|-d|--debug-crt|--log-metrics|--no-log)$/;
 
-/** For the environment of a mount-s3 with these arguments. */
+/** Environment variables for a mount-s3 with these arguments. */
 export function logEnvironment(args: readonly string[]): Readonly<Record<string, string>> {
   return args.some((argument) => choosesWhatIsLogged.test(argument)) ? {} : { MOUNTPOINT_LOG: filter };
 }
 
 export interface ConnectionProblem {
-  /** In the message of mount-s3: one line, of a length that an event can show. */
+  /** The text of mount-s3, as one line that fits into an event. */
   readonly message: string;
   readonly fix: string;
 }
 
 const failure = /^\S+ +(?:WARN|ERROR) (?:\S+ )?awscrt::(?:dns|http-connection|tls-handler): (?:static|id=\w+): (.+)$/gm;
-/** Where in its sources; of no use to anybody here. */
+/** mount-s3 appends the location in its source code, which does not help an operator. */
 const sourceLocation = / \(Error encountered in [^)]*\)/g;
 const limit = 512;
 
-/** What keeps it from reaching the object store, by the end of its log: the last two things that differ. */
+/** The last two distinct connection failures in a log; undefined if there is none. */
 export function findConnectionProblem(log: string): ConnectionProblem | undefined {
-  const said = [...log.matchAll(failure)].map(([, text = ""]) => text.replaceAll(sourceLocation, "").trim());
-  const last = [...new Set(said.toReversed())].slice(0, 2).toReversed();
+  const failures = [...log.matchAll(failure)].map(([, text = ""]) => text.replaceAll(sourceLocation, "").trim());
+  const last = [...new Set(failures.toReversed())].slice(0, 2).toReversed();
   if (last.length === 0) return undefined;
   const message = last.join("; ").slice(0, limit);
   return { message, fix: fixOf(message) };

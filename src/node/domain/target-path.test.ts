@@ -32,7 +32,7 @@ it.for([
   );
 });
 
-it("writes what it reads", () => {
+it("builds the path that it parses", () => {
   const element = fc.stringMatching(/^[a-z0-9][-.a-z0-9]{0,252}$/);
   fc.assert(
     fc.property(element, element, (uid, name) => {
@@ -43,7 +43,7 @@ it("writes what it reads", () => {
   expect(targetPath(root, { workload, persistentVolume: "test-vol" as PvName })).toBe(target);
 });
 
-it("has the places of 2.x, whether or not the root ends in a slash", () => {
+it("uses the paths of 2.x, with or without a trailing slash of the root", () => {
   for (const kubeletDir of [root, `${root}/`]) {
     expect(pluginDir(kubeletDir)).toBe("/var/lib/kubelet/plugins/s3.csi.scality.com");
     expect(sourcesDir(kubeletDir)).toBe("/var/lib/kubelet/plugins/s3.csi.scality.com/mnt");

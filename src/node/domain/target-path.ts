@@ -1,15 +1,15 @@
-/** Where things are on a node, as pure functions of kubelet's root directory. */
+/** Paths on a node, as pure functions of kubelet's root directory. */
 import { normalize } from "node:path/posix";
 import { DriverError } from "../../core/errors.ts";
 import { comm, driverName, type PodName, type PodUid, type PvName } from "../../core/names.ts";
 
-/** The place at which kubelet wants a volume to appear for one workload. */
+/** The target path of a volume in one workload, parsed. */
 export interface Target {
   readonly workload: PodUid;
   readonly persistentVolume: PvName;
 }
 
-/** kubelet names neither Pod nor volume when it unpublishes: the path is all there is. */
+/** NodeUnpublishVolume names neither the Pod nor the PersistentVolume: both are parsed from the path. */
 export function parseTargetPath(kubeletDir: string, target: string): Target {
   const root = withoutEndSlash(normalize(kubeletDir));
   const path = withoutEndSlash(normalize(target));
@@ -28,7 +28,7 @@ export function targetPath(kubeletDir: string, { workload, persistentVolume }: T
   return normalize(`${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/${persistentVolume}/mount`);
 }
 
-/** The target of which kubelet gave a sub-path to a container; undefined for any other path. */
+/** The target to which a bind mount below `volume-subpaths` belongs; undefined for any other path. */
 export function targetOfPart(kubeletDir: string, path: string): string | undefined {
   const root = `${withoutEndSlash(normalize(kubeletDir))}/pods/`;
   const [, workload, persistentVolume] = /^([^/]+)\/volume-subpaths\/([^/]+)\/./.exec(path.slice(root.length)) ?? [];
@@ -39,17 +39,17 @@ export function targetOfPart(kubeletDir: string, path: string): string | undefin
   });
 }
 
-/** Home of the CSI socket and of everything else the driver keeps on the host. */
+/** The directory of the CSI socket and of all other files of the driver on the host. */
 export function pluginDir(kubeletDir: string): string {
   return normalize(`${kubeletDir}/plugins/${driverName}`);
 }
 
-/** All sources of this node. */
+/** The directory of all sources of this node. */
 export function sourcesDir(kubeletDir: string): string {
   return `${pluginDir(kubeletDir)}/mnt`;
 }
 
-/** A directory in memory that outlives the node plugin: what mounts need to be made again, keys included. */
+/** A tmpfs that outlives the node plugin. It holds the mount records, keys included. */
 export function memoryDir(kubeletDir: string): string {
   return `${pluginDir(kubeletDir)}/memory`;
 }
@@ -59,7 +59,7 @@ export function sourcePath(kubeletDir: string, mountpointPod: PodName): string {
   return `${sourcesDir(kubeletDir)}/${mountpointPod}`;
 }
 
-/** The memory volume that node plugin and Mountpoint Pod share, seen from the host. */
+/** The communication volume (a memory-backed emptyDir) of a Mountpoint Pod, as a path on the host. */
 export function commDir(kubeletDir: string, mountpointPod: PodUid): string {
   return normalize(`${kubeletDir}/pods/${mountpointPod}/volumes/kubernetes.io~empty-dir/${comm.volume}`);
 }

@@ -54,7 +54,7 @@ export async function healDeadMounts(call: Call, node: NodeParts, reports: HealR
   const undecided = await resumePendingHeals(call, node, node.pendingHeals.all);
   const later = lookAgain(call, node, undecided, (delayed) => reportDelayed(call, node, delayed, reports));
   inBackground(call.log, "looking at owed heals", later);
-  devices.resumedPending();
+  devices.markReady();
   await ended(call);
   await Promise.all([...healing, later]);
 }
@@ -69,11 +69,11 @@ async function heal(call: Call, node: NodeParts, dead: DeadDevice, reports: Heal
   if (dead.pendingTargets.length === 0) node.metrics.deaths.inc();
   let { pendingTargets } = dead;
   for (let failures = 0; !call.signal.aborted; failures += 1) {
-    const { news } = devices;
+    const { nextWake } = devices;
     pendingTargets = await attempt(healCall, node, { dead, pendingTargets }, reports);
     if (pendingTargets.length === 0) break;
     devices.attemptEnded(dead.minor);
-    await pause(call, news, failures);
+    await pause(call, nextWake, failures);
   }
   devices.remove(dead.minor);
   // The end of the program settles nothing: the next one goes on.

@@ -51,11 +51,11 @@ export async function lookAgain(
 ): Promise<void> {
   let left = undecided;
   for (let failures = 0; left.length > 0 && !call.signal.aborted; failures += 1) {
-    const { news } = node.sources.dead;
+    const { nextWake } = node.sources.dead;
     for (const { heal, because } of left) {
       report({ dead: deadOf(heal), targets: stillPublished(node, heal.targets), because: unknown(because) });
     }
-    await pause(call, news, failures);
+    await pause(call, nextWake, failures);
     if (call.signal.aborted) return;
     left = await resumePendingHeals(
       call,

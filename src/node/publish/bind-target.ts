@@ -15,8 +15,9 @@ export interface Bind {
 }
 
 /**
- * Shows the source at the target and proves it, or leaves the target as it was (DS-6): what kubelet gives to a container
- * is this device and nothing else. Synchronous, so that nothing of ours happens in between.
+ * Binds the source to the target and verifies the result, or leaves the target as it was (DS-6). Guarantees that the target shows
+ * the device of the source: kubelet bind-mounts the target into containers. Synchronous, so that no other call of the node
+ * plugin changes the mounts in between.
  */
 export function bindTarget({ kernel, mounts: read }: Needed, { kubeletDir, source, target, readOnly }: Bind): void {
   using undo = new DisposableStack();
@@ -32,7 +33,7 @@ export function bindTarget({ kernel, mounts: read }: Needed, { kubeletDir, sourc
   const bound = read().oursAt(target);
   if (bound === undefined || bound.minor !== served.minor) throw vanished(source);
   if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
-  // DS-13. The kernel propagates a bind to the node before mount(2) returns, or never.
+  // DS-13: the kernel propagates a bind mount to the node before mount(2) returns, or never.
   if (kernel.isOnNode(target, bound.minor) === false) throw notShared(kubeletDir, target);
   undo.move();
 }
@@ -44,10 +45,13 @@ function notShared(kubeletDir: string, target: string): DriverError {
   });
 }
 
-/** What the bind itself cannot show: mount-s3 may have died since its last answer. Far above what an answer takes. */
+/** mount-s3 answers within milliseconds. */
 const proofLimitMs = 10_000;
 
-/** Proves that somebody serves the target, or takes it off again: no container could start on a dead one (DS-6). */
+/**
+ * Verifies that mount-s3 serves the target, or unmounts the target: mount-s3 may have died since its last answer, and no container
+ * starts with a dead mount (DS-6).
+ */
 export async function proveServing(
   call: Call,
   kernel: Kernel,
@@ -62,13 +66,16 @@ export async function proveServing(
   undo.move();
 }
 
-/** Whether the target shows the source already, as it is wanted. */
+/** Whether the target shows the source already, read-only if that is requested. */
 export function isBound(mounts: MountTable, { source, target, readOnly }: Bind): boolean {
   const [served, bound] = [mounts.at(source), mounts.oursAt(target)];
   return served !== undefined && bound?.minor === served.minor && (bound.readOnly || !readOnly);
 }
 
-/** One that died stays beneath, for those who follow it; the next that dies there makes room, or they would pile up. */
+/**
+ * One dead mount stays below the new one, because containers with a slave copy receive only what is mounted on top of it. A second
+ * dead mount is unmounted, so that dead mounts do not accumulate.
+ */
 function prepare(kernel: Kernel, mounts: MountTable, target: string, served: Mount): void {
   const top = mounts.at(target);
   if (top === undefined) kernel.makeDirectory(target);

@@ -2,7 +2,10 @@ import { DriverError } from "../../core/errors.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { NodeParts } from "../node-parts.ts";
 
-/** With a code that means "nothing is left", kubelet would forget a target that is mounted, dead or not. */
+/**
+ * The failure, with a kind that kubelet does not treat as final while something is mounted at the target. After a final error
+ * kubelet considers the volume not mounted and never unpublishes it.
+ */
 export function failureAt({ mounts }: Pick<NodeParts, "mounts">, target: string, failure: Error): Error {
   return mounts().at(target) === undefined ? failure : uncertain(failure);
 }

@@ -14,6 +14,6 @@ it.for([
   expect(mountEnvironment({ s3, proxy }, fromVolume)).toEqual({ ...always, ...expected });
 });
 
-it("lets no volume change where the keys are sent", () => {
+it("does not let a volume change the endpoint to which credentials are sent", () => {
   expect(mountEnvironment({ s3, proxy: {} }, { AWS_ENDPOINT_URL: "http://thief" })).toEqual(always);
 });

@@ -15,14 +15,14 @@ const bad: Readonly<Record<string, Partial<NodePublishVolumeRequest>>> = {
   "no capability": { volumeCapability: undefined },
 };
 
-/** The driver's keys stand in for no others. */
+/** The driver's keys must not replace the keys of a volume. */
 function strictNode(): FakeNode {
   const node = new FakeNode().knows(podOf(), workload);
   Object.assign(node.parts.config, { fallbackToDriverCredentials: false });
   return node;
 }
 
-it.for(Object.entries(bad))("a request with %s is refused for good", ([, more]) => {
+it.for(Object.entries(bad))("a request with %s is refused with a final error", ([, more]) => {
   using node = strictNode();
   expect(() => parseRequest(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "invalid" }));
 });

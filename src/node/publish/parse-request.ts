@@ -6,7 +6,7 @@ import { type PublishIntent, publishIntentFrom, publishTargetFrom, refuseFallbac
 
 type Needed = Pick<NodeParts, "config" | "mounts">;
 
-/** What kubelet asks for. A Secret that was changed for the worse may come with a call for a volume that is in use. */
+/** Parses a request. A repeated call for a mounted volume may be invalid, too, for example because its Secret was changed. */
 export function parseRequest(node: Needed, request: NodePublishVolumeRequest): PublishIntent {
   const published = publishTargetFrom(node.config.kubeletDir, request);
   try {

@@ -1,16 +1,13 @@
-/**
- * What to do about what is mounted. Pure: everything a decision may look at is in its argument, and each says why in one
- * clause, for the log, the error and the test.
- */
+/** Decides what to do about existing mounts. Pure: each plan depends on its argument only and states its reason in one clause. */
 
-/** What a look-up of a place reaches; if it is ours, what its server answered. */
+/** The mount that a path look-up reaches; for a mount of the driver, the answer of mount-s3. */
 export type MountState = "nothing" | "foreign" | "serving" | "dead";
 
 export interface TargetSeen {
   readonly target: MountState | "hung";
   readonly isReadOnly: boolean;
   readonly wantsReadOnly: boolean;
-  /** The driver 1.x made the mount at the target: mount-s3 runs on the host, and no Mountpoint Pod will come. */
+  /** The driver 1.x made the mount at the target: mount-s3 runs on the host, and the workload gets no Mountpoint Pod. */
   readonly isV1: boolean;
 }
 
@@ -24,11 +21,11 @@ export function planTarget({ target, isReadOnly, wantsReadOnly, isV1 }: TargetSe
     case "nothing":
       return { do: "bind", because: "nothing is mounted at the target" };
     case "foreign":
-      // Whoever put it there, the workload must see the bucket; unpublishing takes off the whole stack.
+      // The workload must see the bucket, whatever else is mounted; unpublishing unmounts the whole stack.
       return { do: "bind", because: "something else is mounted at the target" };
     case "dead":
       if (isV1) return { do: "giveUpV1", because: "the mount-s3 that the driver 1.x started has ended" };
-      // On top, never in place of it: only what is mounted on the dead mount reaches containers that hold a slave copy.
+      // On top of the dead mount, not instead of it: only a mount on top of it propagates to containers with a slave copy.
       return { do: "bind", because: "the mount at the target is dead" };
     case "hung":
       return { do: "giveUp", because: "mount-s3 does not answer" };
@@ -40,7 +37,7 @@ export function planTarget({ target, isReadOnly, wantsReadOnly, isV1 }: TargetSe
   }
 }
 
-/** 2.x left targets writable. Nothing changes for containers that run, but the next one gets what is on top. */
+/** 2.x left read-only targets writable. Running containers keep their mount; the next container gets the read-only one. */
 function planServing(isReadOnly: boolean, wantsReadOnly: boolean): TargetPlan {
   return wantsReadOnly && !isReadOnly
     ? { do: "bind", because: "the target is writable and must not be" }
@@ -68,11 +65,11 @@ export function planSource(source: MountState): SourcePlan {
 }
 
 export interface SourceUse {
-  /** As far as the API knows it; "gone" counts only once everything was listed. */
+  /** "gone" requires that the initial list of Mountpoint Pods is complete. */
   readonly mountpointPod: "needed" | "needsUnmount" | "gone";
-  /** Mounts of the source's device in directories of Pods: targets, and the bind mounts of sub-paths. */
+  /** Number of mounts of the source's device in directories of Pods: targets, and bind mounts of sub-paths. */
   readonly binds: number;
-  /** A publish is under way and will bind next. */
+  /** A publish is in progress and will bind the source. */
   readonly publishing: boolean;
 }
 

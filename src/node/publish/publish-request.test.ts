@@ -25,7 +25,7 @@ const request = (more: Partial<NodePublishVolumeRequest> = {}): NodePublishVolum
 const intent = (more: Partial<NodePublishVolumeRequest> = {}) =>
   publishIntentFrom(publishTargetFrom("/var/lib/kubelet", request(more)), request(more));
 
-it("knows workload and volume from the path", () => {
+it("parses workload and volume from the path", () => {
   expect(intent({ targetPath: `${target}/`, volumeContext: { bucketName: "b" } })).toMatchObject({
     volumeId: "photos",
     target,
@@ -51,7 +51,7 @@ it.for([
   expect(intent({ volumeCapability: capability(Mode[mode]), readonly }).readOnly).toBe(readOnly);
 });
 
-it("takes keys and region from the volume's Secret, trimmed and unprintable", () => {
+it("reads keys and region from the volume's Secret, trimmed, and does not print the keys", () => {
   const secrets = {
     access_key_id: " id\n",
     secret_access_key: "hunter2\n",
@@ -117,8 +117,8 @@ const ofSecret = { bucketName: "b", authenticationSource: "secret" };
 it.for([
   { what: "names no Secret", more: {}, refused: false },
   { what: "brings its own keys", more: { volumeContext: ofSecret, secrets: ownKeys }, refused: false },
-  { what: "should bring keys and does not", more: { volumeContext: ofSecret }, refused: true },
-  { what: "brings keys that it does not use", more: { secrets: ownKeys }, refused: true },
+  { what: "must bring keys and does not", more: { volumeContext: ofSecret }, refused: true },
+  { what: "brings keys that its authenticationSource does not use", more: { secrets: ownKeys }, refused: true },
 ])("a volume that $what is refused where the driver's keys may not stand in: $refused", ({ more, refused }) => {
   let kind: unknown;
   try {

@@ -5,32 +5,32 @@ import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest
 import { type Credentials, credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";
 import { parseTargetPath, targetPath } from "../domain/target-path.ts";
 
-/** A volume, at a path, for one workload. */
+/** A volume, its target path and its workload. */
 interface PublishTarget {
   readonly volumeId: VolumeId;
-  /** In the one spelling that mountinfo has, too. */
+  /** Normalized as in mountinfo. */
   readonly target: string;
   readonly workload: PodUid;
   readonly persistentVolume: PvName;
 }
 
-/** What kubelet wants, understood. */
+/** A NodePublishVolumeRequest, parsed. */
 export interface PublishIntent extends PublishTarget {
-  /** What kubelet calls the workload; undefined where it is not asked to tell (podInfoOnMount). */
+  /** undefined if kubelet does not send it, because the CSIDriver object does not set podInfoOnMount. */
   readonly workloadName: { readonly namespace: string; readonly name: string } | undefined;
   readonly attributes: VolumeAttributes;
   readonly mountOptions: readonly string[];
-  /** The request or the access mode says so; an option may say so, too. */
+  /** Whether the request or the access mode is read-only. Mount options may request read-only, too. */
   readonly readOnly: boolean;
-  /** The group that the volume should belong to, decimal; empty where the workload sets none. */
+  /** The fsGroup of the workload, decimal; empty if the workload sets none. */
   readonly fsGroup: string;
-  /** The volume's own keys; undefined: those of the driver. */
+  /** The volume's own keys; undefined: the volume uses the keys of the driver. */
   readonly keys: Credentials | undefined;
-  /** Of the volume's attributes, else of its Secret; undefined: the driver's. */
+  /** The region of the volume's attributes, else of its Secret; undefined: the region of the driver. */
   readonly region: string | undefined;
 }
 
-/** Refused with the name of the field, as everything else that is wrong with a request. */
+/** Throws "invalid" with the name of the field. */
 export function publishTargetFrom(kubeletDir: string, request: NodePublishVolumeRequest): PublishTarget {
   const volumeId = required("volume_id", request.volumeId);
   const { workload, persistentVolume } = parseTargetPath(kubeletDir, required("target_path", request.targetPath));
@@ -38,14 +38,14 @@ export function publishTargetFrom(kubeletDir: string, request: NodePublishVolume
   return { volumeId: volumeId as VolumeId, target, workload, persistentVolume };
 }
 
-/** Past this line a request is typed. */
-export function publishIntentFrom(place: PublishTarget, request: NodePublishVolumeRequest): PublishIntent {
+/** Throws "invalid" with the name of the field. */
+export function publishIntentFrom(published: PublishTarget, request: NodePublishVolumeRequest): PublishIntent {
   const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
-  checkWorkload(place.workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
+  checkWorkload(published.workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
   const attributes = parseVolumeAttributes(request.volumeContext);
   const { keys, region } = parseSecrets(attributes, request.secrets);
   return {
-    ...place,
+    ...published,
     workloadName: nameIn(request.volumeContext),
     attributes,
     mountOptions: mountFlags,
@@ -80,10 +80,13 @@ function parseCapability(capability: NodePublishVolumeRequest["volumeCapability"
   return { mountFlags, fsGroup: volumeMountGroup, reader };
 }
 
-/** kubelet tells who the workload is only if it is asked to (podInfoOnMount); the path always does. */
-function checkWorkload(workload: PodUid, told: string | undefined): void {
-  if (told === undefined || told === workload) return;
-  throw new DriverError("invalid", `target_path belongs to Pod ${workload}, but volume_context names Pod ${told}`);
+/** kubelet sends the Pod's UID in the volume context only with podInfoOnMount; the target path always contains it. */
+function checkWorkload(workload: PodUid, uidInContext: string | undefined): void {
+  if (uidInContext === undefined || uidInContext === workload) return;
+  throw new DriverError(
+    "invalid",
+    `target_path belongs to Pod ${workload}, but volume_context names Pod ${uidInContext}`,
+  );
 }
 
 function nameIn(context: Readonly<Record<string, string>>): PublishIntent["workloadName"] {
@@ -92,7 +95,10 @@ function nameIn(context: Readonly<Record<string, string>>): PublishIntent["workl
   return namespace && name ? { namespace, name } : undefined;
 }
 
-/** A volume whose Secret and whose authenticationSource do not fit together is mounted with the driver's keys, unless that is forbidden (PR-10). */
+/**
+ * Throws for a volume whose Secret and authenticationSource contradict each other. The caller calls this only if the driver's keys
+ * must not be used for such a volume (PR-10).
+ */
 export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }: NodePublishVolumeRequest): void {
   const { authenticationSource } = attributes;
   const named = authenticationSource === "secret" || Object.keys(secrets).length > 0;
@@ -104,7 +110,7 @@ export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }:
   });
 }
 
-/** "secret" without a Secret to publish with means the driver's keys: classes of 2.x rely on it. */
+/** authenticationSource "secret" without a node-publish Secret means the driver's keys: StorageClasses of 2.x rely on that. */
 function parseSecrets(
   { authenticationSource }: VolumeAttributes,
   secrets: Readonly<Record<string, string>>,

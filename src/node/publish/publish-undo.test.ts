@@ -53,14 +53,14 @@ it.for([
   expect(node.traces.mounts).toEqual([source]);
 });
 
-it("never gives the node's own disk to a workload when the source vanishes in between", async () => {
+it("never gives the node's own disk to a workload when the source is unmounted before the bind", async () => {
   node.knows(podOf(), workload);
   node.kernel.faults.set("bind", () => void node.kernel.unmount(source));
   await expect(publishOne()).rejects.toMatchObject({ kind: "notReady" });
   expect(node.traces.mounts).toEqual([]);
 });
 
-it("takes the target off again when mount-s3 died between its answer and the bind", async () => {
+it("unmounts the target when mount-s3 died between its answer and the bind", async () => {
   node.knows(podOf(), workload);
   node.kernel.faults.set("bind", () => node.kernel.server(source, "dead"));
   await expect(publishOne()).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining("is dead") });
@@ -90,7 +90,7 @@ it.for([
   expect(node.kernel.at(target)).toBeUndefined();
 });
 
-it("tells in mount-s3's own words why it died, and unmounts", async () => {
+it("returns the error message of mount-s3 after its death, and unmounts", async () => {
   node.knows(podOf(), workload);
   node.behaviour = (fake, device) => {
     dies(fake, device);
@@ -106,7 +106,7 @@ it("tells in mount-s3's own words why it died, and unmounts", async () => {
   expect(node.traces).toEqual(nothing);
 });
 
-it("never says that nothing is left while a dead mount is", async () => {
+it("never returns a final error while a dead mount is at the target", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   node.kernel.server(source, "dead");
@@ -116,24 +116,24 @@ it("never says that nothing is left while a dead mount is", async () => {
   await expect(publishOne()).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining("EPERM") });
 });
 
-it("does not take the end of an earlier container for this one's", async () => {
+it("ignores the termination message of an earlier container", async () => {
   const lastTermination = { exitCode: 1, finishedAt: "2020-01-01T00:00:00Z", message: "Error: long ago" };
   node.knows(podOf({ lastTermination }), workload);
   node.behaviour = dies;
   await Promise.all([
-    expect(publishOne()).rejects.toThrow("mount-s3 ended without a word"),
+    expect(publishOne()).rejects.toThrow("mount-s3 exited without an error message"),
     vi.advanceTimersByTimeAsync(10_000),
   ]);
 });
 
-it("DS-13 takes the target off again when the bind does not reach the node", async () => {
+it("DS-13 unmounts the target when the bind mount does not propagate to the node", async () => {
   node.knows(podOf(), workload);
   node.kernel.propagates = false;
   await expect(publishOne()).rejects.toMatchObject({ message: expect.stringContaining("but not on the node") });
   expect(node.traces.mounts).toEqual([source]);
 });
 
-it("DS-13 publishes where nobody can see what reaches the node", async () => {
+it("DS-13 publishes if the mounts of the node are not visible", async () => {
   node.knows(podOf(), workload);
   node.kernel.propagates = undefined;
   await publishOne();

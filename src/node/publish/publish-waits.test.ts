@@ -25,7 +25,7 @@ afterEach(() => {
 
 const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
 
-it("connects as soon as the mounter listens, without waiting for anything else", async () => {
+it("connects as soon as the mounter listens, without waiting for the API", async () => {
   node.knows(podOf({ phase: "pending" }), workload);
   node.listens = false;
   const publishing = publishOne();
@@ -36,7 +36,7 @@ it("connects as soon as the mounter listens, without waiting for anything else",
   expect(node.requests).toHaveLength(1);
 });
 
-it("ends at once when the API says that the Mountpoint Pod will not come", async () => {
+it("fails at once when the API reports that the Mountpoint Pod cannot start", async () => {
   node.knows(podOf({ phase: "pending" }), workload);
   node.listens = false;
   const publishing = publishOne();
@@ -44,7 +44,7 @@ it("ends at once when the API says that the Mountpoint Pod will not come", async
   await Promise.all([expect(publishing).rejects.toMatchObject({ kind: "notReady" }), vi.advanceTimersByTimeAsync(1)]);
 });
 
-it("tells what is missing before the caller's own deadline", async () => {
+it("reports what is missing before the caller's own deadline", async () => {
   node.knows(podOf());
   const publishing = publish({ ...call, endsAtMs: Date.now() + 15_000 }, node.parts, intentOf());
   await Promise.all([
@@ -53,14 +53,14 @@ it("tells what is missing before the caller's own deadline", async () => {
   ]);
 });
 
-it("has the source looked at again when it ends: somebody may have wanted to unmount it meanwhile", async () => {
+it("queues the source for the unmount loop at its end, which skipped the source meanwhile", async () => {
   node.knows(podOf(), workload);
   node.sendFault = new Error("broken pipe");
   await expect(publishOne()).rejects.toThrow("Could not mount");
   await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
 });
 
-it("tells in the words of mount-s3 why it does not answer, and leaves it alone: the next call finds it", async () => {
+it("reports the connection problem from the log of mount-s3, and leaves the mount for the next call", async () => {
   node.knows(podOf(), workload);
   node.behaviour = hangs;
   const refusal =
@@ -84,7 +84,7 @@ it("tells in the words of mount-s3 why it does not answer, and leaves it alone: 
   expect(node.requests).toHaveLength(1);
 });
 
-it("leaves a slow start alone when time is up, and the next call finds it", async () => {
+it("leaves a slow start mounted at the limit, and the next call finds it", async () => {
   node.knows(podOf(), workload);
   node.behaviour = hangs;
   await Promise.all([
@@ -141,7 +141,7 @@ it.for([
   ]);
 });
 
-it("does not wait for a Mountpoint Pod that has no place on the node, and says why in the words of the controller", async () => {
+it("does not wait for an unschedulable Mountpoint Pod, and returns the message of the controller", async () => {
   node.knows(undefined, workload);
   const publishing = publishOne();
   const words = `Mountpoint Pod ${mountpointPod} has no place on the node: Insufficient memory`;
@@ -152,7 +152,7 @@ it("does not wait for a Mountpoint Pod that has no place on the node, and says w
   ]);
 });
 
-it("waits on for one that has its place, whatever was said of another", async () => {
+it("waits for a scheduled Mountpoint Pod although another one is unschedulable", async () => {
   node.knows(undefined, workload);
   node.reportsUnschedulable("Mountpoint Pod mp-other has no place on the node");
   const publishing = publishOne();
@@ -175,7 +175,7 @@ it.for([
   await expect(publishOne()).rejects.toThrow(reason);
 });
 
-it("stops waiting for a mount-s3 that hangs once nobody needs its Mountpoint Pod, so that it can be unmounted", async () => {
+it("stops waiting for a hung mount-s3 when its Mountpoint Pod needs unmount, so that its source can be unmounted", async () => {
   node.knows(podOf(), workload);
   node.behaviour = hangs;
   setTimeout(() => node.put(podOf({ needsUnmount: true })), 1000);

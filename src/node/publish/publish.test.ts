@@ -32,14 +32,14 @@ afterEach(() => {
 const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
 const nothing = { mounts: [], devices: 0, openConnections: 0 };
 
-it("publishes a volume that is read-only itself as such, although kubelet does not say so", async () => {
+it("publishes a volume of a read-only Mountpoint Pod read-only, although the request is writable", async () => {
   node.knows(podOf({ readOnly: true }), workload);
   await publishOne();
   expect(node.kernel.at(target)).toMatchObject({ device: "mountpoint-s3", readOnly: true });
   expect(node.kernel.at(source)).toMatchObject({ readOnly: false });
 });
 
-it("shows the device of the source at the target, and keeps the connection that tells of death", async () => {
+it("binds the device of the source to the target, and keeps the connection that reports the death of mount-s3", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   expect(node.kernel.at(target)).toMatchObject({ device: "mountpoint-s3", readOnly: false });
@@ -77,7 +77,7 @@ it("sends the bucket, options and an environment without keys", async () => {
   expect(node.credentials.get("s3-csi-keys")).toBe('"AccessKeyId":"driver-id","SecretAccessKey":"driver-secret"\n');
 });
 
-it("keeps the source from being unmounted until the target is bound", async () => {
+it("blocks the unmount of the source until the target is bound", async () => {
   node.knows(podOf(), workload);
   const { sources } = node.parts;
   let held = false;
@@ -89,7 +89,7 @@ it("keeps the source from being unmounted until the target is bound", async () =
   expect(sources.isPublishing(mountpointPod)).toBe(false);
 });
 
-it("adds no workload to a source that is to be unmounted", async () => {
+it("adds no workload to a source that needs unmount", async () => {
   node.knows(podOf(), workload, otherWorkload);
   await publishOne();
   node.put(podOf({ needsUnmount: true }));
@@ -97,7 +97,7 @@ it("adds no workload to a source that is to be unmounted", async () => {
   expect(node.traces.mounts).toEqual([source, target]);
 });
 
-it("does not let a repeated call change whose keys a mount uses", async () => {
+it("does not change the identity of a mount in a repeated call", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   const written = node.writes;
@@ -105,7 +105,7 @@ it("does not let a repeated call change whose keys a mount uses", async () => {
   expect(node.writes).toBe(written);
 });
 
-it("makes a target read-only for one workload and leaves its sharer writing", async () => {
+it("makes the target of one workload read-only, and keeps that of another one writable", async () => {
   node.knows(podOf(), workload, otherWorkload);
   await publishOne(intentOf(workload, { readOnly: true }));
   await publishOne(intentOf(otherWorkload));
@@ -114,14 +114,14 @@ it("makes a target read-only for one workload and leaves its sharer writing", as
   expect(node.requests).toHaveLength(1);
 });
 
-it("finishes what a predecessor left writable", async () => {
+it("makes a target read-only that 2.x left writable", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   await publishOne(intentOf(workload, { mountOptions: ["read-only"] }));
   expect(node.kernel.at(target)?.readOnly).toBe(true);
 });
 
-it("repeats without an API server, brings new keys, and writes nothing else", async () => {
+it("repeats without an API server, writes new keys, and changes nothing else", async () => {
   const pod = podOf({ identity: "secret:default/keys" });
   node.knows(pod, workload);
   await publishOne(intentOf(workload, { keys: keysOf("old") }));
@@ -148,7 +148,7 @@ it.for([
   expect(node.traces).toEqual(nothing);
 });
 
-it("PR-10 a Secret that is there and empty does not mean the keys of the driver: it is named", async () => {
+it("PR-10 an empty Secret is refused by name, and the keys of the driver are not used", async () => {
   node.knows(podOf({ identity: "secret:default/keys" }), workload);
   const attributes = parseVolumeAttributes({ bucketName: "b", authenticationSource: "secret" });
   await expect(publishOne(intentOf(workload, { attributes }))).rejects.toMatchObject({
@@ -159,14 +159,14 @@ it("PR-10 a Secret that is there and empty does not mean the keys of the driver:
   expect(node.traces).toEqual(nothing);
 });
 
-it("says so when the driver has no keys", async () => {
+it("returns an error if the driver has no keys", async () => {
   node[Symbol.dispose]();
   node = new FakeNode({ driverKeys: undefined }).knows(podOf(), workload);
   await expect(publishOne()).rejects.toThrow("the driver has no keys of its own");
   expect(node.traces).toEqual(nothing);
 });
 
-it("refuses a second call for the same target and goes on with the first", async () => {
+it("refuses a second call for the same target and continues the first", async () => {
   node.knows(podOf(), workload);
   node.listens = false;
   const first = publishOne();
@@ -176,7 +176,7 @@ it("refuses a second call for the same target and goes on with the first", async
   await first;
 });
 
-it("gives sharers that wait for one source one request and one result", async () => {
+it("sends one request for workloads that share a source, and returns its result to all", async () => {
   node.knows(podOf(), workload, otherWorkload);
   node.listens = false;
   node.behaviour = dies;
@@ -185,13 +185,13 @@ it("gives sharers that wait for one source one request and one result", async ()
   await vi.advanceTimersByTimeAsync(15_000);
   const reasons = (await both).map((result) => result.status === "rejected" && String(result.reason));
   expect(reasons).toEqual([
-    expect.stringContaining(`at "${target}": mount-s3 ended`),
-    expect.stringContaining(`at "${targetOf(otherWorkload)}": mount-s3 ended`),
+    expect.stringContaining(`at "${target}": mount-s3 exited`),
+    expect.stringContaining(`at "${targetOf(otherWorkload)}": mount-s3 exited`),
   ]);
   expect(node.requests).toHaveLength(1);
 });
 
-it("lets a sharer take over when the first one's call is called off", async () => {
+it("mounts for the second workload when the call of the first is cancelled", async () => {
   node.knows(podOf(), workload, otherWorkload);
   node.listens = false;
   const leave = new AbortController();
@@ -206,7 +206,7 @@ it("lets a sharer take over when the first one's call is called off", async () =
   expect(node.kernel.at(targetOf(otherWorkload))).toBeDefined();
 });
 
-it("covers a dead mount at the target, and unpublishing takes off both", async () => {
+it("covers a dead mount at the target, and unpublishing unmounts both", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   const dead = node.kernel.at(target)?.minor;
@@ -222,7 +222,7 @@ it("covers a dead mount at the target, and unpublishing takes off both", async (
   expect(node.kernel.directories).not.toContain(target);
 });
 
-it("does not touch a mount that hangs, and says so", async () => {
+it("does not change a hung mount, and returns an error", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   node.kernel.server(source, "hung");

@@ -1,4 +1,4 @@
-/** Makes a bucket appear at a path: attachment → Mountpoint Pod → keys → source → target. */
+/** NodePublishVolume: attachment → Mountpoint Pod → keys → source → target. */
 import { isDeepStrictEqual } from "node:util";
 import { DriverError } from "../../core/errors.ts";
 import { type MountArguments, mountArguments, userAgentPrefix } from "../../core/mount-args.ts";
@@ -25,14 +25,14 @@ import { type MountState, planSource, planTarget } from "./plan.ts";
 import type { PublishIntent } from "./publish-request.ts";
 
 /**
- * kubelet waits two minutes, and an answer that comes later is lost, and its reason with it. Half of that: until we
- * answer, kubelet shows no event and cannot end the Pod, and whatever we wait for is found by the next call as well.
+ * kubelet waits two minutes and discards a later answer together with its reason. The limit is half of that: until the call
+ * returns, kubelet shows no event and cannot terminate the Pod, and the next call continues where this one ended.
  */
 const publishLimitMs = 60_000;
-/** What is said after the caller's deadline is lost. */
+/** Time to send the answer before the caller's deadline. */
 const answerTakesMs = 1000;
 
-/** Idempotent: what is done already is found done. kubelet repeats the call every minute or so for running workloads. */
+/** Idempotent: kubelet repeats the call about every minute for running workloads (requiresRepublish). */
 export async function publish(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
   using _oneAtATime = node.inFlight.enter(intent.target);
   const { workload, persistentVolume: volume, target } = intent;
@@ -41,7 +41,7 @@ export async function publish(call: Call, node: NodeParts, intent: PublishIntent
   try {
     await publishWithin(limited, node, intent);
   } catch (error) {
-    // Node's own functions hide the reason of an abort behind an error of theirs.
+    // Functions of Node reject with an AbortError that hides the reason of the abort.
     if (call.signal.aborted) throw call.signal.reason;
     throw failureAt(node, target, couldNotMount(intent, error));
   }
@@ -72,11 +72,11 @@ async function observeTarget(call: Call, node: NodeParts, mount: Mount | undefin
   const target = await inspectTarget(call, node, mount);
   if (mount === undefined) return { target, isReadOnly: false, isV1: false };
   const isV1 = isV1Mount(node, mount, node.mounts());
-  if (target === "dead" && !isV1 && node.swapper !== undefined) node.sources.dead.notice(mount, behind(node, mount));
+  if (target === "dead" && !isV1 && node.swapper !== undefined) node.sources.dead.notice(mount, podBehind(node, mount));
   return { target, isReadOnly: mount.readOnly, isV1 };
 }
 
-/** The answer is usually there in a millisecond; who waits longer is told so. */
+/** mount-s3 answers within a millisecond. */
 const republishProbeLimitMs = 10_000;
 
 async function inspectTarget(
@@ -91,27 +91,27 @@ async function inspectTarget(
 }
 
 function hintAbout(node: NodeParts, mount: Mount | undefined): { readonly hint?: string } {
-  const name = behind(node, mount);
+  const name = podBehind(node, mount);
   return name === undefined ? {} : { hint: node.mountpointPods.logsCommand(name) };
 }
 
-/** undefined: one whose source was taken away. */
-function behind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
+/** The Mountpoint Pod that serves a mount; undefined if its source is unmounted. */
+function podBehind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
   return mount && node.mounts().podBehind(mount);
 }
 
-/** Without a Mountpoint Pod that we know there is nothing to do: the target serves, so it stays as it is. */
+/** Renews keys and record of a target that serves. A target whose Mountpoint Pod is not known stays as it is. */
 function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefined): void {
-  const name = behind(node, mount);
+  const name = podBehind(node, mount);
   const pod = name && node.mountpointPods.get(name);
   if (pod === undefined) return;
   checkIdentity(pod, intent);
   refreshKeys(node, pod, intent.keys);
-  rememberUse(node, intent, pod.name);
+  recordUse(node, intent, pod.name);
 }
 
-/** For the day when its mount-s3 dies. A mount may be older than our memory of it. */
-function rememberUse(node: NodeParts, intent: PublishIntent, name: PodName): void {
+/** Records the user of a mount, for the heal. The mount may be older than the records. */
+function recordUse(node: NodeParts, intent: PublishIntent, name: PodName): void {
   if (node.records.get(name) === undefined) node.records.set(name, recordOf(node, intent));
   node.records.keepKeys(name, intent.keys);
   node.records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
@@ -124,30 +124,30 @@ async function connectWorkload(
   args: MountArguments,
 ): Promise<void> {
   const name = await node.attachments.waitForAssignment(call, intent);
-  // Whoever wanted to unmount the source meanwhile looks again, also when nothing came of it.
+  // The unmount loop skips the source during a publish: it must check the source again afterwards, also after a failure.
   using _after = { [Symbol.dispose]: () => node.unmounts.add(name) };
-  // From here on nobody unmounts the source under our hands.
+  // From here on the unmount loop leaves the source mounted.
   using _publishing = node.sources.publishing(name);
   await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
   const readOnly = args.readOnly || (await node.mountpointPods.waitUntilKnown(call, name)).readOnly;
   const { kubeletDir } = node.config;
   const bind = { kubeletDir, source: sourcePath(kubeletDir, name), target: intent.target, readOnly };
-  await healed(call, node, intent.target);
+  await waitForHeal(call, node, intent.target);
   if (!isBound(node.mounts(), bind)) {
     bindTarget(node, bind);
     await proveServing(call, node.kernel, bind);
   }
-  rememberUse(node, intent, name);
+  recordUse(node, intent, name);
   call.log.info("published", { mountpointPod: name, readOnly });
 }
 
-/** Now that the source serves, a dead mount at the target can be replaced, there and in the containers that have it. */
-async function healed(call: Call, { mounts, sources }: NodeParts, target: string): Promise<void> {
+/** Waits for one attempt to heal a dead mount at the target: now that the source serves, the dead mount can be replaced. */
+async function waitForHeal(call: Call, { mounts, sources }: NodeParts, target: string): Promise<void> {
   const mount = mounts().at(target);
   if (mount !== undefined) await sources.dead.waitForAttempt(call, mount.minor);
 }
 
-/** Ends when the source serves with the keys of today. */
+/** Resolves when the source serves with the current keys. */
 async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
   const pod = await waitUntilScheduled(call, node, intent.workload, name);
   checkIdentity(pod, intent);
@@ -175,7 +175,7 @@ async function inspectSource(call: Call, node: NodeParts, name: PodName): Promis
   return health === "absent" ? "nothing" : health;
 }
 
-/** A source that running workloads use, or will, is mounted with what they have, whatever the PersistentVolume says now. */
+/** Mounts the source. If running workloads use it, their bucket and options win over those of the current PersistentVolume. */
 async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
   for (const warning of argumentsFor(node, intent).warnings) call.log.info("mount options changed", { warning });
   const wanted = recordOf(node, intent);
@@ -194,14 +194,14 @@ async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, n
 }
 
 /**
- * Keys are those of today: the Mountpoint Pod says whose they are, and that was checked. So is the environment: endpoint,
- * region and proxy of the driver may have moved, and the old ones would never serve again.
+ * The record of running workloads with the current keys and environment. The identity behind the keys was checked against the
+ * Mountpoint Pod. Endpoint, region and proxy of the driver may have changed, and the old ones may not work any more.
  */
 function asMounted(running: MountRecord, { keys, request: { env } }: MountRecord): MountRecord {
   return { ...running, keys, request: { ...running.request, env } };
 }
 
-/** Everything that mount-s3 is started with. */
+/** The record of everything that mount-s3 is started with. */
 function recordOf(node: NodeParts, intent: PublishIntent): MountRecord {
   const { persistentVolume, volumeId, workload, keys } = intent;
   const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
@@ -228,7 +228,7 @@ function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: P
   });
 }
 
-/** The text that users of 2.x search for. Kind and hint stay; what is not ours is still a surprise, and says so. */
+/** Adds the text of 2.x, which users search for. Kind and hint stay; an error that is no DriverError stays an internal error. */
 function couldNotMount({ attributes, target }: PublishIntent, error: unknown): Error {
   const what = `Could not mount "${attributes.bucket}" at "${target}"`;
   if (!(error instanceof DriverError)) return new Error(what, { cause: error });

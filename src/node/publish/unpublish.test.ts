@@ -22,7 +22,7 @@ afterEach(() => node[Symbol.dispose]());
 
 const unpublishOne = (targetPath = target) => unpublish(call, node.parts, { volumeId: "photos", targetPath });
 
-it("takes the target away, leaves the source, and has it looked at", async () => {
+it("removes the target, leaves the source, and queues the source for the unmount loop", async () => {
   await publish(call, node.parts, intentOf());
   unpublishOne();
   expect(node.traces.mounts).toEqual([source]);
@@ -30,14 +30,14 @@ it("takes the target away, leaves the source, and has it looked at", async () =>
   await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
 });
 
-it("is content with a target that is not there, and with one that was never mounted", () => {
+it("succeeds for a missing target and for a target without a mount", () => {
   unpublishOne();
   node.kernel.makeDirectory(target);
   unpublishOne();
   expect(node.kernel.directories).not.toContain(target);
 });
 
-it("does not delete a file that lies where the volume should have been", () => {
+it("does not delete a file in an unmounted target", () => {
   node.kernel.makeDirectory(target);
   node.kernel.files.add(`${target}/report.txt`);
   expect(() => unpublishOne()).toThrow("holds files on the node's own disk");
@@ -52,7 +52,7 @@ it.for([
   expect(() => unpublish(call, node.parts, request)).toThrow(refusal);
 });
 
-it("waits for a publish that is under way", () => {
+it("is refused during a publish of the same target", () => {
   using _publishing = node.parts.inFlight.enter(target);
   expect(() => unpublishOne()).toThrow("already running");
 });

@@ -11,7 +11,7 @@ export interface UnpublishRequest {
   readonly targetPath: string;
 }
 
-/** Takes everything off the target, whatever state it is in. The rest follows on its own, when nobody needs the source. */
+/** Unmounts everything at the target, whatever its state. The unmount loop removes the source when no workload needs it. */
 export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest): void {
   if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
@@ -23,7 +23,7 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   const mounts = node.mounts();
   const mount = mounts.at(target);
   const mountpointPod = mount && mounts.podBehind(mount);
-  // Several may be stacked, when a dead mount was covered by a living one.
+  // Mounts are stacked if a dead mount was covered by a living one.
   while (node.kernel.unmount(target));
   removeTarget(node.kernel, target);
   node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
@@ -33,7 +33,7 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
 }
 
-/** CSI wants the directory removed, and nothing in it: that would be a file that never reached the bucket. */
+/** CSI requires that the target is removed. A file in the directory was never uploaded, so the directory is removed only if empty. */
 function removeTarget(kernel: Kernel, target: string): void {
   try {
     kernel.removeDirectory(target);

@@ -53,7 +53,7 @@ describe("refuses", () => {
     });
   });
 
-  it("a place where something else is mounted", async () => {
+  it("a path with a mount of another file system", async () => {
     node.kernel.makeDirectory("/elsewhere");
     node.kernel.makeDirectory("/disk");
     node.kernel.bind("/disk", "/elsewhere");

@@ -1,4 +1,4 @@
-/** What kubelet and monitoring learn about a published volume: whether mount-s3 answers. Never later than the limit. */
+/** NodeGetVolumeStats: reports whether mount-s3 answers, within a limit. */
 import { normalize } from "node:path/posix";
 import { DriverError } from "../../core/errors.ts";
 import { type NodeGetVolumeStatsResponse, VolumeUsage_Unit } from "../../csi/gen/csi.ts";
@@ -14,13 +14,13 @@ export interface StatsRequest {
 
 type Needed = Pick<NodeParts, "kernel" | "mounts" | "mountpointPods">;
 
-/** The whole call answers in two seconds (PR-4); a mount-s3 that works needs a millisecond, even when S3 is slow. */
+/** The call returns within two seconds (PR-4). mount-s3 answers within a millisecond, even while S3 is slow. */
 const probeLimitMs = 1000;
 
 /**
- * A bucket has no size, and the statfs of mount-s3 tells constants, so there is nothing to report. But kubelet drops an
- * answer without usage unless its feature gate CSIVolumeHealth is on (`NodeGetVolumeStats` in its csi_client.go), and
- * all metrics of the volume with it. Zeros raise no alarm: the usual rules ask for used bytes above zero.
+ * A bucket has no size, and statfs of mount-s3 returns constants, so there is no usage to report. kubelet, however, drops a
+ * response without usage, and all metrics of the volume with it, unless its feature gate CSIVolumeHealth is enabled
+ * (`NodeGetVolumeStats` in csi_client.go). Zeros raise no alarm: the usual rules require used bytes above zero.
  */
 const nothingToMeasure = { unit: VolumeUsage_Unit.BYTES, total: 0n, used: 0n, available: 0n };
 
@@ -35,7 +35,7 @@ export async function volumeStats(
   const mount = node.mounts().oursAt(normalize(volumePath));
   if (mount === undefined) throw notPublished();
   const health = await node.kernel.probe(call, mount.mountPoint, probeLimitMs);
-  // Unpublished while we asked.
+  // The volume was unpublished during the probe.
   if (health === "absent") throw notPublished();
   const { abnormal, because } = conditionOf(health);
   return {
@@ -59,13 +59,13 @@ function conditionOf(health: Exclude<Health, "absent">): Condition {
         because: "mount-s3 has ended: files give ENOTCONN (Transport endpoint is not connected)",
       };
     case "hung":
-      return { abnormal: true, because: "mount-s3 does not answer: whoever uses the volume waits" };
+      return { abnormal: true, because: "mount-s3 does not answer: accesses to the volume block" };
     default:
       return health satisfies never;
   }
 }
 
-/** A mount of 1.x has no Mountpoint Pod: systemd runs mount-s3 on the host. */
+/** A mount of 1.x has no Mountpoint Pod: systemd runs its mount-s3 on the host. */
 function hintAbout({ mounts, mountpointPods }: Needed, mount: Mount): string {
   const name = mounts().podBehind(mount);
   return name === undefined ? "No Mountpoint Pod serves it" : mountpointPods.logsCommand(name);

@@ -15,7 +15,7 @@ const record: MountRecord = {
   keys: keysOf("own"),
 };
 
-it("knows after a restart what it knew before, keys and users included", () => {
+it("restores records after a restart, keys and users included", () => {
   const kept = storage();
   const records = new MountRecords(kept);
   records.set(first, record);
@@ -29,13 +29,13 @@ it("knows after a restart what it knew before, keys and users included", () => {
   expect(again.holderOf("/target")).toBe(first);
 });
 
-it("knows a driver's identity by its having no keys", () => {
+it("stores no keys for a volume that uses the keys of the driver", () => {
   const kept = storage();
   new MountRecords(kept).set(first, { ...record, keys: undefined });
   expect(new MountRecords(kept).get(first)?.keys).toBeUndefined();
 });
 
-it("has a user on one Mountpoint Pod only, wherever it was before", () => {
+it("lists a user at one Mountpoint Pod only", () => {
   const records = new MountRecords(storage());
   records.set(first, record);
   records.set(second, record);
@@ -46,7 +46,7 @@ it("has a user on one Mountpoint Pod only, wherever it was before", () => {
   expect(records.holderOf("/target")).toBeUndefined();
 });
 
-it("keeps a user where it is known when nothing is known of the Mountpoint Pod that takes over", () => {
+it("keeps a user at its Mountpoint Pod if the successor has no record", () => {
   const records = new MountRecords(storage());
   records.set(first, record);
   records.addUser(first, "/target", user);
@@ -55,7 +55,7 @@ it("keeps a user where it is known when nothing is known of the Mountpoint Pod t
   expect(records.uses).toEqual([{ target: "/target", holder: first }]);
 });
 
-it("remembers one that has ended for as long as a workload waits for its successor", () => {
+it("keeps the record of a removed Mountpoint Pod while a workload waits for the successor", () => {
   const kept = storage();
   const records = new MountRecords(kept);
   records.set(first, record);
@@ -68,7 +68,7 @@ it("remembers one that has ended for as long as a workload waits for its success
   expect([...kept.files.keys()]).toEqual([second]);
 });
 
-it("forgets for good, and takes no notice of what it cannot read", () => {
+it("removes a record from storage, and ignores records that it cannot parse", () => {
   const kept = storage();
   const records = new MountRecords(kept);
   records.set(first, record);

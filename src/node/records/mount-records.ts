@@ -1,6 +1,6 @@
 /**
- * What a mount needs to be made again without kubelet's help, and who uses it. Kept in this process and in a directory in
- * memory, so that a restarted node plugin knows it, too. Keys are in it: it must never be on a disk.
+ * Everything that is needed to mount a source again without a call of kubelet, and the workloads that use it. Records are kept in
+ * this process and on a tmpfs, so that a restarted node plugin has them, too. They contain keys and must never be on a disk.
  */
 import type { MountRequest } from "../../core/mount-request.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
@@ -11,23 +11,23 @@ import type { Credentials } from "../../s3/credentials.ts";
 export interface MountRecord {
   readonly persistentVolume: PvName;
   readonly volumeId: VolumeId;
-  /** The one that came first: files of 2.x are named after it. */
+  /** The workload that mounted first: 2.x names credential files after it. */
   readonly workload: PodUid;
-  /** From where mount(2) was called. */
+  /** The pid namespace from which mount(2) was called. */
   readonly pidNamespace: PidNamespace;
   readonly request: MountRequest;
-  /** The volume's own keys; undefined: those of the driver. */
+  /** The volume's own keys; undefined: the volume uses the keys of the driver. */
   readonly keys: Credentials | undefined;
 }
 
-/** A workload as events name it. */
+/** A workload, as the involved object of events. */
 export interface User {
   readonly namespace: string;
   readonly name: string;
   readonly uid: PodUid;
 }
 
-/** Where texts outlive the process. */
+/** Storage whose content outlives the process. */
 export interface RecordStorage {
   all(): ReadonlyMap<string, string>;
   write(name: string, text: string): void;
@@ -36,15 +36,15 @@ export interface RecordStorage {
 
 interface Entry {
   readonly record: MountRecord;
-  /** By target. */
+  /** Key: target path. */
   readonly users: Readonly<Record<string, User>>;
 }
 
 export class MountRecords {
   readonly #entries = new Map<PodName, Entry>();
   readonly #storage: RecordStorage;
-  /** To be forgotten with their last user: whoever takes over from them needs to know. */
-  readonly #ended = new Set<PodName>();
+  /** Records that are dropped with their last user: until then the successor of the Mountpoint Pod needs them. */
+  readonly #removed = new Set<PodName>();
 
   constructor(storage: RecordStorage) {
     this.#storage = storage;
@@ -62,17 +62,17 @@ export class MountRecords {
     return this.#entries.get(name)?.record;
   }
 
-  /** Kubelet brought these keys for a mount that serves already. */
+  /** Stores the keys that kubelet sent for a mount that serves already. */
   keepKeys(name: PodName, keys: Credentials | undefined): void {
     const entry = this.#entries.get(name);
     if (entry === undefined || hasSameKeys(entry.record.keys, keys)) return;
     this.#put(name, { ...entry, record: { ...entry.record, keys } });
   }
 
-  /** From now on this workload uses the mount of this Mountpoint Pod, and of no other, at its target. */
+  /** The workload at this target uses the mount of this Mountpoint Pod from now on, and of no other. */
   addUser(name: PodName, target: string, user: User): void {
     if (this.holderOf(target) === name) return;
-    // Without an entry nobody could say what its mount needs: what is known of the workload stays where it is.
+    // A Mountpoint Pod without a record cannot be mounted again: the user keeps the record that it has.
     if (!this.#entries.has(name)) return;
     this.dropUser(target);
     const entry = this.#entries.get(name);
@@ -85,10 +85,10 @@ export class MountRecords {
     if (entry === undefined) return;
     const { [target]: _gone, ...users } = entry.users;
     this.#put(name as PodName, { ...entry, users });
-    if (this.#ended.has(name as PodName)) this.remove(name as PodName);
+    if (this.#removed.has(name as PodName)) this.remove(name as PodName);
   }
 
-  /** Its workload is served by another Mountpoint Pod from now on. */
+  /** Another Mountpoint Pod serves the workload at this target from now on. */
   moveUser(target: string, to: PodName): void {
     const user = this.userAt(target);
     if (user !== undefined) this.addUser(to, target, user);
@@ -98,7 +98,7 @@ export class MountRecords {
     return [...this.#entries].find(([, { users }]) => Object.hasOwn(users, target))?.[0];
   }
 
-  /** Every workload's target, and the Mountpoint Pod whose mount it uses. */
+  /** Every target, with the Mountpoint Pod whose mount it uses. */
   get uses(): readonly { readonly target: string; readonly holder: PodName }[] {
     return [...this.#entries].flatMap(([holder, { users }]) =>
       Object.keys(users).map((target) => ({ target, holder })),
@@ -110,15 +110,15 @@ export class MountRecords {
     return name && this.#entries.get(name)?.users[target];
   }
 
-  /** Its source is gone for good. */
+  /** The source is gone for good. The record is dropped as soon as it has no users. */
   remove(name: PodName): void {
     const entry = this.#entries.get(name);
     if (entry === undefined) return;
     if (Object.keys(entry.users).length > 0) {
-      this.#ended.add(name);
+      this.#removed.add(name);
       return;
     }
-    this.#ended.delete(name);
+    this.#removed.delete(name);
     this.#entries.delete(name);
     this.#storage.remove(name);
   }
@@ -148,7 +148,7 @@ function textOf({ record, users }: Entry): string {
   return JSON.stringify({ record: { ...record, keys: revealed ?? null }, users } satisfies Stored);
 }
 
-/** undefined for what another version wrote differently: kubelet's next call brings it again. */
+/** undefined for a text that another version wrote in another format: kubelet's next call brings the data again. */
 function entryIn(text: string): Entry | undefined {
   try {
     const { record, users } = JSON.parse(text) as Stored;

@@ -6,7 +6,7 @@ import { PendingHeals } from "./pending-heals.ts";
 
 const owed = { minor: 45, mountpointPod: "mp-1" as PodName, since: new Date(1000), targets: ["/target"] };
 
-it("LC-22 knows after a restart what is owed, until it is settled", () => {
+it("LC-22 restores a pending heal after a restart until it is removed", () => {
   const kept = mapStorage();
   const heals = new PendingHeals(kept);
   heals.add({ ...owed, targets: ["/target", "/other"] });
@@ -19,7 +19,7 @@ it("LC-22 knows after a restart what is owed, until it is settled", () => {
   expect(new PendingHeals(kept).all).toMatchObject([{ minor: 46 }]);
 });
 
-it("LC-22 neither takes what mounts need for an owed heal, nor the reverse, nor anything damaged", () => {
+it("LC-22 does not confuse mount records with pending heals, and ignores damaged files", () => {
   const kept = mapStorage();
   new PendingHeals(kept).add(owed);
   expect(new MountRecords(kept).mountpointPods).toEqual([]);

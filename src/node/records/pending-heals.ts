@@ -1,6 +1,6 @@
 /**
- * Heals that are not done yet. Kept like what mounts need: a container that could not be healed shows nowhere in our own
- * mount table once kubelet's mounts are whole, so a restarted node plugin would not look for it.
+ * Heals that are not complete. They are stored beside the mount records: once kubelet's mounts are healed, the node plugin's own
+ * mount table no longer shows a container that still has the dead mount, so a restarted node plugin would not look for it.
  */
 import type { PodName } from "../../core/names.ts";
 import type { RecordStorage } from "./mount-records.ts";
@@ -9,7 +9,7 @@ export interface PendingHeal {
   readonly minor: number;
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
-  /** Of the workloads that wait for it. */
+  /** Targets of the workloads that wait for the heal. */
   readonly targets: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export class PendingHeals {
     this.#storage.write(name, text);
   }
 
-  /** Done, or nobody needs it any more. */
+  /** The heal is complete, or no workload needs it any more. */
   remove(minor: number): void {
     const name = `${prefix}${minor}`;
     if (this.#texts.delete(name)) this.#storage.remove(name);
@@ -43,7 +43,7 @@ export class PendingHeals {
   }
 }
 
-/** undefined for what another version wrote differently. */
+/** undefined for a text that another version wrote in another format. */
 function parseHeal(text: string): PendingHeal | undefined {
   try {
     const { since, ...rest } = JSON.parse(text) as Omit<PendingHeal, "since"> & { readonly since: string };

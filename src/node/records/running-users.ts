@@ -6,8 +6,8 @@ import type { MountRecord } from "./mount-records.ts";
 type Needed = Pick<NodeParts, "config" | "mounts" | "records" | "attachments">;
 
 /**
- * What the workloads that a Mountpoint Pod serves, or is to serve from now on, were mounted with; undefined if none of them
- * has the volume now. They go on running when their mount-s3 dies: another prefix would move them to other data.
+ * The record with which the running workloads of a Mountpoint Pod were mounted; undefined if none of them has the volume mounted.
+ * Workloads keep running when their mount-s3 dies, so a mount with another prefix would show them other data.
  */
 export function recordOfRunning(
   { config, mounts, records, attachments }: Needed,

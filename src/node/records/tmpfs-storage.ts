@@ -6,40 +6,40 @@ import { mountMemory } from "../../linux/memory-directory.ts";
 import { describeError, type Logger } from "../../runtime/log.ts";
 import type { RecordStorage } from "./mount-records.ts";
 
-/** Files in a directory in memory. Where there is none, nothing outlives the process, and nothing else is lost. */
+/** Stores records as files on a tmpfs. If the tmpfs cannot be mounted, records do not survive a restart of the node plugin. */
 export function tmpfsStorage(log: Logger, directory: string): RecordStorage & Disposable {
   try {
     mountMemory(directory);
   } catch (error) {
-    log.info("after a restart dead mounts wait for kubelet: no directory in memory", { directory, error });
+    log.info("mount records do not survive a restart: the tmpfs cannot be mounted", { directory, error });
     return { ...noStorage, [Symbol.dispose]: () => undefined };
   }
-  const told = (work: () => void) => {
+  const logFailure = (work: () => void) => {
     try {
       work();
     } catch (error) {
-      log.info("what a mount needs could not be kept", { directory, error: describeError(error) });
+      log.info("a mount record could not be stored", { directory, error: describeError(error) });
     }
   };
   return {
     all: () =>
       new Map(
         readdirSync(directory)
-          .filter(isName)
+          .filter(isRecordName)
           .map((name) => [name, readFileSync(join(directory, name), "utf8")]),
       ),
     write: (name, text) =>
-      told(() => {
-        using place = Directory.open(directory);
-        // Somebody may have unmounted it since: what is below lies on the disk, and keys are in the text.
-        if (!place.isInMemory)
-          throw new Error("the directory is not in memory any more: restart the node plugin, which mounts it again");
-        place.write(name, text, 0o600);
+      logFailure(() => {
+        using opened = Directory.open(directory);
+        // If an administrator has unmounted the tmpfs, the directory is on the disk, and the text contains keys.
+        if (!opened.isInMemory)
+          throw new Error("the directory is not on a tmpfs any more: restart the node plugin, which mounts it again");
+        opened.write(name, text, 0o600);
       }),
-    remove: (name) => told(() => rmSync(join(directory, name), { force: true })),
-    // Whoever uninstalls the driver finds nothing of it; while anything is mounted, the next node plugin needs it.
+    remove: (name) => logFailure(() => rmSync(join(directory, name), { force: true })),
+    // An empty tmpfs is unmounted, so that nothing is left after the driver is uninstalled. Otherwise the next node plugin needs it.
     [Symbol.dispose]: () =>
-      told(() => {
+      logFailure(() => {
         if (readdirSync(directory).length > 0) return;
         unmount(directory);
         rmdirSync(directory);
@@ -49,6 +49,7 @@ export function tmpfsStorage(log: Logger, directory: string): RecordStorage & Di
 
 export const noStorage: RecordStorage = { all: () => new Map(), write: () => undefined, remove: () => undefined };
 
-function isName(name: string): boolean {
+/** Directory.write makes unfinished files with a leading dot. */
+function isRecordName(name: string): boolean {
   return !name.startsWith(".");
 }

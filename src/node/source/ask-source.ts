@@ -9,25 +9,25 @@ import type { NodeParts } from "../node-parts.ts";
 
 type Needed = Pick<NodeParts, "config" | "kernel" | "mountpointPods" | "mountS3Log">;
 
-/** The call's own limit ends the wait earlier: this one is for callers without any. */
+/** Limit for callers whose call has no deadline of its own. */
 const answerLimitMs = 120_000;
 
-/** What the server of a source answers, waiting for it as long as the call may and the Mountpoint Pod is needed. */
+/** Waits for the answer of mount-s3 at a source until the call ends or the Mountpoint Pod is no longer needed. */
 export async function askSource(call: Call, node: Needed, name: PodName): Promise<Exclude<Health, "hung">> {
   const unanswered = () =>
     new DriverError("notReady", `Timed out waiting for mount-s3 of Mountpoint Pod ${name} to answer`, {
       hint: node.mountpointPods.logsCommand(name),
     });
-  const answer = node.mountpointPods.whileNeeded(call, name, (until) => waitForAnswer(until, node, name));
+  const answer = node.mountpointPods.whileNeeded(call, name, (needed) => waitForAnswer(needed, node, name));
   const health = await explainTimeout(call, unanswered, answer);
   if (health === "hung") throw unanswered();
   return health;
 }
 
-/** A start takes a second. After this much silence, and again after as much, the log is asked for the reason. */
+/** mount-s3 starts within a second. The node plugin reads its log each time that mount-s3 is silent for this long. */
 const silenceMs = 10_000;
 
-/** mount-s3 tries for minutes what will not work. It goes on with that; whoever waits for it is told. */
+/** Rejects with the connection problem from the log of mount-s3, which itself retries for minutes before it gives up. */
 async function waitForAnswer(call: Call, node: Needed, name: PodName): Promise<Health> {
   const source = sourcePath(node.config.kubeletDir, name);
   for (let waitedMs = 0; waitedMs < answerLimitMs; waitedMs += silenceMs) {

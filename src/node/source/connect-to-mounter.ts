@@ -6,9 +6,9 @@ import { type LocalMountpointPod, unusableReason } from "../cluster/mountpoint-p
 import type { CommVolume, Connection } from "../mounts/comm-volume.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { mountS3Error } from "./mount-s3-error.ts";
-import { retryOnChange, type Source } from "./retry-on-change.ts";
+import { type ChangeSource, retryOnChange } from "./retry-on-change.ts";
 
-/** A mounter that waits for its request. Whoever asked owns both. */
+/** A mounter that waits for its request. The caller owns volume and connection. */
 export interface Listening {
   readonly pod: LocalMountpointPod;
   readonly volume: CommVolume;
@@ -17,20 +17,20 @@ export interface Listening {
 
 type Needed = Pick<NodeParts, "comm" | "mountpointPods">;
 
-/** Connects to the mounter of a Mountpoint Pod as soon as it listens; ends early for a reason that will last. */
+/** Connects to the mounter of a Mountpoint Pod as soon as it listens. Rejects early if the Pod will not become usable. */
 export async function connectToMounter(call: Call, node: Needed, name: PodName): Promise<Listening> {
   const missing = () => timedOut(node, name);
-  return await explainTimeout(call, missing, look(call, node, name));
+  return await explainTimeout(call, missing, connectWhenListening(call, node, name));
 }
 
 /**
- * Its volume tells at once. Waiting for the API to say that the Pod runs would take up to a second more, until kubelet
- * has looked at all containers; what the API says is heard for the reasons that will last.
+ * The socket appears in the communication volume as soon as the mounter listens. kubelet reports a running Pod up to a second
+ * later, because it inspects all containers first. The API is watched only for the reasons that make a Pod unusable.
  */
-async function look(call: Call, node: Needed, name: PodName): Promise<Listening> {
+async function connectWhenListening(call: Call, node: Needed, name: PodName): Promise<Listening> {
   const { uid } = await node.mountpointPods.waitUntilKnown(call, name);
-  const volume: Source = (wake) => node.comm.subscribe(uid, wake);
-  const pod: Source = (wake) => node.mountpointPods.subscribe(name, wake);
+  const volume: ChangeSource = (wake) => node.comm.subscribe(uid, wake);
+  const pod: ChangeSource = (wake) => node.mountpointPods.subscribe(name, wake);
   return await retryOnChange(call, [volume, pod], () => {
     const known = node.mountpointPods.get(name);
     return known && tryConnect(node, known);
@@ -57,8 +57,8 @@ function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): 
 function timedOut({ mountpointPods }: Needed, name: PodName): DriverError {
   const pod = mountpointPods.get(name);
   const state = pod?.waiting?.reason || pod?.phase || "not there";
-  const words = mountS3Error(pod?.lastTermination?.message ?? "");
-  const ended = words === "" ? "" : `, and it ended before with: ${words}`;
+  const error = mountS3Error(pod?.lastTermination?.message ?? "");
+  const ended = error === "" ? "" : `, and it ended before with: ${error}`;
   return new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to listen: it is ${state}${ended}`, {
     hint: mountpointPods.describeCommand(name),
   });

@@ -13,7 +13,7 @@ const pins = () => {
   return { open, pin };
 };
 
-it("tells of each death once, also of one that came before anybody listened", () => {
+it("reports each death once, including one from before the listener was added", () => {
   const mounts = new DeadDevices(pins().pin);
   mounts.notice(mount, "mp-1" as PodName);
   const listener = vi.fn<(dead: DeadDevice) => void>();
@@ -26,7 +26,7 @@ it("tells of each death once, also of one that came before anybody listened", ()
   ]);
 });
 
-it("keeps the file system, and with it its number, until it is over", () => {
+it("pins the file system, and with it the minor number, until the device is removed", () => {
   const { open, pin } = pins();
   const mounts = new DeadDevices(pin);
   mounts.notice(mount, undefined);
@@ -36,16 +36,16 @@ it("keeps the file system, and with it its number, until it is over", () => {
   expect(mounts.isKnown(45)).toBe(false);
 });
 
-it("lets others wait for the next attempt, wakes the healer for them, and holds up nobody else", async () => {
+it("waits for the next attempt of a dead device, wakes the healer, and does not wait for other devices", async () => {
   const mounts = new DeadDevices(pins().pin);
   await mounts.waitForAttempt(call, 45);
   mounts.notice(mount, undefined);
-  const { news } = mounts;
+  const { nextWake } = mounts;
   let isTried = false;
   const tried = mounts.waitForAttempt(call, 45).finally(() => {
     isTried = true;
   });
-  await news;
+  await nextWake;
   expect(isTried).toBe(false);
   mounts.attemptEnded(45);
   await tried;

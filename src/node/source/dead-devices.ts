@@ -3,35 +3,35 @@ import { orAborted } from "../../kube/or-aborted.ts";
 import { openPath } from "../../linux/descriptor.ts";
 import type { Call } from "../../runtime/call.ts";
 
-/** A FUSE device whose server is gone, wherever it is still mounted. */
+/** A FUSE device whose server is gone and that is still mounted in some namespace. */
 export interface DeadDevice {
   /** Minor number of its device: the same in every namespace. */
   readonly minor: number;
-  /** Whose mount-s3 it was, if its source was still there. */
+  /** The Mountpoint Pod that served the device; undefined if its source was unmounted already. */
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
-  /** Targets for which an earlier node plugin could not do everything. */
+  /** Targets whose workloads an earlier node plugin did not heal completely. */
   readonly pendingTargets: readonly string[];
 }
 
 interface Known {
   readonly dead: DeadDevice;
-  /** Keeps the file system, and with it its number, from being given to another one. */
+  /** Keeps the file system alive: the kernel reuses the minor number of a file system that has ended. */
   readonly pin: Disposable;
   attempt: PromiseWithResolvers<void>;
 }
 
-/** Devices that are being healed. A device outlives its source, so they are found by their number. */
+/** Devices that are being healed, by minor number: a device outlives the mount at its source. */
 export class DeadDevices {
   readonly #known = new Map<number, Known>();
   readonly #pin: (mountPoint: string) => Disposable;
   #onNotice: ((dead: DeadDevice) => void) | undefined;
-  #news = Promise.withResolvers<void>();
+  #wake = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<void>();
 
   /**
-   * Resolves when healing has taken up what an earlier node plugin owed. A device that is noticed before would be healed without
-   * those who wait for it.
+   * Resolves when healing has resumed the pending heals of an earlier node plugin. A device that is noticed before that would be
+   * healed without its pending targets.
    */
   readonly ready = this.#ready.promise;
 
@@ -39,11 +39,11 @@ export class DeadDevices {
     this.#pin = pin;
   }
 
-  resumedPending(): void {
+  markReady(): void {
     this.#ready.resolve();
   }
 
-  /** Its server does not live: somebody asked it. */
+  /** Starts healing a device. Assumes that a probe found its server dead. */
   notice(mount: { readonly minor: number; readonly mountPoint: string }, mountpointPod: PodName | undefined): void {
     if (this.#known.has(mount.minor)) return;
     this.resume(
@@ -52,7 +52,7 @@ export class DeadDevices {
     );
   }
 
-  /** Takes over the pin. */
+  /** Takes ownership of the pin. */
   resume(dead: DeadDevice, pin: Disposable): void {
     if (this.#known.has(dead.minor)) return pin[Symbol.dispose]();
     this.#known.set(dead.minor, { dead, pin, attempt: Promise.withResolvers() });
@@ -63,7 +63,7 @@ export class DeadDevices {
     return this.#known.has(minor);
   }
 
-  /** Calls for those that are known already, too. */
+  /** Calls the listener for every dead device, those that are known already included. */
   onNotice(listener: (dead: DeadDevice) => void): Disposable {
     this.#onNotice = listener;
     for (const { dead } of this.#known.values()) listener(dead);
@@ -74,18 +74,18 @@ export class DeadDevices {
     };
   }
 
-  /** Something that a dead mount waits for may have come. */
+  /** Wakes every heal that waits: an attachment or a Mountpoint Pod has changed. */
   wake(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
   }
 
-  /** The next wake. */
-  get news(): Promise<void> {
-    return this.#news.promise;
+  /** Resolves at the next `wake`. */
+  get nextWake(): Promise<void> {
+    return this.#wake.promise;
   }
 
-  /** Waits until healing was tried once more, whatever came of it. At once for a mount that is not dead. */
+  /** Resolves when the next attempt to heal the device has ended, with or without success. At once for a device that is not dead. */
   async waitForAttempt(call: Call, minor: number): Promise<void> {
     const known = this.#known.get(minor);
     if (known === undefined) return;
@@ -99,7 +99,7 @@ export class DeadDevices {
     if (known !== undefined) known.attempt = Promise.withResolvers();
   }
 
-  /** Healed, or nobody needs it any more. */
+  /** The device is healed, or no workload uses it any more. */
   remove(minor: number): void {
     const known = this.#known.get(minor);
     this.#known.delete(minor);

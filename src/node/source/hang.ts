@@ -1,16 +1,16 @@
-/** When a mount that does not answer is given up. Pure: a clock and what was seen go in. */
+/** Decides when the node plugin gives up a mount that does not answer. Pure: the clock is an argument. */
 
-/** A mount that has not answered since then, whose mount-s3 had used this much processor time. */
+/** A mount that has not answered since `sinceMs`, and the CPU time of its mount-s3 at that moment. */
 export interface Hang {
   readonly sinceMs: number;
-  /** undefined: its process could not be seen. */
+  /** undefined: the process was not visible. */
   readonly cpuNs: number | undefined;
 }
 
 export interface HangSeen {
   readonly nowMs: number;
   readonly cpuNs: number | undefined;
-  /** 0: never. */
+  /** 0: a mount is never given up. */
   readonly limitMs: number;
 }
 
@@ -20,9 +20,9 @@ export interface HangJudgement {
 }
 
 /**
- * Not answering is not enough: a store that is slow or away can keep all threads of mount-s3 from answering us, and to
- * give that up would destroy uploads. Its timers still run then (5 ms in 20 s were seen). So only a process that does
- * nothing at all has hung, and one that nobody can see has not.
+ * Silence alone is no hang: a slow or unreachable object store can block all threads of mount-s3, and giving up the mount then
+ * destroys uploads. The timers of mount-s3 still run in that case (5 ms of CPU in 20 s were measured). So mount-s3 has hung
+ * only if it used no CPU time at all. A process that is not visible is not considered hung.
  */
 export function judgeHang(before: Hang | undefined, { nowMs, cpuNs, limitMs }: HangSeen): HangJudgement {
   const isSame = before !== undefined && cpuNs !== undefined && before.cpuNs === cpuNs;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 
-it("takes the last error with its causes, on one line", () => {
+it("returns the last error with its causes, on one line", () => {
   const log = [
     '{"message":"starting mount-s3"}',
     "Error: an earlier one",
@@ -18,12 +18,12 @@ it("takes the last error with its causes, on one line", () => {
   );
 });
 
-it("takes the end of a log without such an error", () => {
+it("returns the end of a log that has no error", () => {
   expect(mountS3Error("one\ntwo\n")).toBe("one two");
   expect(mountS3Error("")).toBe("");
 });
 
-it.for(["x", "Error: x"])("is never longer than an event can show: %s…", (start) => {
+it.for(["x", "Error: x"])("limits the text to the length of an event: %s…", (start) => {
   expect(mountS3Error(`${start}${"x".repeat(100_000)}`).length).toBeLessThanOrEqual(1024);
 });
 

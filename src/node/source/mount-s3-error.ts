@@ -3,8 +3,8 @@ import type { ErrorKind } from "../../core/errors.ts";
 const limit = 1024;
 
 /**
- * What mount-s3 says about its failure, out of the end of its log: one line, of a length that an event can show. It ends
- * with "Error: …" and "Caused by: …"; before that come lines about other things.
+ * The error message at the end of mount-s3's log, as one line that fits into an event. mount-s3 ends its log with "Error: …" and
+ * "Caused by: …"; the lines before are about other things.
  */
 export function mountS3Error(log: string): string {
   const start = log.search(/^Error: (?![\s\S]*^Error: )/m);
@@ -21,7 +21,7 @@ const kinds: readonly (readonly [ErrorKind, RegExp])[] = [
   ["missing", /NoSuchBucket|bucket does not exist/i],
 ];
 
-/** What the object store had against us, by its own words; anything else may pass (PR-1). */
+/** Classifies the answer of the object store by its text. Any other error is considered temporary (PR-1). */
 export function mountFailureKind(error: string): ErrorKind {
-  return kinds.find(([, words]) => words.test(error))?.[0] ?? "notReady";
+  return kinds.find(([, pattern]) => pattern.test(error))?.[0] ?? "notReady";
 }

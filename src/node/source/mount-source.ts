@@ -23,9 +23,9 @@ type Needed = Pick<NodeParts, "config" | "kernel" | "comm" | "mountpointPods" | 
 type Mounts = Pick<NodeParts, "config" | "kernel" | "sources">;
 
 /**
- * Makes mount-s3 serve the source of a Mountpoint Pod, or leaves nothing mounted. When time runs out while mount-s3 is
- * still starting, the mount stays: the next call finds it and waits on, and if nobody wants it any more it is unmounted
- * like every other.
+ * Guarantees that mount-s3 serves the source of a Mountpoint Pod, or that nothing is mounted there. If the call ends while
+ * mount-s3 is starting, the mount stays: the next publish finds it and continues to wait, and the unmount loop removes it
+ * if no workload needs it.
  */
 export async function mountSource(call: Call, node: Needed, spec: SourceSpec): Promise<void> {
   const listening = await connectToMounter(call, node, spec.mountpointPod);
@@ -38,12 +38,12 @@ export async function mountSource(call: Call, node: Needed, spec: SourceSpec): P
   removeSource(node, spec.mountpointPod);
   const { pod } = listening;
   const error = mountS3Error(await protocolOf(pod).waitForErrorText(call, node, { pod, volume, startedAt }));
-  throw new DriverError(mountFailureKind(error), error === "" ? "mount-s3 ended without a word" : error, {
+  throw new DriverError(mountFailureKind(error), error === "" ? "mount-s3 exited without an error message" : error, {
     hint: node.mountpointPods.logsCommand(spec.mountpointPod),
   });
 }
 
-/** Takes the source away. An end of mount-s3 that follows is expected. */
+/** Unmounts the source and removes its directory. mount-s3 then ends, which is not reported as a death. */
 export function removeSource({ config, kernel, sources }: Mounts, name: PodName): boolean {
   const source = sourcePath(config.kubeletDir, name);
   sources.disconnect(name);
@@ -52,7 +52,7 @@ export function removeSource({ config, kernel, sources }: Mounts, name: PodName)
   return kernel.removeDirectory(source) || found;
 }
 
-/** Connected first, mounted then: every visitor of the source waits from mount(2) until mount-s3 answers. */
+/** The connection exists before mount(2): from mount(2) until mount-s3 answers, every access to the source blocks. */
 function mountAndSend(call: Call, node: Needed, spec: SourceSpec, { pod, volume, connection }: Listening): void {
   const { kernel, sources } = node;
   using undo = new DisposableStack();
@@ -62,7 +62,7 @@ function mountAndSend(call: Call, node: Needed, spec: SourceSpec, { pod, volume,
   const { files, env } = protocol.profileFor(spec.keys);
   volume.writeCredentials(files);
   const message = encodeMountRequest({ ...spec.request, env: { ...spec.request.env, ...env } });
-  // Our copy is closed before anybody waits: with it open, a dead mount-s3 would look like a slow one.
+  // Our copy of the device must be closed before the wait: the kernel reports the mount dead only when the last copy is closed.
   using device = kernel.openFuse();
   const source = sourcePath(node.config.kubeletDir, spec.mountpointPod);
   kernel.makeDirectory(source);
@@ -74,7 +74,7 @@ function mountAndSend(call: Call, node: Needed, spec: SourceSpec, { pod, volume,
 }
 
 async function waitForFirstAnswer(call: Call, node: Needed, { pod, connection }: Listening): Promise<Health> {
-  const answered = askSource(call, node, pod.name);
-  if (!protocolOf(pod).connectionEndsWithMountS3) return await answered;
-  return await Promise.race([answered, connection.closed.then(() => "dead" as const)]);
+  const answer = askSource(call, node, pod.name);
+  if (!protocolOf(pod).connectionEndsWithMountS3) return await answer;
+  return await Promise.race([answer, connection.closed.then(() => "dead" as const)]);
 }

@@ -1,11 +1,11 @@
-/** How the node plugin works with the mounter of a Mountpoint Pod. The wire format is the same for all; this is what differs. */
+/** How the node plugin works with the mounter of a Mountpoint Pod, where versions differ. The wire format is the same for all. */
 import type { Call } from "../../runtime/call.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
 import { type KeysInUse, type Profile, processProfile } from "../credentials/profile.ts";
 import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 
-/** A mount-s3 that ended before it served. */
+/** A mount-s3 that exited before it served. */
 export interface FailedStart {
   readonly pod: LocalMountpointPod;
   readonly volume: CommVolume;
@@ -18,19 +18,19 @@ export interface MounterParts {
 }
 
 export interface MounterProtocol {
-  /** Called before a request is sent. */
+  /** Prepares the volume for a new mount request. Called before the request is sent. */
   prepare(volume: CommVolume): void;
-  /** Where a mount-s3 that is about to start finds its credentials. */
+  /** The credential files and environment of a mount-s3 that is about to start. */
   profileFor(use: KeysInUse): Profile;
-  /** Files that a running mount-s3 reads again, beside those of a node plugin of 2.x. */
+  /** Credential files that a running mount-s3 reads again, in addition to those that a node plugin of 2.x wrote. */
   renewedFiles(keys: Credentials): Profile["files"];
-  /** Whether the kernel closes the connection when mount-s3 ends, and nobody else does. */
+  /** Whether the connection stays open until mount-s3 exits, so that its end reports the death of mount-s3. */
   readonly connectionEndsWithMountS3: boolean;
-  /** What mount-s3 printed before it ended; empty if that is not known in time. */
+  /** What mount-s3 printed before it exited; empty if that is not known within the limit. */
   waitForErrorText(call: Call, parts: MounterParts, failed: FailedStart): Promise<string>;
 }
 
-/** Of this version: the mounter becomes mount-s3, so that the connection and the container's log are those of mount-s3. */
+/** The mounter of this version calls execve: it becomes mount-s3, and connection and container log are those of mount-s3. */
 export const currentMounter: MounterProtocol = {
   prepare: () => undefined,
   profileFor: ({ keys }) => processProfile(keys),

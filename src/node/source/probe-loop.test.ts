@@ -37,7 +37,7 @@ afterEach(() => {
 
 const seen = () => node.parts.sources.get(mountpointPod);
 
-it("knows at once that mount-s3 has died, and counts that it was healed", async () => {
+it("reports the death of mount-s3 at once, and counts the heal", async () => {
   expect(seen()).toMatchObject({ condition: "serving", lastDeath: undefined, heals: 0 });
   node.kernel.server(source, "dead");
   node.hangUp();
@@ -49,7 +49,7 @@ it("knows at once that mount-s3 has died, and counts that it was healed", async 
   expect(seen()).toMatchObject({ condition: "serving", heals: 1 });
 });
 
-it("gives up a mount that neither answers nor works for the limit, and not before", async () => {
+it("gives up a mount that neither answers nor uses CPU for the limit, and not before", async () => {
   node.kernel.server(source, "hung");
   await vi.advanceTimersByTimeAsync(590_000);
   expect(seen().condition).toBe("hung");
@@ -57,7 +57,7 @@ it("gives up a mount that neither answers nor works for the limit, and not befor
   expect(seen().condition).toBe("dead");
 });
 
-it("DS-14 says whether one that is to be unmounted is in use, and nothing of others", async () => {
+it("DS-14 reports the use of a source only if its Pod has the needs-unmount annotation", async () => {
   expect(seen().inUse).toBeUndefined();
   node.knows({ ...podOf(), needsUnmount: true }, workload);
   await vi.advanceTimersByTimeAsync(31_000);
@@ -67,7 +67,7 @@ it("DS-14 says whether one that is to be unmounted is in use, and nothing of oth
   expect(seen()).toMatchObject({ condition: "serving", inUse: false });
 });
 
-/** As kubelet does: again and again, with hardly a pause. */
+/** Publishes repeatedly almost without pause, like kubelet. */
 async function publishInVain(attempts: number, of = workload): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     await Promise.all([
@@ -77,7 +77,7 @@ async function publishInVain(attempts: number, of = workload): Promise<void> {
   }
 }
 
-it("gives up a mount that hung although another workload waits for it all the time, and never says that it starts", async () => {
+it("gives up a hung mount while another workload waits for its source, and never reports it as starting", async () => {
   node.knows(podOf(), workload, otherWorkload);
   const told: string[] = [];
   using _told = node.parts.sources.onChange(() => told.push(seen().condition));
@@ -97,7 +97,7 @@ function freezesWhenStartedAgain(): void {
   node.behaviour = hangs;
 }
 
-it("gives up a mount-s3 that freezes while it is started again, although somebody waits for it all the time", async () => {
+it("gives up a mount-s3 that hangs during a restart, although a publish waits for it", async () => {
   freezesWhenStartedAgain();
   await publishInVain(1);
   const frozen = node.kernel.at(source)?.minor;
@@ -108,7 +108,7 @@ it("gives up a mount-s3 that freezes while it is started again, although somebod
   expect(node.kernel.at(source)?.minor).not.toBe(frozen);
 });
 
-it("leaves a slow start alone", async () => {
+it("does not give up a slow start", async () => {
   freezesWhenStartedAgain();
   for (let attempt = 0; attempt < 20; attempt += 1) {
     node.kernel.cpuNs = attempt;
@@ -121,7 +121,7 @@ it("leaves a slow start alone", async () => {
   expect(node.requests).toHaveLength(2);
 });
 
-it("leaves a mount alone that does not answer but works", async () => {
+it("does not give up a silent mount whose mount-s3 uses CPU time", async () => {
   node.kernel.server(source, "hung");
   for (let minute = 0; minute < 30; minute += 1) {
     node.kernel.cpuNs = minute;
@@ -130,21 +130,21 @@ it("leaves a mount alone that does not answer but works", async () => {
   expect(seen().condition).toBe("hung");
 });
 
-it("leaves a mount alone whose process cannot be seen", async () => {
+it("does not give up a mount whose process is not visible", async () => {
   node.kernel.cpuNs = undefined;
   node.kernel.server(source, "hung");
   await vi.advanceTimersByTimeAsync(2_000_000);
   expect(seen().condition).toBe("hung");
 });
 
-it("forgets what is gone", async () => {
+it("drops the state of a source that is gone", async () => {
   node.behaviour = dies;
   node.kernel.unmount(source);
   await vi.advanceTimersByTimeAsync(2000);
   expect(seen().condition).toBe("absent");
 });
 
-it("goes on when a question fails unexpectedly, says so once, and ends only when it should", async () => {
+it("continues after an unexpected probe error, logs it once, and ends with the call", async () => {
   const messages: string[] = [];
   const error = (message: string) => void messages.push(message);
   const stop = new AbortController();
@@ -160,14 +160,14 @@ it("goes on when a question fails unexpectedly, says so once, and ends only when
   await watching;
 });
 
-it("notices a dead target whose source was taken away, once healing has taken up what is owed", async () => {
+it("notices a dead target without a source, after healing has resumed the pending heals", async () => {
   const { dead } = node.parts.sources;
   const minor = node.kernel.at(target)?.minor ?? -1;
   node.kernel.unmount(source);
   node.kernel.server(target, "dead");
   await vi.advanceTimersByTimeAsync(10_000);
   expect(dead.isKnown(minor)).toBe(false);
-  dead.resumedPending();
+  dead.markReady();
   await vi.advanceTimersByTimeAsync(1);
   expect(dead.isKnown(minor)).toBe(true);
 });

@@ -1,6 +1,7 @@
 /**
- * Asks the mount-s3 behind every source, and reports the answers to the registry. A death closes a connection, if there is one; a
- * hang closes nothing, and nobody else notices it while its users wait. A mount-s3 that hung for too long is given up, which frees them.
+ * Probes the mount-s3 behind every source and reports the answers to the registry. A death closes the connection to mount-s3, if
+ * there is one; a hang closes nothing, so only a probe finds it. The loop aborts the FUSE connection of a mount-s3 that hung
+ * for longer than the limit, which unblocks its users.
  */
 import type { PodName } from "../../core/names.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
@@ -17,16 +18,16 @@ import { isOurs } from "../mounts/mount-table.ts";
 import type { NodeParts } from "../node-parts.ts";
 import type { Hang } from "./hang.ts";
 
-/** mount-s3 answers in a millisecond, also when the object store is slow. */
+/** mount-s3 answers statfs within a millisecond, even while the object store is slow. */
 const answerLimitMs = 2000;
-/** Every source is probed this often, and sooner where the hang limit is shorter. */
+/** Period for all sources; shorter if the hang limit is shorter. */
 const allEveryMs = 30_000;
-/** Mounts whose death closes no connection of ours: mount-s3 was started before this process, or their source is gone. */
+/** Period for mounts without a connection to mount-s3: mount-s3 started before this process, or the source is unmounted. */
 const unconnectedEveryMs = 5000;
-/** Mounts come in bursts: one look is for all of them. */
+/** Mounts change in bursts: one round covers a burst. */
 const shortestPauseMs = 1000;
 
-/** Ends with the call. */
+/** Probes until the call ends. */
 export async function probeSources(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
   const { hangLimitMs } = node.config;
   const periodMs = hangLimitMs === 0 ? allEveryMs : Math.min(allEveryMs, hangLimitMs / 5);
@@ -34,41 +35,41 @@ export async function probeSources(call: Call, node: NodeParts, progress: Pulses
   let changed = Promise.withResolvers<void>();
   using _mounts = node.kernel.onMountChange(() => changed.resolve());
   using _ends = node.sources.onEnd((name) => {
-    // At once, because mount-s3 may serve again before the next look.
+    // Immediately, because mount-s3 may serve again before the next round.
     inBackground(call.log, "probing a source", probeSource(call, node, name));
   });
   const turned = progress.pulse("probing sources");
   let isDue = true;
-  let lookedAtMs = 0;
+  let roundAtMs = 0;
   while (!call.signal.aborted) {
     turned();
     if (isDue) {
       changed = Promise.withResolvers();
-      lookedAtMs = performance.now();
+      roundAtMs = performance.now();
     }
     await probeAll(call, node, { problems, everySource: isDue });
     if (call.signal.aborted) return;
     const isChanged = await pause(call, Math.min(unconnectedEveryMs, periodMs), changed.promise);
-    isDue = isChanged || performance.now() - lookedAtMs >= periodMs;
+    isDue = isChanged || performance.now() - roundAtMs >= periodMs;
   }
 }
 
-/** Ends early, after the shortest pause, when the mount table has changed. Answers whether it has. */
+/** Returns whether the mount table has changed; a change ends the pause early, but not before the shortest pause. */
 async function pause(call: Call, ms: number, changed: Promise<void>): Promise<boolean> {
-  const noted = changed.then(() => true);
+  const noticed = changed.then(() => true);
   const shortest = elapsed(call, Math.min(shortestPauseMs, ms));
-  const isChanged = Promise.race([noted, elapsed(call, ms).then(() => false)]);
+  const isChanged = Promise.race([noticed, elapsed(call, ms).then(() => false)]);
   await shortest;
   return await isChanged;
 }
 
-interface Look {
+interface Round {
   readonly problems: ProblemLog;
-  /** Otherwise only those without a connection. */
+  /** false: only sources without a connection. */
   readonly everySource: boolean;
 }
 
-async function probeAll(call: Call, node: NodeParts, { problems, everySource }: Look): Promise<void> {
+async function probeAll(call: Call, node: NodeParts, { problems, everySource }: Round): Promise<void> {
   const names = new Set([
     ...[...node.mountpointPods.store.values()].map(({ name }) => name),
     ...node.mounts().sourceNames,
@@ -87,7 +88,7 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
         await probe();
         problems.resolve(about);
       } catch (error) {
-        // No thread for the question, or an answer that nobody foresaw: the other mounts are probed all the same.
+        // No thread for the probe, or an unexpected errno: the other mounts are still probed.
         if (!call.signal.aborted)
           problems.report(call.log, about, "a mount could not be probed", { mount: about, error });
       }
@@ -99,7 +100,7 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
 async function probeSource(call: Call, node: NodeParts, name: PodName): Promise<void> {
   const { kernel, sources } = node;
   const mount = node.mounts().source(name);
-  // DS-14: the reconciler deletes a Mountpoint Pod that does not end only when nobody uses it.
+  // DS-14: the reconciler deletes a Mountpoint Pod that does not exit only when no workload uses its source.
   if (node.mountpointPods.get(name)?.needsUnmount === true) {
     sources.observe(name, { saw: "use", inUse: isInUse(node, name) });
   }
@@ -121,7 +122,7 @@ async function probeSource(call: Call, node: NodeParts, name: PodName): Promise<
   noticeIfDead(call, node, { mount, answer, name });
 }
 
-/** Its source was taken away, so no Mountpoint Pod leads to it. */
+/** Probes a target whose source is unmounted: no Mountpoint Pod leads to its device. */
 async function probeTarget(call: Call, node: NodeParts, mount: Mount): Promise<void> {
   const answer = await node.kernel.probe(call, mount.mountPoint, answerLimitMs);
   noticeIfDead(call, node, { mount, answer, name: undefined });
@@ -140,13 +141,13 @@ function noticeIfDead(call: Call, node: NodeParts, { mount, answer, name }: Answ
 async function notice(node: NodeParts, mount: Mount, name: PodName | undefined): Promise<void> {
   const { dead } = node.sources;
   await dead.ready;
-  // The mount may have been replaced since the question.
+  // The mount may have been replaced since the probe.
   if (node.mounts().at(mount.mountPoint)?.minor !== mount.minor) return;
-  // A dead source that nobody uses stays until the reconciler wants it unmounted: there is nobody to heal.
+  // A dead source without targets needs no heal. The source stays until the reconciler asks for the unmount.
   if (deadTargets(node, mount).length > 0) dead.notice(mount, name);
 }
 
-/** One mount of each device that is at no source: targets whose source was taken away. Mounts of 1.x never had one. */
+/** One mount of each device that is mounted at targets but at no source. Mounts of 1.x, which never had a source, are excluded. */
 function targetsWithoutSource(node: NodeParts): readonly Mount[] {
   const mounts = node.mounts();
   const ours = mounts.all.filter(isOurs);
@@ -179,10 +180,10 @@ interface Hung {
 
 function abort(call: Call, { kernel, metrics }: NodeParts, { name, mount, hang }: Hung): void {
   try {
-    // The minor is that of a mount in our own directory, read a moment ago: no other connection is touched.
+    // The minor number comes from a mount in the driver's own directory, read just before: no other connection is affected.
     kernel.abortFuse(mount.minor);
     metrics.hangs.inc();
-    call.log.info("mount-s3 hung and was given up: whoever waited for it is free", {
+    call.log.info("mount-s3 hung and was given up: its users are unblocked", {
       mountpointPod: name,
       mount,
       hang,

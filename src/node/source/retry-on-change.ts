@@ -1,23 +1,26 @@
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
 
-/** Something that can change an answer: it calls `wake` whenever it may have. */
-export type Source = (wake: () => void) => Disposable;
+/** Subscribes to something that may change the answer; `wake` is called after each change. */
+export type ChangeSource = (wake: () => void) => Disposable;
 
-/** Asks now and after every word of a source. Sources are heard before the first question, so nothing is missed. */
+/**
+ * Calls `ask` now and after every change until it answers. Subscribes before the first call of `ask`, so that no change is
+ * missed. Rejects with the call's reason when the call ends.
+ */
 export async function retryOnChange<Answer>(
   call: Call,
-  sources: readonly Source[],
+  sources: readonly ChangeSource[],
   ask: () => Answer | undefined,
 ): Promise<Answer> {
-  using heard = new DisposableStack();
-  let news = Promise.withResolvers<void>();
-  for (const source of sources) heard.use(source(() => news.resolve()));
+  using subscriptions = new DisposableStack();
+  let changed = Promise.withResolvers<void>();
+  for (const source of sources) subscriptions.use(source(() => changed.resolve()));
   for (;;) {
     call.signal.throwIfAborted();
-    news = Promise.withResolvers();
+    changed = Promise.withResolvers();
     const answer = ask();
     if (answer !== undefined) return answer;
-    await orAborted(call, news.promise);
+    await orAborted(call, changed.promise);
   }
 }

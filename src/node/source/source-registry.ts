@@ -1,4 +1,4 @@
-/** The one owner of what the node plugin knows about its sources, and of who does what with them at this moment. */
+/** Owns the state of every source of the node: condition, starts and publishes in progress, connections to mount-s3. */
 import type { PodName } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -15,7 +15,7 @@ interface Start {
 }
 
 export class SourceRegistry {
-  /** Devices whose mount-s3 has died and that workloads still have. They outlive their sources. */
+  /** Devices whose mount-s3 has died and that workloads still use. They outlive their sources. */
   readonly dead: DeadDevices;
   readonly #states = new Map<PodName, SourceState>();
   readonly #starts = new Map<PodName, Start>();
@@ -29,14 +29,14 @@ export class SourceRegistry {
     this.dead = dead;
   }
 
-  /** Resolves when every source was probed once. Before that, "absent" means nothing. */
+  /** Resolves when every source was probed once. Until then the condition "absent" carries no information. */
   readonly firstRound = this.#firstRoundDone.promise;
 
   get(name: PodName): SourceState {
     return this.#states.get(name) ?? unknownSource;
   }
 
-  /** Applies what was seen of a source. Answers the hang for which its connection is to be aborted. */
+  /** Applies an observation. Returns the hang if the caller must abort the FUSE connection of the source. */
   observe(name: PodName, seen: Observation): Hang | undefined {
     const before = this.get(name);
     const { state, giveUp } = advance(before, seen, new Date());
@@ -46,20 +46,20 @@ export class SourceRegistry {
     return giveUp;
   }
 
-  /** From now on, whenever the condition or the use of a source is another one. */
+  /** Calls the listener whenever the condition or the use of a source changes. */
   onChange(listener: (name: PodName) => void): Disposable {
     return subscription(this.#changeListeners, listener);
   }
 
-  /** These sources are all that exist. Nothing is kept of others. */
+  /** Ends a round of probes over all existing sources, and drops the state of every other source. */
   completeRound(names: ReadonlySet<PodName>): void {
     this.#firstRoundDone.resolve();
     for (const name of this.#states.keys()) if (!names.has(name)) this.#states.delete(name);
   }
 
   /**
-   * Brings a source up once, however many workloads wait for it: all of them get the result of the first call. Only if that
-   * one was called off (its own kubelet call ended) does the next try itself.
+   * Runs `work` once per source at a time: concurrent callers get the result of the first. If the call of the first was
+   * cancelled (its kubelet call ended), the next caller runs its own `work`.
    */
   async bringUp(call: Call, name: PodName, work: () => Promise<void>): Promise<void> {
     for (let start = this.#starts.get(name); start !== undefined; start = this.#starts.get(name)) {
@@ -74,12 +74,12 @@ export class SourceRegistry {
     await done;
   }
 
-  /** A publish or a heal waits for an answer of mount-s3: the first one, or that of a mount which served before. */
+  /** Whether a publish or a heal waits for an answer of mount-s3, which may have served before. */
   isStarting(name: PodName): boolean {
     return this.#starts.has(name);
   }
 
-  /** From here to the end of the scope nobody unmounts the source. */
+  /** Guarantees that the unmount loop leaves the source mounted until the scope ends. */
   publishing(name: PodName): Disposable {
     this.#publishing.set(name, (this.#publishing.get(name) ?? 0) + 1);
     return {
@@ -95,25 +95,25 @@ export class SourceRegistry {
     return this.#publishing.has(name);
   }
 
-  /** Keeps the connection for as long as mount-s3 lives: the kernel closes it when the process dies. */
+  /** Keeps the connection open while mount-s3 lives: the kernel closes it when the process dies. Takes ownership. */
   connected(log: Logger, name: PodName, connection: Connection): void {
     this.disconnect(name);
     this.#connections.set(name, connection);
     inBackground(log, "waiting for the end of mount-s3", this.#reportEnd(log, name, connection));
   }
 
-  /** Whether the end of mount-s3 would be noticed by its connection. */
+  /** Whether a connection will report the end of mount-s3. */
   isConnected(name: PodName): boolean {
     return this.#connections.has(name);
   }
 
-  /** The end of mount-s3 is expected from now on. */
+  /** Closes the connection: the end of mount-s3 is expected from now on and not reported. */
   disconnect(name: PodName): void {
     this.#connections.get(name)?.[Symbol.dispose]();
     this.#connections.delete(name);
   }
 
-  /** From now on, whenever the connection to a mount-s3 ends unasked. A mounter of 2.x closes its end and lives on. */
+  /** Calls the listener when mount-s3 closes its connection. A mounter of 2.x closes the connection and goes on serving. */
   onEnd(listener: (name: PodName) => void): Disposable {
     return subscription(this.#endListeners, listener);
   }

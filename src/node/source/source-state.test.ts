@@ -14,10 +14,10 @@ function after(...seen: readonly Observation[]): SourceState {
 }
 
 it.for<{ what: string; seen: readonly Observation[]; condition: string }>([
-  { what: "nothing was seen", seen: [], condition: "absent" },
+  { what: "there is no observation", seen: [], condition: "absent" },
   { what: "mount-s3 answers", seen: [answer("serving")], condition: "serving" },
-  { what: "it is awaited and silent", seen: [answer("hung", { isAwaited: true })], condition: "starting" },
-  { what: "nobody waits for it, and it is silent", seen: [answer("hung")], condition: "hung" },
+  { what: "a publish waits for the first answer", seen: [answer("hung", { isAwaited: true })], condition: "starting" },
+  { what: "mount-s3 is silent and no publish waits", seen: [answer("hung")], condition: "hung" },
   {
     what: "it answered before, and another workload waits",
     seen: [answer("serving"), answer("hung", { isAwaited: true })],
@@ -28,8 +28,8 @@ it.for<{ what: string; seen: readonly Observation[]; condition: string }>([
     seen: [answer("serving"), answer("hung", { minor: 8, isAwaited: true })],
     condition: "starting",
   },
-  { what: "it died", seen: [answer("serving"), answer("dead")], condition: "dead" },
-  { what: "it died, and its Pod does not end", seen: [answer("dead"), { saw: "stuck" }], condition: "stuck" },
+  { what: "mount-s3 died", seen: [answer("serving"), answer("dead")], condition: "dead" },
+  { what: "mount-s3 died and its Pod does not exit", seen: [answer("dead"), { saw: "stuck" }], condition: "stuck" },
   {
     what: "a stuck one is looked at again",
     seen: [answer("dead"), { saw: "stuck" }, answer("dead")],
@@ -51,7 +51,7 @@ it("counts a heal once for each death", () => {
   expect(after(answer("serving")).heals).toBe(0);
 });
 
-it("gives up a mount that is silent for the limit while mount-s3 uses no CPU, once", () => {
+it("gives up a mount once when mount-s3 is silent and uses no CPU for the limit", () => {
   const silent = after(answer("hung"), answer("hung", { nowMs: limitMs - 1 }));
   const { state, giveUp } = advance(silent, answer("hung", { nowMs: limitMs }), now);
   expect(giveUp).toEqual({ sinceMs: 0, cpuNs: 1 });
@@ -59,22 +59,22 @@ it("gives up a mount that is silent for the limit while mount-s3 uses no CPU, on
 });
 
 it.for([
-  { what: "it used CPU", seen: answer("hung", { nowMs: limitMs, cpuNs: 2 }) },
-  { what: "its process cannot be seen", seen: answer("hung", { nowMs: limitMs, cpuNs: undefined }) },
-  { what: "another mount took its place", seen: answer("hung", { nowMs: limitMs, minor: 8 }) },
+  { what: "mount-s3 used CPU", seen: answer("hung", { nowMs: limitMs, cpuNs: 2 }) },
+  { what: "the process is not visible", seen: answer("hung", { nowMs: limitMs, cpuNs: undefined }) },
+  { what: "the source has another mount", seen: answer("hung", { nowMs: limitMs, minor: 8 }) },
   { what: "the limit is 0", seen: answer("hung", { nowMs: limitMs, hangLimitMs: 0 }) },
-  { what: "it answered", seen: answer("serving", { nowMs: limitMs }) },
+  { what: "mount-s3 answered", seen: answer("serving", { nowMs: limitMs }) },
 ])("does not give up a silent mount when $what", ({ seen }) => {
   expect(advance(after(answer("hung")), seen, now).giveUp).toBeUndefined();
 });
 
-it("takes over what an earlier node plugin reported, and only while it knows nothing itself", () => {
+it("adopts the report of an earlier node plugin only before its own first death or heal", () => {
   const report = { saw: "report", lastDeath: new Date(0), heals: 3 } as const;
   expect(after(report)).toMatchObject({ lastDeath: new Date(0), heals: 3 });
   expect(after(answer("dead"), report)).toMatchObject({ lastDeath: now, heals: 0 });
 });
 
-it("is reported anew when condition or use change, and for nothing else", () => {
+it("changes the report only when condition or use change", () => {
   const serving = after(answer("serving"));
   expect(hasSameReport(serving, advance(serving, answer("serving", { nowMs: 5 }), now).state)).toBe(true);
   expect(hasSameReport(serving, advance(serving, { saw: "use", inUse: true }, now).state)).toBe(false);

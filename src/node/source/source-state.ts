@@ -1,6 +1,6 @@
 /**
- * What is known of one source, and what each observation changes about it. Pure: the probe loop, publishing and healing report what
- * they saw, and the registry applies it.
+ * The state of one source and how each observation changes it. Pure: the probe loop, publishing and healing report observations,
+ * and the registry applies them.
  */
 import type { SourceCondition } from "../../core/attachment-status.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
@@ -9,19 +9,19 @@ import { type Hang, judgeHang } from "./hang.ts";
 export interface SourceState {
   readonly condition: SourceCondition;
   readonly lastDeath: Date | undefined;
-  /** How often mount-s3 served again after a death. */
+  /** How often mount-s3 has served again after a death. */
   readonly heals: number;
-  /** mount-s3 died, and does not serve again yet. */
+  /** mount-s3 has died and does not serve again yet. */
   readonly isDown: boolean;
-  /** Whether workloads have bind mounts of the source; undefined while nobody wants it unmounted. */
+  /** Whether workloads have bind mounts of the source; undefined until the reconciler asks for the unmount. */
   readonly inUse: boolean | undefined;
-  /** The mount that was probed last. Another mount at the source has another device, and starts from nothing. */
+  /** The mount that was probed last. A new mount at the source has a new device, and starts without history. */
   readonly probed: Probed | undefined;
 }
 
 interface Probed {
   readonly minor: number;
-  /** mount-s3 has answered, or nobody waited for its first answer any more. From then on silence is a hang, not a start. */
+  /** mount-s3 has answered, or the wait for its first answer has ended. From then on silence is a hang, not a start. */
   readonly hasStarted: boolean;
   readonly hang: Hang | undefined;
 }
@@ -36,7 +36,7 @@ export const unknownSource: SourceState = {
 };
 
 export type Observation =
-  /** No mount of ours is at the source. */
+  /** No mount of the driver is at the source. */
   | { readonly saw: "nothing" }
   | {
       readonly saw: "answer";
@@ -44,12 +44,12 @@ export type Observation =
       readonly answer: Health;
       /** A publish or a heal waits for the first answer. */
       readonly isAwaited: boolean;
-      /** CPU time of mount-s3; undefined if its process cannot be seen. Needed only without an answer. */
+      /** CPU time of mount-s3; undefined if its process is not visible. Needed only without an answer. */
       readonly cpuNs: number | undefined;
       readonly nowMs: number;
       readonly hangLimitMs: number;
     }
-  /** mount-s3 has lost its mount and does not end. Seen of its Pod: whoever looks at the mount sees it dead. */
+  /** mount-s3 has lost its mount and does not exit. Only its Pod shows this: a probe of the mount just finds it dead. */
   | { readonly saw: "stuck" }
   | { readonly saw: "use"; readonly inUse: boolean }
   /** What an earlier node plugin reported in the attachment's status. */
@@ -57,7 +57,7 @@ export type Observation =
 
 export interface Advance {
   readonly state: SourceState;
-  /** mount-s3 hung for longer than the limit, having used no CPU: its connection is to be aborted. */
+  /** mount-s3 hung for longer than the limit without using CPU: the caller must abort its FUSE connection. */
   readonly giveUp?: Hang;
 }
 
@@ -89,7 +89,7 @@ function answered(state: SourceState, seen: Observation & { saw: "answer" }, now
     return { state: { ...inCondition(state, answer, now), probed: { minor, hasStarted: true, hang: undefined } } };
   }
   const isStarting = isAwaited && !before.hasStarted;
-  // A start may hang as well.
+  // A start can hang, too.
   const { hang, giveUp } = judgeHang(before.hang, { ...seen, limitMs: seen.hangLimitMs });
   const probed = { minor, hasStarted: !isStarting, hang: giveUp ? undefined : hang };
   const next = { ...inCondition(state, isStarting ? "starting" : "hung", now), probed };
@@ -103,7 +103,7 @@ function inCondition(state: SourceState, condition: SourceCondition, now: Date):
   return { ...state, condition };
 }
 
-/** Whether the attachment's status, which shows the state, would be another one. */
+/** Whether both states give the same status in the attachment. */
 export function hasSameReport(a: SourceState, b: SourceState): boolean {
   return a.condition === b.condition && a.inUse === b.inUse;
 }

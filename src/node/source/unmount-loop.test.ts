@@ -33,7 +33,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** Runs the loop until it has nothing to do at this moment. */
+/** Runs the loop until its queue is empty. */
 async function start(): Promise<void> {
   loop = unmountUnneeded({ ...call, signal: stop.signal }, node.parts);
   await settled();
@@ -48,7 +48,7 @@ async function published(): Promise<void> {
   await publish(call, node.parts, intentOf());
 }
 
-it("ends a source that nobody uses, in this order: exit file, unmount, directory", async () => {
+it("removes an unused source in this order: exit file, unmount, directory", async () => {
   await published();
   unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
   await start();
@@ -65,7 +65,7 @@ it("ends a source that nobody uses, in this order: exit file, unmount, directory
   expect(node.kernel.directories).not.toContain(source);
 });
 
-it("waits for the last bind and then acts at once", async () => {
+it("unmounts as soon as the last bind mount is gone", async () => {
   await published();
   await start();
   node.put(unneeded);
@@ -78,7 +78,7 @@ it("waits for the last bind and then acts at once", async () => {
   expect(node.traces.mounts).toEqual([]);
 });
 
-it("ends the source of a Mountpoint Pod that is being deleted with its last user, without being asked", async () => {
+it("unmounts the source of a terminating Mountpoint Pod with its last user, without the needs-unmount annotation", async () => {
   await published();
   await start();
   node.put(podOf({ terminating: true }));
@@ -90,7 +90,7 @@ it("ends the source of a Mountpoint Pod that is being deleted with its last user
   expect(node.exitAsked).toBe(true);
 });
 
-it("notices by itself when a bind goes that somebody else made", async () => {
+it("notices the unmount of a bind mount that another program made", async () => {
   await published();
   await start();
   node.put(unneeded);
@@ -101,7 +101,7 @@ it("notices by itself when a bind goes that somebody else made", async () => {
   expect(node.traces.mounts).toEqual([]);
 });
 
-it("does not unmount under the hands of a publish", async () => {
+it("does not unmount during a publish", async () => {
   await published();
   await start();
   node.kernel.unmount(target);
@@ -115,13 +115,13 @@ it("does not unmount under the hands of a publish", async () => {
   expect(node.traces.mounts).toEqual([]);
 });
 
-it("asks a mounter to end that has never mounted anything", async () => {
+it("asks a mounter to exit that has never mounted anything", async () => {
   node.knows(unneeded);
   await start();
   expect(node.exitAsked).toBe(true);
 });
 
-it("unmounts although the Mountpoint Pod's volume is gone already", async () => {
+it("unmounts although the communication volume is gone already", async () => {
   await published();
   node.kernel.unmount(target);
   node.volumeExists = false;
@@ -131,7 +131,7 @@ it("unmounts although the Mountpoint Pod's volume is gone already", async () => 
   expect(node.traces.mounts).toEqual([]);
 });
 
-it("finds at the start what a predecessor left, and stops at no odd entry", async () => {
+it("unmounts sources of an earlier node plugin at the start, and ignores foreign directory entries", async () => {
   await published();
   node.kernel.unmount(target);
   node.parts.mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
@@ -148,7 +148,7 @@ it("finds at the start what a predecessor left, and stops at no odd entry", asyn
   expect(node.kernel.directories).toContain(foreign);
 });
 
-it("believes that a Mountpoint Pod is gone only when everything was listed", async () => {
+it("considers a Mountpoint Pod gone only after the initial list", async () => {
   await published();
   node.kernel.unmount(target);
   const { table } = node.kernel;

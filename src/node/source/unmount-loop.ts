@@ -1,4 +1,4 @@
-/** Ends the sources that nobody needs: marked by the controller, or left over when their Mountpoint Pod is gone. */
+/** Unmounts sources whose Mountpoint Pod has the needs-unmount annotation, is being deleted or is gone. */
 import type { PodName } from "../../core/names.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -10,7 +10,7 @@ import { removeSource } from "./mount-source.ts";
 
 const workers = 4;
 
-/** Ends with the call. Nothing happens before every Mountpoint Pod of the node is known: "gone" would mean nothing. */
+/** Runs until the call ends. Waits for the initial list of Mountpoint Pods: until then a missing Pod is not known to be gone. */
 export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void> {
   const { mountpointPods, unmounts } = node;
   await mountpointPods.store.synced(call);
@@ -28,26 +28,26 @@ export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void
     queue: unmounts,
     workers,
     reconcile: async (attempt, name) => {
-      if (endIfUnneeded(attempt, node, name) === "later") stillUsed.add(name);
+      if (unmountIfUnneeded(attempt, node, name) === "later") stillUsed.add(name);
       else stillUsed.delete(name);
       return { kind: "done" };
     },
   });
 }
 
-/** What looks like one of ours. Anything else in the directory is none of our business. */
+/** Entries of the sources directory with the name of a Mountpoint Pod. Other entries are ignored. */
 function sourceNames({ config, kernel }: NodeParts): readonly PodName[] {
   return kernel.namesIn(sourcesDir(config.kubeletDir)).filter((name) => name.startsWith("mp-")) as PodName[];
 }
 
-/** Synchronous from the look to the last step, so that no publish comes in between. */
-function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan["do"] {
+/** Synchronous from reading the mount table to the unmount, so that no publish runs in between. */
+function unmountIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan["do"] {
   const { kubeletDir } = node.config;
   const pod = node.mountpointPods.get(name);
   const mounts = node.mounts();
   const mount = mounts.at(sourcePath(kubeletDir, name));
   const plan = planUnmount({
-    mountpointPod: stateOf(pod),
+    mountpointPod: needFor(pod),
     binds: mount === undefined ? 0 : mounts.binds(mount).length,
     publishing: node.sources.isPublishing(name),
   });
@@ -69,15 +69,15 @@ function endIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan[
 }
 
 /**
- * One that is being deleted serves those who have it until its grace period is over, and nobody else. In a drain the
- * controller may be gone already, and nobody marks it: without users it need not wait for that.
+ * A Mountpoint Pod that is being deleted serves its workloads until its grace period ends, and takes no new ones. During a drain
+ * the controller may be gone and sets no needs-unmount annotation: the source is unmounted with its last user all the same.
  */
-function stateOf(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {
+function needFor(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {
   if (pod === undefined) return "gone";
   return pod.needsUnmount || pod.terminating ? "needsUnmount" : "needed";
 }
 
-/** Before the unmount, so that a mounter which is just being started again ends, too. Its volume may be gone (LC-16). */
+/** Runs before the unmount, so that a mounter which kubelet restarts just now exits, too. The volume may be gone (LC-16). */
 function askToExit({ comm }: NodeParts, pod: LocalMountpointPod): void {
   using volume = comm.open(pod.uid);
   volume?.askToExit();

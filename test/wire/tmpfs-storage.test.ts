@@ -7,23 +7,23 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { buildNative } from "../../scripts/native.ts";
 
 const run = promisify(execFile);
-const program = fileURLToPath(new URL("../fixtures/memory-taken-away.ts", import.meta.url));
+const program = fileURLToPath(new URL("../fixtures/tmpfs-unmounted.ts", import.meta.url));
 let onDisk: string;
 
 beforeAll(() => {
   buildNative();
-  // The checkout, in contrast to the directory for temporary files, is in memory nowhere.
-  onDisk = mkdtempSync(join(import.meta.dirname, "memory-keeper-"));
+  // The checkout is on a disk; the directory for temporary files may be a tmpfs.
+  onDisk = mkdtempSync(join(import.meta.dirname, "tmpfs-storage-"));
 });
 
 afterAll(() => rmSync(onDisk, { recursive: true }));
 
-it("SE-4 what a mount needs is kept in memory, and not at all once somebody has unmounted the place", async () => {
+it("SE-4 mount records are stored on a tmpfs only, and not at all after the tmpfs is unmounted", async () => {
   const argv = ["--mount", "--propagation=private", process.execPath, program, onDisk];
   expect(JSON.parse((await run("unshare", argv)).stdout)).toEqual({
     kept: [["mp-1", "with new keys"]],
-    toldBefore: 0,
+    loggedBefore: 0,
     onDisk: [],
-    told: ["what a mount needs could not be kept"],
+    logged: ["a mount record could not be stored"],
   });
 });
