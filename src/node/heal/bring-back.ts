@@ -1,4 +1,4 @@
-/** Makes mount-s3 serve again for those who use a dead mount, with what is remembered of it. */
+/** Mounts the source of a dead mount's workloads again, from the mount records. */
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -12,7 +12,7 @@ import { askSource } from "../source/ask-source.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import { mountSource, removeSource } from "../source/mount-source.ts";
 
-/** Whose volumes are the dead mount, or have a part of it: by their targets. Not where a living one covers it. */
+/** Targets that show the dead device, or of which a container has a sub-path of it. Targets under a living mount are excluded. */
 export function deadTargets(node: NodeParts, { minor }: Pick<DeadDevice, "minor">): readonly string[] {
   const mounts = node.mounts();
   const paths = mounts
@@ -23,8 +23,8 @@ export function deadTargets(node: NodeParts, { minor }: Pick<DeadDevice, "minor"
 }
 
 /**
- * Of those for whom something is still to be done: they may have left meanwhile. Where containers cannot be reached,
- * what kubelet gives to new ones is all that can be done.
+ * The targets among these that are still published. Empty if the node plugin cannot enter containers: then only kubelet's own
+ * mounts can be healed.
  */
 export function stillPublished(node: NodeParts, targets: readonly string[]): readonly string[] {
   if (node.swapper === undefined) return [];
@@ -42,36 +42,36 @@ function targetAt(kubeletDir: string, path: string): Target | undefined {
 }
 
 /**
- * Which Mountpoint Pod is to serve them from now on. The controller says so; where it cannot be heard, the one that
- * served them before will be started again by kubelet.
+ * The Mountpoint Pod that serves these targets from now on. The attachments decide. Without an attachment it is the former
+ * Mountpoint Pod, whose container kubelet restarts.
  */
 export function successorOf(node: NodeParts, dead: DeadDevice, targets: readonly string[]): PodName | undefined {
   const assigned = targets.flatMap((path) => {
     const target = targetAt(node.config.kubeletDir, path);
     return (target && node.attachments.holderNow(target)) ?? [];
   });
-  // A workload that is on its way out is in no attachment any more: what is remembered of it counts for no other.
+  // A terminating workload is in no attachment any more. Its record must not decide for the others.
   return assigned[0] ?? targets.flatMap((path) => node.records.holderOf(path) ?? [])[0] ?? dead.mountpointPod;
 }
 
-/** Ends when the source of the Mountpoint Pod serves. Joins a publish that does the same, and the other way round. */
+/** Resolves when the source of the Mountpoint Pod serves. Shares the work with a publish of the same source. */
 export async function bringBack(call: Call, node: NodeParts, name: PodName, targets: readonly string[]): Promise<void> {
   const record = recordFor(node, name, targets);
   if (record === undefined) {
     if ((await sourceNow(call, node, name)) === "serving") return;
-    throw new DriverError("notReady", "what mount-s3 was started with is not known on this node any more", {
-      hint: "Nothing is to be done: kubelet repeats its call within 90 seconds and brings it.",
+    throw new DriverError("notReady", "the node plugin has no record of the options of this mount", {
+      hint: "No action is needed: kubelet repeats its call within 90 seconds and brings them.",
     });
   }
   await node.sources.bringUp(call, name, () => startAgain(call, node, name, record));
-  // An earlier attempt may have mounted it and ended before mount-s3 answered.
+  // An earlier attempt may have mounted the source and ended before mount-s3 answered.
   if (node.records.get(name) === undefined) node.records.set(name, record);
 }
 
-/** Its own, or that of the Mountpoint Pod it takes over from. */
+/** The record of the Mountpoint Pod, else of the Mountpoint Pod that it replaces. */
 function recordFor({ records }: NodeParts, name: PodName, targets: readonly string[]): MountRecord | undefined {
   const former = targets.flatMap((target) => records.holderOf(target) ?? []);
-  return [name, ...former].flatMap((one) => records.get(one) ?? [])[0];
+  return [name, ...former].flatMap((pod) => records.get(pod) ?? [])[0];
 }
 
 async function sourceNow(call: Call, node: NodeParts, name: PodName) {
@@ -89,12 +89,12 @@ async function startAgain(call: Call, node: NodeParts, name: PodName, record: Mo
   node.records.set(name, record);
 }
 
-/** Keys of one identity never reach a mount of another (SE-6): the Mountpoint Pod says whose it uses. */
+/** Keys of one identity must never reach a mount of another (SE-6). The Mountpoint Pod names its identity. */
 function checkKeys(pod: LocalMountpointPod, { keys, persistentVolume }: MountRecord): void {
   const isDrivers = pod.identity === undefined ? keys === undefined : usesDriverKeys(pod);
   if (isDrivers !== (keys === undefined) || pod.persistentVolume !== persistentVolume) {
-    throw new DriverError("notReady", `Mountpoint Pod ${pod.name} is for other keys than those of the dead mount`, {
-      hint: "Nothing is to be done: kubelet repeats its call within 90 seconds and brings them.",
+    throw new DriverError("notReady", `Mountpoint Pod ${pod.name} uses other keys than the dead mount`, {
+      hint: "No action is needed: kubelet repeats its call within 90 seconds and brings the current keys.",
     });
   }
 }

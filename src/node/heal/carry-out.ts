@@ -1,4 +1,4 @@
-/** Carries out a plan of replacements, one after the other, and says of each that failed why. */
+/** Executes planned replacements one after the other and collects the reason of each failure. */
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
 import { MountLost } from "../../linux/mounts/mount-tree.ts";
@@ -8,26 +8,26 @@ import { PathHangs } from "./inside-threads.ts";
 import type { Refusal, Swap, Swaps } from "./plan-swaps.ts";
 
 export interface Swapped {
-  /** How many mounts were replaced. */
+  /** Number of mounts that were replaced. */
   readonly replaced: number;
   readonly failures: readonly SwapFailure[];
 }
 
-/** Where it did not work. */
+/** A mount that could not be replaced. */
 export interface SwapFailure {
-  /** Whose container or volume it is; undefined: it cannot be told. */
+  /** The workload to which the container or volume belongs; undefined if that is unknown. */
   readonly workload: PodUid | undefined;
   readonly mountPoint: string;
   readonly because: string;
-  /** The path led elsewhere, so nothing was touched. */
+  /** The path led to another file, so nothing was changed. */
   readonly isUnsafe: boolean;
 }
 
 interface Steps {
-  readonly ownerOf: (place: Pick<Swap, "mountPoint">) => PodUid | undefined;
+  readonly ownerOf: (mount: Pick<Swap, "mountPoint">) => PodUid | undefined;
   readonly isStillPlanned: (swap: Swap) => Promise<boolean>;
   readonly replace: (swap: Swap) => Promise<void>;
-  /** Nothing is mounted there any more, so that no plan will name the place again. */
+  /** Called when nothing is mounted at the path any more: later plans do not contain the path. */
   readonly onLost?: (swap: Swap, error: MountLost) => void;
 }
 
@@ -35,7 +35,7 @@ export async function carryOut(
   { swaps, refusals }: Swaps,
   { ownerOf, isStillPlanned, replace, onLost }: Steps,
 ): Promise<Swapped> {
-  const failed: Omit<SwapFailure, "workload">[] = refusals.map(certain);
+  const failed: Omit<SwapFailure, "workload">[] = refusals.map(toFailure);
   let replaced = 0;
   for (const swap of swaps) {
     const { mountPoint } = swap;
@@ -43,11 +43,11 @@ export async function carryOut(
       await replace(swap);
       replaced += 1;
     } catch (error) {
-      // What fails at a place that is gone by now, with its container or its volume, is no failure.
+      // A replacement is not a failure if its mount is gone by now, with its container or its volume.
       if (!(error instanceof MountLost || (await isStillPlanned(swap)))) continue;
       if (error instanceof MountLost) onLost?.(swap, error);
       failed.push({ mountPoint, because: describeError(error), isUnsafe: leadsElsewhere(error) });
-      // Each may take seconds to be given up, and other Pods wait: the rest has its turn in the next attempt.
+      // Each hung path takes seconds to time out, and other Pods wait: the next attempt continues with the rest.
       if (error instanceof PathHangs) break;
     }
   }
@@ -55,7 +55,7 @@ export async function carryOut(
   return { replaced, failures };
 }
 
-function certain({ mountPoint, because }: Refusal) {
+function toFailure({ mountPoint, because }: Refusal) {
   return { mountPoint, because, isUnsafe: false };
 }
 

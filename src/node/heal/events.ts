@@ -1,4 +1,4 @@
-/** Tells the users of a volume, on their Pods, that mount-s3 died, and what became of it. */
+/** Emits events on workloads whose mount-s3 died: VolumeHealed and VolumeNotHealed. */
 import { DriverError } from "../../core/errors.ts";
 import type { NodeName, PodName } from "../../core/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -14,31 +14,31 @@ import type { HealReports } from "./heal.ts";
 
 type Needed = Pick<NodeParts, "records" | "mountpointPods">;
 
-/** Most are healed before anybody reads that they are not yet. */
+/** Most mounts are healed within this time and get no VolumeNotHealed event. */
 const silentMs = 3000;
 
 export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "patch">, host: NodeName): HealReports {
   const recorder = new EventRecorder(client, { component: "s3-csi-node", host });
   const gone = new GoneMountpointPods(node);
-  const tell = async (call: Call, targets: readonly string[], happening: Happening) => {
+  const emit = async (call: Call, targets: readonly string[], happening: Happening) => {
     const users = targets.flatMap((target) => node.records.userAt(target) ?? []).filter(({ name }) => name !== "");
     await Promise.all(users.map((metadata) => recorder.record(call, { kind: kinds.pods, metadata }, happening)));
   };
   return {
     healed: (call, { dead, targets, awayMs }) => {
-      const words = async () => {
+      const report = async () => {
         const why = await causeOf(call, node, dead, gone);
         const message = `mount-s3 ended (${why}); the volume was away for ${(awayMs / 1000).toFixed(1)} s and works again. ${advice}`;
-        await tell(call, targets, { type: "Warning", reason: "VolumeHealed", message });
+        await emit(call, targets, { type: "Warning", reason: "VolumeHealed", message });
       };
-      words().catch(() => undefined); // the program ends
+      report().catch(() => undefined); // rejects only when the program ends
     },
     delayed: (call, { dead, targets, because }) => {
       if (Date.now() - dead.since.getTime() < silentMs) return;
       const hint = because instanceof DriverError && because.hint !== undefined ? ` ${because.hint}` : "";
       const message = `mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ${describeError(because)}.${hint}`;
-      const told = tell(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
-      inBackground(call.log, "reporting that a volume is not healed", told);
+      const emitted = emit(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
+      inBackground(call.log, "reporting that a volume is not healed", emitted);
     },
   };
 }
@@ -46,9 +46,9 @@ export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "pa
 const advice =
   "Files that were open then give errors until they are opened again, and a file that was being written is lost.";
 
-const rememberedPods = 100;
+const deletedPodsLimit = 100;
 
-/** How a Pod that was deleted had ended is known from what was seen of it last. */
+/** The last state of deleted Mountpoint Pods, which shows why their containers terminated. */
 class GoneMountpointPods {
   readonly #pods = new Map<PodName, LocalMountpointPod>();
 
@@ -57,7 +57,7 @@ class GoneMountpointPods {
       if (before === undefined || after !== undefined) return;
       this.#pods.set(before.name, before);
       const { value: oldest } = this.#pods.keys().next();
-      if (this.#pods.size > rememberedPods && oldest !== undefined) this.#pods.delete(oldest);
+      if (this.#pods.size > deletedPodsLimit && oldest !== undefined) this.#pods.delete(oldest);
     });
   }
 
@@ -66,8 +66,8 @@ class GoneMountpointPods {
   }
 }
 
-/** Nobody waits for an event; a busy kubelet takes its time. */
-const patienceMs = 60_000;
+/** No call waits for an event, and a busy kubelet reports a termination late. */
+const terminationLimitMs = 60_000;
 
 async function causeOf(
   call: Call,
@@ -77,9 +77,9 @@ async function causeOf(
 ): Promise<string> {
   if (name === undefined) return "while the node plugin was away";
   const where = `in Mountpoint Pod ${name}`;
-  // kubelet needs a second or two to tell of the end of a container.
+  // kubelet reports the termination of a container after a second or two.
   if (mountpointPods.get(name)?.phase === "running") {
-    await mountpointPods.waitForTerminationMessage(call, name, new Date(since.getTime() - 1000), patienceMs);
+    await mountpointPods.waitForTerminationMessage(call, name, new Date(since.getTime() - 1000), terminationLimitMs);
   }
   const now = mountpointPods.get(name);
   const pod = now ?? gone.get(name);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { PodAllowance } from "./heal-limits.ts";
 
-it("SE-9 enters 64 mount namespaces of a Pod, and says once that there are more", () => {
+it("SE-9 enters 64 mount namespaces of a Pod, and reports once that there are more", () => {
   const allowance = new PodAllowance();
   for (let namespaces = 1; namespaces <= 64; namespaces += 1) expect(allowance.enter()).toBe(true);
   expect(allowance.enter()).toBe(false);
@@ -10,7 +10,7 @@ it("SE-9 enters 64 mount namespaces of a Pod, and says once that there are more"
   expect(allowance.unentered).toBeUndefined();
 });
 
-it("SE-9 reads no more than 32 MiB of the tables of namespaces that are not entered, and 2 MiB of one", () => {
+it("SE-9 reads at most 32 MiB of the tables of namespaces that are not entered, and 2 MiB of each", () => {
   const allowance = new PodAllowance();
   const mebibyte = 2 ** 20;
   expect(allowance.unentered).toEqual({ mounts: 10_000, bytes: 2 * mebibyte });
@@ -20,7 +20,7 @@ it("SE-9 reads no more than 32 MiB of the tables of namespaces that are not ente
   expect(allowance.unentered).toBeUndefined();
 });
 
-it("SE-9 lets a Pod have 128 mounts of the volume, in all its mount namespaces together", () => {
+it("SE-9 replaces at most 128 mounts of the volume, in all mount namespaces of a Pod together", () => {
   const allowance = new PodAllowance();
   expect([allowance.replace(100), allowance.replace(28), allowance.replace(1)]).toEqual([
     undefined,

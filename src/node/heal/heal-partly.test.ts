@@ -1,4 +1,4 @@
-/** What is left to do when healing worked for some, or where it cannot reach containers at all. */
+/** Heals that succeed for some workloads only, and node plugins that cannot enter containers. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeHealing, failingInside, unseenInside } from "../../../test/support/fake-healing.ts";
 import {
@@ -17,7 +17,7 @@ import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
 
 const soon = { timeout: 10_000, interval: 5 };
-/** News shorten the pause between two attempts. */
+/** Wakes the healer, which shortens the pause between two attempts. */
 const nudged =
   <Answer>(ask: () => Answer) =>
   () => {
@@ -33,7 +33,7 @@ beforeEach(() => {
 
 afterEach(() => healing[Symbol.asyncDispose]());
 
-/** mount-s3 dies, and is started again at once. */
+/** mount-s3 dies, and kubelet restarts it at once. */
 function diesAndListens(): void {
   healing.node.listens = true;
   healing.death();
@@ -48,7 +48,7 @@ async function untilHealed(times: number): Promise<void> {
     .toBe(times);
 }
 
-it("tries again for a container that failed, although kubelet's own mount is whole", async () => {
+it("retries for a container that failed, although kubelet's own mount works", async () => {
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2) };
   healing.start();
   await publish(call, healing.parts, intentOf());
@@ -62,7 +62,7 @@ it("tries again for a container that failed, although kubelet's own mount is who
   expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
 });
 
-it("LC-22 a restarted node plugin goes on with a container that failed, and tells when it works", async () => {
+it("LC-22 a restarted node plugin retries a container that failed, and reports the heal", async () => {
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 3) };
   healing.start();
   await publish(call, healing.parts, intentOf());
@@ -76,7 +76,7 @@ it("LC-22 a restarted node plugin goes on with a container that failed, and tell
   expect(healing.parts.pendingHeals.all).toEqual([]);
 });
 
-/** Owed once, because a container failed; then the node plugin is started again. */
+/** A heal becomes pending, because a container failed; then the node plugin restarts. */
 async function owedAtRestart(): Promise<void> {
   healing.start();
   await publish(call, healing.parts, intentOf());
@@ -85,7 +85,7 @@ async function owedAtRestart(): Promise<void> {
   await healing.restart();
 }
 
-it("LC-22 a heal stays owed while a container of its workload cannot be looked through, is told, and done later", async () => {
+it("LC-22 a heal stays pending and is reported while a container of its workload cannot be inspected, and completes later", async () => {
   healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, 2) };
   await owedAtRestart();
   await expect.poll(() => healing.reasons()[1], soon).toContain("its table is too large");
@@ -95,7 +95,7 @@ it("LC-22 a heal stays owed while a container of its workload cannot be looked t
   await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
 });
 
-it("LC-22 a heal that cannot be looked at is owed by the next node plugin, too", async () => {
+it("LC-22 an undecided heal stays pending for the next node plugin", async () => {
   healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity) };
   await owedAtRestart();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
@@ -103,7 +103,7 @@ it("LC-22 a heal that cannot be looked at is owed by the next node plugin, too",
   expect(healing.parts.pendingHeals.all).toMatchObject([{ targets: [target] }]);
 });
 
-it("LC-22 a heal that cannot be looked at is settled when its Pod is gone", async () => {
+it("LC-22 an undecided heal is removed when its Pod is gone", async () => {
   healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity) };
   await owedAtRestart();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
@@ -112,13 +112,13 @@ it("LC-22 a heal that cannot be looked at is settled when its Pod is gone", asyn
   await expect.poll(owed, soon).toEqual([]);
 });
 
-it("LC-22 a container of another Pod that cannot be looked through keeps no heal owed", async () => {
+it("LC-22 a container of another Pod that cannot be inspected does not keep a heal pending", async () => {
   healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity, otherWorkload) };
   await owedAtRestart();
   await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
 });
 
-it("LC-22 a restarted node plugin does not take another mount for the dead one that had its number", async () => {
+it("LC-22 a restarted node plugin does not confuse a new mount with the dead one that had its minor number", async () => {
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1) };
   await publish(call, healing.parts, intentOf());
   const { minor = -1 } = healing.node.kernel.at(source) ?? {};
@@ -129,7 +129,7 @@ it("LC-22 a restarted node plugin does not take another mount for the dead one t
   expect(healing.parts.sources.dead.isKnown(minor)).toBe(false);
 });
 
-it("lets go of a container that cannot be healed when its Pod is gone", async () => {
+it("stops healing a container when its Pod is gone", async () => {
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, Infinity) };
   healing.start();
   await publish(call, healing.parts, intentOf());
@@ -147,7 +147,7 @@ it("lets go of a container that cannot be healed when its Pod is gone", async ()
   expect(healing.healed).toEqual([]);
 });
 
-it("tells those whose containers work that they do, and owes only the one whose container failed", async () => {
+it("reports workloads whose containers are healed, and keeps only the failed one pending", async () => {
   healing.node.knows(podOf(), workload, otherWorkload);
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2, otherWorkload) };
   await publish(call, healing.parts, intentOf());
@@ -159,7 +159,7 @@ it("tells those whose containers work that they do, and owes only the one whose 
   expect(healing.delayed.map(({ targets }) => targets)).toEqual([[targetOf(otherWorkload)], [targetOf(otherWorkload)]]);
 });
 
-it("takes a failure of which nobody knows whose it is for everybody's, and that of one who has no volume for nobody's", async () => {
+it("counts a failure of an unknown workload for all targets, and that of a workload without the volume for none", async () => {
   healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1, undefined) };
   await publish(call, healing.parts, intentOf());
   healing.start();
@@ -174,7 +174,7 @@ it("takes a failure of which nobody knows whose it is for everybody's, and that 
   expect(healing.delayed).toHaveLength(1);
 });
 
-it("without the host's /proc brings the source back, says what is missing, and leaves the rest to kubelet's call", async () => {
+it("without the host's /proc mounts the source again, reports what is missing, and leaves the target to kubelet's call", async () => {
   healing.parts = healing.node.parts;
   healing.start();
   await publish(call, healing.parts, intentOf());
@@ -192,11 +192,11 @@ it("without the host's /proc brings the source back, says what is missing, and l
       )
       .toBe(false);
   }
-  // The first stays beneath, for containers that follow it.
+  // The first dead mount stays below, for containers with a slave copy of it.
   expect(healing.node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(2);
 });
 
-it("does not count, or speak of, the death of a mount that nobody uses", async () => {
+it("neither counts nor reports the death of a mount without users", async () => {
   await publish(call, healing.parts, intentOf());
   unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
   healing.restartedAfterDeath();

@@ -32,7 +32,7 @@ beforeEach(() => {
 
 afterEach(() => healing[Symbol.asyncDispose]());
 
-it("mounts again with what it remembers as soon as the mounter listens, and gives the new mount to the workload", async () => {
+it("mounts from the record as soon as the mounter listens, and gives the new mount to the workload", async () => {
   healing.start();
   await publish(call, healing.parts, intentOf());
   const before = healing.node.kernel.at(target)?.minor;
@@ -47,7 +47,7 @@ it("mounts again with what it remembers as soon as the mounter listens, and give
   expect(healing.delayed).toEqual([]);
 });
 
-it("finds at its start what died before, and takes its words from the directory in memory", async () => {
+it("finds a mount at its start that died before, and mounts from the record on the tmpfs", async () => {
   await publish(call, healing.parts, intentOf());
   healing.restartedAfterDeath();
   healing.node.listens = true;
@@ -55,7 +55,7 @@ it("finds at its start what died before, and takes its words from the directory 
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod }]);
 });
 
-it("says that it waits for kubelet where nothing is remembered, and heals with kubelet's call", async () => {
+it("reports that it waits for kubelet if there is no record, and heals with kubelet's call", async () => {
   await publish(call, healing.parts, intentOf());
   healing.parts.records.dropUser(target);
   healing.parts.records.remove(mountpointPod);
@@ -63,14 +63,14 @@ it("says that it waits for kubelet where nothing is remembered, and heals with k
   healing.start();
   await expect
     .poll(() => healing.reasons(), soon)
-    .toContainEqual(expect.stringContaining("not known on this node any more"));
+    .toContainEqual(expect.stringContaining("has no record of the options of this mount"));
   healing.node.listens = true;
   await publish(call, healing.parts, intentOf());
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod }]);
   expect(healing.node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(1);
 });
 
-it("learns from kubelet's repeated call what it did not mount itself", async () => {
+it("records a mount of an earlier node plugin in kubelet's repeated call", async () => {
   await publish(call, healing.parts, intentOf());
   healing.parts = { ...healing.parts, records: new MountRecords(noStorage) };
   await publish(call, healing.parts, intentOf());
@@ -95,14 +95,14 @@ it("follows the workload to another Mountpoint Pod, with the keys of the volume"
   expect([...healing.node.credentials.values()].join("")).toContain("own-secret");
   expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
   expect(healing.parts.records.holderOf(target)).toBe(successor);
-  // Whoever wanted to unmount one of the two sources meanwhile had to wait.
+  // The unmount loop skipped both sources during the heal.
   const { unmounts } = healing.parts;
   expect([await unmounts.take(call), await unmounts.take(call)].toSorted()).toEqual(
     [mountpointPod, successor].toSorted(),
   );
 });
 
-it("remembers for the next death what a successor was mounted with that outlasted one attempt, and who uses it", async () => {
+it("records options and users of a successor whose start outlasts one attempt", async () => {
   healing.start();
   await publish(call, healing.parts, intentOf());
   const third = mountpointPodName(workload, podOf().persistentVolume, 2);
@@ -112,7 +112,7 @@ it("remembers for the next death what a successor was mounted with that outlaste
   assignTo(successor);
   healing.death();
   await expect.poll(() => healing.node.requests.length, soon).toBe(2);
-  // The attempt ends while mount-s3 starts, and its mount stays.
+  // The attempt ends while mount-s3 starts, and the mount stays.
   assignTo(third);
   await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("replaced by another one"));
   healing.node.kernel.server(sourcePath(kubeletDir, successor), "serving");
@@ -129,11 +129,11 @@ it("never gives keys to a Mountpoint Pod of another identity", async () => {
   assignTo(successor);
   healing.node.listens = true;
   healing.death();
-  await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("is for other keys"));
+  await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("uses other keys than the dead mount"));
   expect(healing.node.requests).toHaveLength(1);
 });
 
-it("tries again after mount-s3 failed to start, and tells why it did", async () => {
+it("retries after mount-s3 failed to start, and reports the reason", async () => {
   healing.start();
   await publish(call, healing.parts, intentOf());
   healing.node.behaviour = (of, device) => {
@@ -153,7 +153,7 @@ it("tries again after mount-s3 failed to start, and tells why it did", async () 
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod }]);
 });
 
-it("heals a part that kubelet gave to a container, where the volume itself is whole", async () => {
+it("heals a sub-path whose target works", async () => {
   await publish(call, healing.parts, intentOf());
   const part = `${kubeletDir}/pods/${workload}/volume-subpaths/${podOf().persistentVolume}/app/0`;
   const mount = healing.node.kernel.at(target);
@@ -166,7 +166,7 @@ it("heals a part that kubelet gave to a container, where the volume itself is wh
   expect(healing.node.kernel.at(part)?.minor).toBe(healing.node.kernel.at(source)?.minor);
 });
 
-it("follows the attachment of one workload where another one, which is on its way out, has none any more", async () => {
+it("follows the attachment of one workload although a terminating one has none any more", async () => {
   healing.node.knows(podOf(), workload, otherWorkload);
   await publish(call, healing.parts, intentOf());
   await publish(call, healing.parts, intentOf(otherWorkload));
@@ -180,7 +180,7 @@ it("follows the attachment of one workload where another one, which is on its wa
   expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
 });
 
-it("lets go of a dead mount that was unpublished", async () => {
+it("stops healing a dead mount that is unpublished", async () => {
   healing.start();
   await publish(call, healing.parts, intentOf());
   const minor = healing.node.kernel.at(target)?.minor ?? -1;

@@ -1,4 +1,4 @@
-/** Heals dead mounts inside running workloads: notice → bring back → swap → tell. */
+/** Heals dead mounts inside running workloads: notice → bring back → swap → report. */
 
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
@@ -13,20 +13,20 @@ import type { DeadDevice } from "../source/dead-devices.ts";
 import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
 import type { SwapFailure } from "./carry-out.ts";
 import { pause } from "./pause.ts";
-import { lookAgain, resumePendingHeals } from "./resume.ts";
+import { resumePendingHeals, retryUndecided } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
 
-/** What those who write to users hear of. */
+/** Receives the outcome of each attempt, to emit events. */
 export interface HealReports {
-  /** Workloads work again. */
+  /** These workloads have a working mount again. */
   healed(call: Call, healed: Healed): void;
-  /** Not yet, or not at all. */
+  /** These workloads still have the dead mount. */
   delayed(call: Call, delayed: Delayed): void;
 }
 
 export interface Healed {
   readonly dead: DeadDevice;
-  /** Who serves now. */
+  /** The Mountpoint Pod that serves now. */
   readonly mountpointPod: PodName;
   readonly targets: readonly string[];
   readonly awayMs: number;
@@ -38,7 +38,7 @@ export interface Delayed {
   readonly because: DriverError | Error;
 }
 
-/** Ends with the call. */
+/** Heals until the call ends. */
 export async function healDeadMounts(call: Call, node: NodeParts, reports: HealReports): Promise<void> {
   const { attachments, mountpointPods } = node;
   const { dead: devices } = node.sources;
@@ -50,16 +50,16 @@ export async function healDeadMounts(call: Call, node: NodeParts, reports: HealR
   });
   using _attachments = attachments.store.subscribe(() => devices.wake());
   using _pods = mountpointPods.store.subscribe(() => devices.wake());
-  // What is owed comes first: a device that is noticed anew would forget who waits for it.
+  // Pending heals are resumed first: a device that the probe loop notices has no pending targets.
   const undecided = await resumePendingHeals(call, node, node.pendingHeals.all);
-  const later = lookAgain(call, node, undecided, (delayed) => reportDelayed(call, node, delayed, reports));
-  inBackground(call.log, "looking at owed heals", later);
+  const later = retryUndecided(call, node, undecided, (delayed) => reportDelayed(call, node, delayed, reports));
+  inBackground(call.log, "resuming pending heals", later);
   devices.markReady();
   await ended(call);
   await Promise.all([...healing, later]);
 }
 
-/** One attempt; a container in back-off is waited for in several, and users are healCall after each. */
+/** Limit of one attempt. Waiting for a container in back-off takes several attempts, and each failed attempt emits an event. */
 const attemptLimitMs = 20_000;
 
 async function heal(call: Call, node: NodeParts, dead: DeadDevice, reports: HealReports): Promise<void> {
@@ -76,17 +76,17 @@ async function heal(call: Call, node: NodeParts, dead: DeadDevice, reports: Heal
     await pause(call, nextWake, failures);
   }
   devices.remove(dead.minor);
-  // The end of the program settles nothing: the next one goes on.
+  // When the program ends, the heal stays pending for the next node plugin.
   if (!call.signal.aborted) node.pendingHeals.remove(dead.minor);
 }
 
 interface Task {
   readonly dead: DeadDevice;
-  /** Targets of workloads that an earlier attempt failed, in a container perhaps: kubelet's own mount may be whole by now. */
+  /** Targets that an earlier attempt did not heal completely. kubelet's own mount may work while a container has the dead one. */
   readonly pendingTargets: readonly string[];
 }
 
-/** Answers with the targets for which something is left to do. */
+/** Returns the targets that are not healed. */
 async function attempt(
   call: Call,
   node: NodeParts,
@@ -96,16 +96,16 @@ async function attempt(
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
   const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, pendingTargets)])];
   if (targets.length === 0) {
-    call.log.info("nobody who can be helped uses the dead mount any more");
+    call.log.info("no workload that can be healed uses the dead mount any more");
     return [];
   }
-  // Before anything is replaced: this program may end at any moment.
+  // Stored before the first replacement, because this program may end at any moment.
   node.pendingHeals.add({ ...dead, targets });
   try {
     const { mountpointPod, failures } = await healOnce(limited, node, dead, targets);
     const failed = targets.filter((target) => failuresOf(node, target, failures).length > 0);
-    const whole = targets.filter((target) => !failed.includes(target));
-    if (whole.length > 0) reportHealed(call, node, { dead, mountpointPod, targets: whole }, reports);
+    const healed = targets.filter((target) => !failed.includes(target));
+    if (healed.length > 0) reportHealed(call, node, { dead, mountpointPod, targets: healed }, reports);
     if (failed.length > 0) {
       const because = notReplaced(failed.flatMap((target) => failuresOf(node, target, failures)));
       reportDelayed(call, node, { dead, targets: failed, because }, reports);
@@ -120,13 +120,13 @@ async function attempt(
   }
 }
 
-/** What failed for the workload that has this target, or for nobody knows whom. */
+/** Failures of the workload that has this target, and failures whose workload is unknown. */
 function failuresOf({ config }: NodeParts, target: string, failures: readonly SwapFailure[]): readonly SwapFailure[] {
   const own = workloadAt(config.kubeletDir, { mountPoint: target });
   return failures.filter(({ workload }) => workload === undefined || workload === own);
 }
 
-/** An Event holds 1,024 characters, and a container may have many places. */
+/** The message of an event has at most 1,024 characters, and a container may have many mounts. */
 const namedMounts = 5;
 
 function notReplaced(failures: readonly SwapFailure[]): DriverError {
@@ -152,7 +152,7 @@ function reportDelayed(call: Call, node: NodeParts, delayed: Delayed, reports: H
   reports.delayed(call, delayed);
 }
 
-/** The controller is healCall in the attachment's status: it gives the workloads to another Mountpoint Pod. */
+/** Reports a stuck mount-s3 in the attachment's status. The controller then assigns another Mountpoint Pod to the workloads. */
 function reportIfStuck(call: Call, node: NodeParts, dead: DeadDevice): void {
   const { mountpointPod } = dead;
   const now = new Date();
@@ -162,20 +162,20 @@ function reportIfStuck(call: Call, node: NodeParts, dead: DeadDevice): void {
 }
 
 interface Outcome {
-  /** Who serves now. */
+  /** The Mountpoint Pod that serves now. */
   readonly mountpointPod: PodName;
-  /** Places that still have the dead mount. */
+  /** Mounts that still show the dead device. */
   readonly failures: readonly SwapFailure[];
 }
 
 async function healOnce(call: Call, node: NodeParts, dead: DeadDevice, targets: readonly string[]): Promise<Outcome> {
   const name = successorOf(node, dead, targets);
-  if (name === undefined) throw nobodyFor(node, dead);
-  // The old source is nobody's when its binds are gone, and the new one if its workloads left meanwhile.
+  if (name === undefined) throw noMountpointPod(node, dead);
+  // The unmount loop must check both sources afterwards: the old one loses its bind mounts, and the new one may have no users.
   using after = new DisposableStack();
-  for (const one of [dead.mountpointPod ?? name, name]) after.defer(() => node.unmounts.add(one));
+  for (const pod of [dead.mountpointPod ?? name, name]) after.defer(() => node.unmounts.add(pod));
   using _publishing = node.sources.publishing(name);
-  await whileSuccessor(call, node, { dead, name, targets }, (until) => bringBack(until, node, name, targets));
+  await whileSuccessor(call, node, { dead, name, targets }, (assigned) => bringBack(assigned, node, name, targets));
   if (node.swapper === undefined) {
     throw new DriverError("unsupported", "running containers cannot be reached: the host's /proc is not mounted", {
       hint: "Install the node plugin with the chart of this version, which mounts it; until then restart the Pod.",
@@ -189,7 +189,7 @@ async function healOnce(call: Call, node: NodeParts, dead: DeadDevice, targets: 
   return { mountpointPod: name, failures };
 }
 
-function nobodyFor(node: NodeParts, { minor }: DeadDevice): DriverError {
+function noMountpointPod(node: NodeParts, { minor }: DeadDevice): DriverError {
   const mounts = node.mounts();
   const isV1 = mounts.ofDevice(minor).some((mount) => isV1Mount(node, mount, mounts));
   return isV1
@@ -203,7 +203,7 @@ interface Chosen {
   readonly targets: readonly string[];
 }
 
-/** The controller may give the workloads to another Mountpoint Pod while we wait for this one. */
+/** Aborts the work when the controller assigns another Mountpoint Pod to the workloads. */
 async function whileSuccessor(
   call: Call,
   node: NodeParts,

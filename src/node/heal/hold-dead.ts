@@ -1,4 +1,4 @@
-/** Keeps a dead device from ending, so that its number cannot be given to another one. */
+/** Keeps a dead FUSE file system alive, so that the kernel does not reuse its minor number. */
 import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { askServer } from "../../linux/fuse/probe.ts";
@@ -17,19 +17,19 @@ import { tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { wrongMount } from "./inside-threads.ts";
 import { isOfDead } from "./plan-swaps.ts";
 
-/** For one container: a path may lead through another mount that hangs. */
+/** Limit for one container: the path may lead through another, hung mount. */
 const holdLimitMs = 5000;
 
 interface Machine {
-  /** Where the host's /proc is mounted. */
+  /** Mount point of the host's /proc. */
   readonly proc: string;
   readonly podOf: (proc: string, pid: number) => string | undefined;
 }
 
 export interface Holding {
-  /** Through a container that still has the device; undefined if none is known to have it, or it lives. */
+  /** Holds the device through a container that has it; undefined if no container is known to have it, or if its server lives. */
   readonly pin: Disposable | undefined;
-  /** Without a pin: containers that may have it, because they could not be looked through. */
+  /** Without a pin: containers that may have the device, because they could not be inspected. */
   readonly unseen: readonly Unseen[];
 }
 
@@ -48,16 +48,16 @@ export async function holdDead(call: Call, { proc, podOf }: Machine, minor: numb
     using limited = deadline(call, holdLimitMs, "the path of the dead mount in the container");
     const held = await orAborted(limited, heldIn(limited, proc, namespace, minor)).catch(describeError);
     call.signal.throwIfAborted();
-    // A Pod may have many namespaces with paths that hang, and the others wait.
+    // A Pod may have many namespaces with hung paths, and other Pods wait: the rest of its namespaces is skipped.
     if (limited.signal.aborted) hanging.add(owner);
-    // A namespace of the host has no users who wait for it.
+    // No workload waits for a mount namespace of the host.
     if (typeof held === "string" && owner !== undefined) unseen.push({ workload: owner, because: held });
     if (typeof held === "object") return { pin: held, unseen: [] };
   }
   return { pin: undefined, unseen };
 }
 
-/** undefined: the namespace does not have the device, or it lives. Rejects where that cannot be told. */
+/** undefined: the namespace does not have the device, or its server lives. Rejects if that is unknown. */
 async function heldIn(
   call: Call,
   proc: string,

@@ -36,11 +36,11 @@ function isOpen(descriptor: Descriptor): boolean {
   try {
     return descriptor.fd >= 0;
   } catch {
-    return false; // that is how a closed one answers
+    return false; // a closed Descriptor throws
   }
 }
 
-/** Threads that end when they are told to, by their paths. */
+/** Threads that end when the test says so, by path. */
 function threads(limitMs: number) {
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const started: string[] = [];
@@ -53,7 +53,7 @@ function threads(limitMs: number) {
   return { ends, started, threads: new InsideThreads(replace, limitMs) };
 }
 
-it("closes what a thread needs when it ends, also when it failed", async () => {
+it("closes the descriptors of a thread when it ends, also after a failure", async () => {
   const { ends, threads: inside } = threads(60_000);
   const [good, bad] = [replacementAt("/good"), replacementAt("/bad")];
   const done = [inside.replace(call, good), inside.replace(call, bad)] as const;
@@ -65,7 +65,7 @@ it("closes what a thread needs when it ends, also when it failed", async () => {
   expect([good.areOpen(), bad.areOpen()]).toEqual([false, false]);
 });
 
-it("goes on without a thread that hangs, leaves it what it uses, and starts none beside it until it has ended", async () => {
+it("abandons a hung thread, keeps its descriptors open, and starts no second one until it has ended", async () => {
   const { ends, started, threads: inside } = threads(1);
   const first = replacementAt("/data/inner");
   const complaint = await inside.replace(call, first).catch(describeError);
@@ -82,7 +82,7 @@ it("goes on without a thread that hangs, leaves it what it uses, and starts none
   expect(started).toEqual(["/data/inner", "/data/inner"]);
 });
 
-it("LC-17 waits no longer for a look-up when the call ends, and leaves no timer that would keep the program", async () => {
+it("LC-17 stops waiting for a look-up when the call ends, and leaves no timer that keeps the program alive", async () => {
   vi.useFakeTimers();
   try {
     const { ends, threads: inside } = threads(60_000);
@@ -100,7 +100,7 @@ it("LC-17 waits no longer for a look-up when the call ends, and leaves no timer 
   }
 });
 
-it("starts nothing for a call that is over", async () => {
+it("starts no thread for a call that has ended", async () => {
   const { started, threads: inside } = threads(60_000);
   const one = replacementAt("/data");
   const over = { ...call, signal: AbortSignal.abort(new Error("over")) };
@@ -108,7 +108,7 @@ it("starts nothing for a call that is over", async () => {
   expect([started, one.areOpen()]).toEqual([[], false]);
 });
 
-it("waits for a copy that takes longer than a thread may, and replaces nothing for a call that ended meanwhile", async () => {
+it("waits for a copy beyond the limit of a thread, and replaces nothing for a call that ended meanwhile", async () => {
   const copied = Promise.withResolvers<void>();
   const replaced: string[] = [];
   const inside = new InsideThreads(async (until, { path }, limited) => {

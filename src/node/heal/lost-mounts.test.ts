@@ -20,20 +20,20 @@ function namespaceOf(...pids: [number, ...number[]]): MountNamespace {
   return { id, pids };
 }
 
-it("LC-1 knows the lost places of a namespace as long as a process of it goes on, and by their device", () => {
+it("LC-1 keeps the lost mounts of a namespace, by device, while a process of it runs", () => {
   starts.set(12, "2000");
   for (const pids of [[10, 11], [11, 12], [12]] as [number, ...number[]][]) places.keepOnly([namespaceOf(...pids)]);
   expect(places.in(namespaceOf(12), 45)).toEqual([lost]);
   expect(places.in(namespaceOf(12), 46)).toEqual([]);
 });
 
-it("LC-1 a new namespace with the number of one that has ended inherits nothing, also if its process has an old number", () => {
+it("LC-1 a new namespace with a reused number has no lost mounts, even if its process has a reused pid", () => {
   starts = new Map([[10, "5000"]]);
   places.keepOnly([namespaceOf(10)]);
   expect(places.in(namespaceOf(10), 45)).toEqual([]);
 });
 
-it("LC-1 forgets a namespace that is gone, or whose processes have ended while it was looked at", () => {
+it("LC-1 drops a namespace that is gone, or whose processes ended during the check", () => {
   places.keepOnly([{ id: "mnt:[1]", pids: [10] }]);
   expect(places.in(namespaceOf(10), 45)).toEqual([]);
   places.add(namespaceOf(10), lost);

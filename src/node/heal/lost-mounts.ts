@@ -2,61 +2,60 @@ import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
 import type { SwapFailure } from "./carry-out.ts";
 
 export interface LostMount extends Omit<SwapFailure, "workload"> {
-  /** Of the device that was mounted there. */
+  /** The device that was mounted at the path. */
   readonly minor: number;
 }
 
 interface Entry {
-  /** Processes in the namespace when it was seen last. */
+  /** Processes that were in the namespace at the last `keepOnly`. */
   readonly processes: ReadonlySet<string>;
-  readonly places: readonly LostMount[];
+  readonly mounts: readonly LostMount[];
 }
 
-/** A container may have tens of thousands of processes; the first ones are its oldest. */
-const witnesses = 64;
+/** A container may have tens of thousands of processes; the first ones are usually its oldest. */
+const trackedProcesses = 64;
 
 /**
- * Places in mount namespaces where the dead mount was taken off and nothing could be mounted: no mount table names them any
- * more, and only a new container gets the volume there.
+ * Mount points in other namespaces from which the dead mount was detached and where the new one could not be mounted. No mount
+ * table contains them any more, and only a new container gets the volume there.
  *
- * The kernel gives the number of a namespace that has ended to the next one. A namespace is taken for the one that was seen
- * before only if a process is in it that was in it then. Its descriptor is not held for that: it would keep every mount
- * of a container that has ended.
+ * The kernel reuses the number of a mount namespace that has ended. A namespace counts as the same only if a process from the
+ * last check is still in it. Holding a descriptor of the namespace instead would keep all mounts of a terminated container.
  */
 export class LostMounts {
   readonly #entries = new Map<string, Entry>();
   readonly #startOf: (pid: number) => string | undefined;
 
-  /** `startOf`: when a process began; undefined if it has ended. */
+  /** `startOf`: start time of a process; undefined if it has ended. */
   constructor(startOf: (pid: number) => string | undefined) {
     this.#startOf = startOf;
   }
 
-  /** Takes all namespaces that there are now, and forgets what is known of others. */
+  /** Drops entries of namespaces that do not exist any more. Expects all current namespaces of the machine. */
   keepOnly(namespaces: readonly MountNamespace[]): void {
     const now = new Map(namespaces.map((namespace) => [namespace.id, namespace]));
-    for (const [id, { processes, places }] of this.#entries) {
+    for (const [id, { processes, mounts }] of this.#entries) {
       const namespace = now.get(id);
       const still = namespace === undefined ? new Set<string>() : this.#processesIn(namespace);
-      const isSame = [...still].some((one) => processes.has(one));
-      if (isSame) this.#entries.set(id, { processes: still, places });
+      const isSame = [...still].some((process) => processes.has(process));
+      if (isSame) this.#entries.set(id, { processes: still, mounts });
       else this.#entries.delete(id);
     }
   }
 
-  /** Assumes that nothing is known of an earlier namespace with the same number: see `keepOnly`. */
-  add(namespace: MountNamespace, place: LostMount): void {
+  /** Assumes that `keepOnly` has dropped an earlier namespace with the same number. */
+  add(namespace: MountNamespace, lost: LostMount): void {
     const { id } = namespace;
-    const { processes, places } = this.#entries.get(id) ?? { processes: this.#processesIn(namespace), places: [] };
-    this.#entries.set(id, { processes, places: [...places, place] });
+    const { processes, mounts } = this.#entries.get(id) ?? { processes: this.#processesIn(namespace), mounts: [] };
+    this.#entries.set(id, { processes, mounts: [...mounts, lost] });
   }
 
   in({ id }: MountNamespace, minor: number): readonly LostMount[] {
-    return (this.#entries.get(id)?.places ?? []).filter((place) => place.minor === minor);
+    return (this.#entries.get(id)?.mounts ?? []).filter((lost) => lost.minor === minor);
   }
 
   #processesIn({ pids }: MountNamespace): ReadonlySet<string> {
-    const started = pids.slice(0, witnesses).flatMap((pid) => {
+    const started = pids.slice(0, trackedProcesses).flatMap((pid) => {
       const start = this.#startOf(pid);
       return start === undefined ? [] : [`${pid} ${start}`];
     });

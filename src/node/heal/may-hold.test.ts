@@ -30,8 +30,8 @@ function ask(allowance = new PodAllowance()): Promise<boolean> {
 
 it.for([
   { why: "has the volume", root: "/", lines: [root, volume], may: true },
-  { why: "does not have it", root: "/", lines: [root], may: false },
-  { why: "has no more than a copy of kubelet's directory", root: "/", lines: [root, copyOfKubelet], may: false },
+  { why: "does not have the volume", root: "/", lines: [root], may: false },
+  { why: "has only a copy of kubelet's directory", root: "/", lines: [root, copyOfKubelet], may: false },
   { why: "is seen by a process with another root directory", root: "/jail", lines: [root], may: true },
 ])("SE-9 a namespace that $why may hold the dead device: $may", async ({ root: rootDirectory, lines, may }) => {
   process(8, rootDirectory, ...lines); // 7 has ended
@@ -47,7 +47,7 @@ it("SE-9 a namespace may hold the device if its table cannot be read within the 
   const allowance = new PodAllowance();
   allowance.hasRead(32 * 2 ** 20 - 10);
   await expect(ask(allowance)).resolves.toBe(true);
-  // Nothing is left for the next one.
+  // The allowance is exhausted for the next table.
   expect(allowance.unentered).toBeUndefined();
   await expect(ask(allowance)).resolves.toBe(true);
 });

@@ -9,8 +9,8 @@ import type { PodAllowance } from "./heal-limits.ts";
 import { countMounts, swapsInside } from "./plan-swaps.ts";
 
 /**
- * Whether a mount namespace that is not entered may have a dead device where it would have to be replaced. Only a mount
- * table that a process sees from the namespace's own root directory shows that it does not: chroot hides the rest.
+ * Whether a mount namespace that is not entered may have mounts of a dead device that need replacement. Only the mount table of a
+ * process in the namespace's own root directory can rule that out: chroot hides mounts outside of the new root.
  */
 export async function mayHold(
   call: Call,
@@ -30,5 +30,5 @@ export async function mayHold(
     allowance.hasRead(text?.length ?? limits.bytes);
     return text === undefined || countMounts(swapsInside(parseMountsOfFuse(text, minor), minor)) > 0;
   }
-  return false; // its processes have ended
+  return false; // all its processes have ended
 }

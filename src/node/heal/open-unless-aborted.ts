@@ -2,8 +2,8 @@ import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
 
 /**
- * What is being opened, or the reason for which the call ended. A look-up may wait for any file system on its path and
- * cannot be taken back: what it gives after the end of the call belongs to nobody, and is closed.
+ * Resolves to the opened resource, or rejects with the reason of the call's end. A look-up may wait for any file system on its
+ * path and cannot be cancelled: a resource that is opened after the end of the call is closed.
  */
 export async function openUnlessAborted<Opened>(call: Call, opening: Promise<Opened>): Promise<Opened> {
   try {

@@ -26,7 +26,7 @@ describe("in a container", () => {
     });
   });
 
-  it("leaves copies of kubelet's directory alone, wherever they are mounted", () => {
+  it("skips copies of kubelet's directory, wherever they are mounted", () => {
     const mounts = table(
       `2 1 0:45 / /rootfs/var/lib/kubelet/pods/u/volumes/kubernetes.io~csi/pv/mount rw ${fuse}`,
       `3 1 0:45 /sub /rootfs/var/lib/kubelet/pods/u/volume-subpaths/pv/app/0 rw ${fuse}`,
@@ -35,19 +35,19 @@ describe("in a container", () => {
     expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [] });
   });
 
-  it("skips a dead mount that is covered already, also when the cover went beneath another", () => {
+  it("skips a dead mount that is covered, also when the cover was mounted beneath another mount", () => {
     const mounts = table(`2 1 0:45 / /data rw ${fuse}`, `3 2 0:47 / /data rw ${fuse}`);
     expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [] });
   });
 
-  it("refuses where other mounts would go with the dead one", () => {
+  it("refuses a dead mount that has other mounts on it", () => {
     const mounts = table(`2 1 0:45 / /data rw ${fuse}`, "3 2 8:1 /x /data/scratch rw - ext4 /dev/sda rw");
     const refusal = { mountPoint: "/data", because: "holds other mounts (/data/scratch)" };
     expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [refusal] });
   });
 });
 
-it("names some of very many mounts that lie on a dead one", () => {
+it("names only some of many mounts on a dead one", () => {
   const above = Array.from(
     { length: 1000 },
     (_, index) => `${index + 3} 2 8:1 /x /data/${index} rw - ext4 /dev/sda rw`,
@@ -57,7 +57,7 @@ it("names some of very many mounts that lie on a dead one", () => {
   expect(refusals).toEqual([{ mountPoint: "/data", because }]);
 });
 
-it("on the host replaces targets and sub-paths, and not the source", () => {
+it("replaces targets and sub-paths on the host, but not the source", () => {
   const mounts = table(
     `2 1 0:45 / /k/plugins/s3.csi.scality.com/mnt/mp-1 rw shared:3 ${fuse}`,
     `3 1 0:45 / /k/pods/u/volumes/kubernetes.io~csi/pv/mount ro shared:3 ${fuse}`,

@@ -1,4 +1,4 @@
-/** Goes on with the heals that an earlier node plugin owed. */
+/** Resumes the pending heals of an earlier node plugin. */
 
 import { DriverError } from "../../core/errors.ts";
 import { openPath } from "../../linux/descriptor.ts";
@@ -12,34 +12,34 @@ import { stillPublished } from "./bring-back.ts";
 import { pause } from "./pause.ts";
 
 const probeLimitMs = 5000;
-/** For all of them: paths in containers may hang, and other deaths are noticed after that. */
-const lookLimitMs = 20_000;
+/** Limit for all pending heals together: paths in containers may hang, and new deaths are noticed only after that. */
+const resumeLimitMs = 20_000;
 
-/** A heal of which it cannot be told yet whether a container still has the dead mount. It stays owed. */
+/** A heal for which it is unknown whether a container still has the dead mount. It stays pending. */
 interface Undecided {
   readonly heal: PendingHeal;
   readonly because: string;
 }
 
-/** Looks at each once: what is still dead is healed, what is gone is settled. Answers with the rest. */
+/** Checks each heal once: heals a mount that is still dead, and removes the heal of a mount that is gone. Returns the undecided. */
 export async function resumePendingHeals(
   call: Call,
   node: NodeParts,
   heals: readonly PendingHeal[],
 ): Promise<readonly Undecided[]> {
-  using limited = deadline(call, lookLimitMs, "owed heals");
-  const looks = heals.map(async (heal) => {
+  using limited = deadline(call, resumeLimitMs, "pending heals");
+  const checks = heals.map(async (heal) => {
     try {
       return (await resume(limited, node, heal)) ?? [];
     } catch (error) {
       return { heal, because: describeError(error) };
     }
   });
-  return (await Promise.all(looks)).flat();
+  return (await Promise.all(checks)).flat();
 }
 
-/** Goes on looking at them, and reports each time. Ends with the call, or when all are decided. */
-export async function lookAgain(
+/** Checks undecided heals again and again, and reports each time. Resolves when all are decided or the call ends. */
+export async function retryUndecided(
   call: Call,
   node: NodeParts,
   undecided: readonly Undecided[],
@@ -76,15 +76,15 @@ function deadOf({ minor, mountpointPod, since, targets }: PendingHeal): DeadDevi
 }
 
 /**
- * While the node plugin was away nobody held the dead file system, so its number may be another's by now. Only a mount of
- * ours that is dead counts, and none that another Mountpoint Pod serves.
+ * No process held the dead file system while the node plugin was down, so the kernel may have reused its minor number. The heal is
+ * resumed only if a mount of the driver has that number, is dead and does not belong to another Mountpoint Pod.
  */
 async function resume(call: Call, node: NodeParts, heal: PendingHeal): Promise<Undecided | undefined> {
   const { minor, mountpointPod, targets } = heal;
   using undo = new DisposableStack();
   const { pin, because } = await findDead(call, node, heal);
   if (pin !== undefined) undo.use(pin);
-  // Somebody else has noticed it, and goes on with it.
+  // The device is being healed already.
   if (node.sources.dead.isKnown(minor)) return undefined;
   if (pin !== undefined && !isOfAnother(node, heal)) {
     const fields = { minor, formerMountpointPod: mountpointPod, targets: targets.length };
@@ -105,7 +105,7 @@ interface Found {
   readonly because?: string | undefined;
 }
 
-/** Here, or in a container. Containers of others than those who wait for the heal do not matter. */
+/** Looks in the node plugin's own namespace, then in containers. Only containers of the pending targets' workloads matter. */
 async function findDead(call: Call, node: NodeParts, heal: PendingHeal): Promise<Found> {
   const here = await findHere(call, node, heal);
   if (here.pin !== undefined) return here;

@@ -8,7 +8,7 @@ import { isStuck } from "./stuck.ts";
 
 const since = new Date("2026-01-15T10:30:00.500Z");
 const ended = (finishedAt: string): Partial<LocalMountpointPod> => ({ lastTermination: { exitCode: 1, finishedAt } });
-/** A node plugin that was away notices a death seconds late. */
+/** A node plugin that was down notices a death seconds late. */
 const before = ended("2026-01-15T10:29:50Z");
 const deadMinor = 7;
 const serves = (minor: number): readonly Mount[] => [
@@ -35,21 +35,21 @@ interface Row {
 }
 
 it.for<Row>([
-  { what: "runs on as if nothing had happened", pod: {}, stuck: true },
-  { what: "runs on, and has kept the dead mount", pod: {}, mounts: serves(deadMinor), stuck: true },
-  { what: "has ended long before, and is asked in vain for a mount", pod: ended("2026-01-15T09:00:00Z"), stuck: true },
+  { what: "keeps running", pod: {}, stuck: true },
+  { what: "keeps running with the dead mount", pod: {}, mounts: serves(deadMinor), stuck: true },
+  { what: "was restarted long before, and does not take a mount", pod: ended("2026-01-15T09:00:00Z"), stuck: true },
   {
-    what: "has another mount, because it ended before the death was noticed",
+    what: "has another mount, because it was restarted before the death was noticed",
     pod: before,
     mounts: serves(8),
     stuck: false,
   },
-  { what: "could not be asked for a mount: nobody remembers it", pod: before, isForgotten: true, stuck: false },
-  { what: "has ended with the mount", pod: ended("2026-01-15T10:30:00Z"), stuck: false },
-  { what: "may be about to end", pod: {}, afterMs: 29_999, stuck: false },
+  { what: "has no record, so that no mount was requested from it", pod: before, isForgotten: true, stuck: false },
+  { what: "terminated with the mount", pod: ended("2026-01-15T10:30:00Z"), stuck: false },
+  { what: "may terminate soon", pod: {}, afterMs: 29_999, stuck: false },
   { what: "is in back-off", pod: { waiting: { reason: "CrashLoopBackOff" } }, stuck: false },
   { what: "failed", pod: { phase: "failed" }, stuck: false },
-])("one that $what: $stuck", ({ pod, mounts = [], isForgotten = false, afterMs = 30_000, stuck }) => {
+])("a Mountpoint Pod that $what: $stuck", ({ pod, mounts = [], isForgotten = false, afterMs = 30_000, stuck }) => {
   const node = {
     mounts: () => new MountTable(mounts, kubeletDir),
     records: { get: () => (isForgotten ? undefined : {}) },

@@ -7,11 +7,11 @@ import { isErrno } from "../../runtime/errno.ts";
 import { openUnlessAborted } from "./open-unless-aborted.ts";
 
 /**
- * Ends with the call. The place in the new mount that a path of the old one names. kubelet made the directory when the container started,
- * but mount-s3 keeps an empty one to itself until a file lands in it: then it died with it, and is made again. A file is
- * not: whoever has it mounted cannot use a directory in its place.
+ * Opens the path of a sub-path mount in the new mount, or rejects when the call ends. kubelet made the directory when the container
+ * started, but mount-s3 stores an empty directory only locally until it contains a file: such a directory is lost with
+ * mount-s3 and made again. A missing file is an error, because a directory cannot replace the mount of a file.
  */
-export async function partOf(
+export async function openSubPath(
   call: Call,
   served: Descriptor,
   { root, wasDirectory }: { readonly root: string; readonly wasDirectory: boolean },

@@ -1,4 +1,4 @@
-/** Puts a living mount in the place of a dead one: in every container that holds it, and for those that come. */
+/** Replaces dead mounts by living ones, in all running containers and in the directories that kubelet gives to new ones. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
@@ -35,12 +35,12 @@ import { LostMounts } from "./lost-mounts.ts";
 import { mayHold } from "./may-hold.ts";
 import { openUnlessAborted } from "./open-unless-aborted.ts";
 import { countMounts, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
-import { partOf } from "./sub-path.ts";
+import { openSubPath } from "./sub-path.ts";
 
 export interface Swapper {
-  /** Replaces every mount of a dead device by what is mounted at `source`. */
+  /** Replaces every mount of a dead device by a mount of the file system at `source`. */
   swap(call: Call, minor: number, source: string): Promise<Swapped>;
-  /** Keeps a dead device of ours from ending, through a container that still has it. */
+  /** Keeps a dead file system of the driver alive, through a container that still has it. */
   holdDead(call: Call, minor: number): Promise<Holding>;
 }
 
@@ -50,9 +50,9 @@ interface Work {
   readonly served: Descriptor;
 }
 
-/** A container that starts meanwhile may still get the dead mount; after our own namespace none does. */
+/** A container that starts during a round may still get the dead mount; after the replacement in our own namespace none does. */
 const rounds = 5;
-/** Each takes a thread that enters it, and most have nothing to be replaced. */
+/** Each visit takes a thread that enters the namespace, and most namespaces have nothing to replace. */
 const namespacesAtOnce = 16;
 
 export class HostSwapper implements Swapper {
@@ -62,7 +62,7 @@ export class HostSwapper implements Swapper {
   readonly #podOf: (proc: string, pid: number) => string | undefined;
   readonly #lost: LostMounts;
 
-  /** `proc`: where the host's /proc is mounted. */
+  /** `proc`: mount point of the host's /proc. */
   constructor(proc: string, kubeletDir: string, threads = new InsideThreads(), podOf = podUidOf) {
     this.#proc = proc;
     this.#kubeletDir = kubeletDir;
@@ -75,7 +75,7 @@ export class HostSwapper implements Swapper {
     using served = openServed(source, minor);
     let replaced = 0;
     for (let round = 0; ; round += 1) {
-      // Containers first: what we see ourselves still tells of the dead mount if we end in between.
+      // Containers first: if this program ends in between, its own mount table still shows the dead mount to the next one.
       const inside = await this.#everywhere(call, { minor, served });
       const here = await this.#here(call, { minor, served });
       replaced += inside.replaced + here.replaced;
@@ -102,31 +102,31 @@ export class HostSwapper implements Swapper {
         if (owner !== undefined) allowances.set(owner, allowance);
         return await this.#inside(call, work, { namespace, owner, allowance });
       });
-      // All of them end before the first failure counts: they use descriptors of ours.
+      // All visits end before the first failure is thrown, because they use descriptors that the caller closes.
       await Promise.allSettled(visits);
       results.push(...(await Promise.all(visits)));
-      // A Pod chooses how many there are, and those that are not entered need no thread: other work gets its turn.
+      // A Pod controls the number of its namespaces, and namespaces that are not entered never wait: yield to other work.
       await nextTurn();
     }
-    return total(results);
+    return sum(results);
   }
 
   async #inside(call: Call, work: Work, { namespace, owner, allowance }: Container): Promise<Swapped> {
     if (!allowance.enter()) {
       const isAffected = await mayHold(call, { proc: this.#proc, minor: work.minor }, namespace, allowance);
-      return refused(call, { namespace, owner }, isAffected ? allowance.tooMany() : undefined);
+      return refuse(call, { namespace, owner }, isAffected ? allowance.tooMany() : undefined);
     }
     using opened = new DisposableStack();
     const opening = openTable(this.#proc, namespace).catch((error: unknown) => describeError(error));
     const inside = await openUnlessAborted(call, opening);
     if (inside === undefined) return { replaced: 0, failures: [] };
     if (typeof inside === "string") {
-      return refused(call, { namespace, owner }, `the mount namespace cannot be entered: ${inside}`);
+      return refuse(call, { namespace, owner }, `the mount namespace cannot be entered: ${inside}`);
     }
     opened.use(inside);
     const first = await planInside(call, inside, work);
     const obstacle = first === undefined ? tableTooLarge : this.#obstacle(first, namespace, allowance);
-    if (first === undefined || obstacle !== undefined) return refused(call, { namespace, owner }, obstacle);
+    if (first === undefined || obstacle !== undefined) return refuse(call, { namespace, owner }, obstacle);
     const lostBefore = this.#lost.in(namespace, work.minor);
     const { replaced, failures } = await carryOut(first, {
       ownerOf: () => owner,
@@ -138,7 +138,7 @@ export class HostSwapper implements Swapper {
         return now === undefined || isPlanned(now, swap);
       },
       replace: async (swap) => {
-        // Another one for each: a thread that hangs keeps it.
+        // Each replacement opens the namespace anew, because a hung thread keeps its descriptors.
         const own = await openUnlessAborted(call, openInside(this.#proc, namespace));
         if (own === undefined) throw new Error("its process has ended");
         const isMeant = async (id: number) => {
@@ -159,18 +159,18 @@ export class HostSwapper implements Swapper {
     return { replaced, failures: [...lost, ...failures] };
   }
 
-  /** Why nothing is to be replaced in a namespace; undefined: nothing stands against it. */
+  /** The reason why no mount of a namespace can be replaced; undefined if there is none. */
   #obstacle(plan: Swaps, { pids }: MountNamespace, allowance: PodAllowance): string | undefined {
     if (countMounts(plan) === 0) return undefined;
     const sandbox = sandboxOf(this.#proc, pids);
     return sandbox === undefined ? allowance.replace(countMounts(plan)) : keepsOpen(sandbox);
   }
 
-  /** What we do here reaches the host and all who follow it. */
+  /** Mounts in the node plugin's own namespace propagate to the host and to every slave of its mounts. */
   async #here(call: Call, work: Work): Promise<Swapped> {
     const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
     return await carryOut(plan(), {
-      ownerOf: (place) => workloadAt(this.#kubeletDir, place),
+      ownerOf: (mount) => workloadAt(this.#kubeletDir, mount),
       isStillPlanned: async (swap) => {
         call.signal.throwIfAborted();
         return isPlanned(plan(), swap);
@@ -179,7 +179,7 @@ export class HostSwapper implements Swapper {
         using root = openPath("/");
         using held = await openUnlessAborted(call, holdMount(root, swap.mountPoint));
         using tree = await copyFor(call, work, swap, held);
-        // Unpublished while we waited: then there is nothing to heal, and nothing may appear.
+        // The volume may have been unpublished meanwhile: then nothing must be mounted.
         if (held.id !== swap.id || !isPlanned(plan(), swap)) throw wrongMount();
         replaceHere(tree, held);
       },
@@ -189,12 +189,12 @@ export class HostSwapper implements Swapper {
 
 interface Container {
   readonly namespace: MountNamespace;
-  /** undefined: a process of the host. */
+  /** undefined: the namespace belongs to the host. */
   readonly owner: PodUid | undefined;
   readonly allowance: PodAllowance;
 }
 
-/** undefined: the table is above the limits. */
+/** undefined: the mount table exceeds the limits. */
 async function planInside(call: Call, { table }: Pick<Inside, "table">, { minor }: Work): Promise<Swaps | undefined> {
   const text = await readTable(call, table, tableLimits);
   return text === undefined ? undefined : swapsInside(parseMountsOfFuse(text, minor), minor);
@@ -204,8 +204,8 @@ function keepsOpen(sandbox: string): string {
   return `containers in ${sandbox} keep the dead file system open: delete the Pod, a new one gets the volume`;
 }
 
-/** A namespace of the host has no users who could be told, and what it has of the volume are copies of kubelet's directory. */
-function refused(
+/** The result for a namespace that is not healed. A namespace of the host has no workload and only copies of kubelet's directory. */
+function refuse(
   call: Call,
   { namespace, owner }: Pick<Container, "namespace" | "owner">,
   because: string | undefined,
@@ -216,16 +216,16 @@ function refused(
   return { replaced: 0, failures: [{ workload: owner, mountPoint: "/", because, isUnsafe: false }] };
 }
 
-/** By its id: the path changes with every directory on it that is renamed. */
+/** Compares mount ids: the path of a mount changes when a directory on it is renamed. */
 function isPlanned({ swaps }: Swaps, { id }: Swap): boolean {
   return swaps.some((one) => one.id === id);
 }
 
-/** The one descriptor through which everything is copied: what is not this mount-s3 cannot get into a container. */
+/** Opens the root of the living mount. All copies are made from this descriptor, so no other file system gets into a container. */
 function openServed(source: string, deadMinor: number): Descriptor {
   using undo = new DisposableStack();
   const served = undo.use(openPath(source));
-  // What was opened, not what the table has at that path: another mount may have come in between, or lie on its parents.
+  // The mount of the descriptor, not the mount at that path: another mount may cover the source or its parents by now.
   const id = mountIdOf(served);
   const mount = readMounts().find((one) => one.id === id);
   if (mount?.mountPoint !== source || !isOurs(mount) || mount.minor === deadMinor) {
@@ -239,16 +239,16 @@ async function copyFor(call: Call, { served }: Work, swap: Swap, held: HeldMount
   call.signal.throwIfAborted();
   using undo = new DisposableStack();
   const wanted = { root: swap.root, wasDirectory: isDirectory(held.root) };
-  using part = swap.root === "/" ? undefined : await partOf(call, served, wanted);
+  using part = swap.root === "/" ? undefined : await openSubPath(call, served, wanted);
   const tree = undo.use(cloneTree(part ?? served));
   copyAttributes(tree, swap);
   undo.move();
   return tree;
 }
 
-function total(results: readonly Swapped[]): Swapped {
+function sum(results: readonly Swapped[]): Swapped {
   return {
-    replaced: results.reduce((sum, { replaced }) => sum + replaced, 0),
+    replaced: results.reduce((total, { replaced }) => total + replaced, 0),
     failures: results.flatMap(({ failures }) => failures),
   };
 }
