@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 
-/** What a node counts, for Prometheus. */
+/** Prometheus metrics of the node plugin. */
 export class NodeMetrics {
   readonly #registry = new Registry();
   readonly deaths = new Counter({
@@ -8,7 +8,7 @@ export class NodeMetrics {
     help: "Mounts whose mount-s3 ended, or was given up, while workloads used them.",
     registers: [this.#registry],
   });
-  /** Also tells how often: a histogram counts. */
+  /** The histogram's count is the number of heals. */
   readonly healSeconds = new Histogram({
     name: "s3_csi_mount_heal_seconds",
     help: "How long a mount was away until the workloads that use it had it back.",

@@ -16,14 +16,14 @@ import type { MountRecords } from "./records/mount-records.ts";
 import type { PendingHeals } from "./records/pending-heals.ts";
 import type { SourceRegistry } from "./source/source-registry.ts";
 
-/** What the node program is made of; `bin` puts it together once. */
+/** The dependencies of the node plugin; src/bin/node.ts builds them once. */
 export interface NodeParts {
   readonly config: Pick<
     NodeConfig,
     "nodeId" | "kubeletDir" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverCredentials" | "hangLimitMs"
   >;
   readonly driverVersion: string;
-  /** undefined until the API server has told. */
+  /** undefined until the API server has answered. */
   readonly kubernetesVersion: () => string | undefined;
   readonly kernel: Kernel;
   readonly mounts: Mounts;
@@ -38,8 +38,8 @@ export interface NodeParts {
   readonly inFlight: InFlight;
   readonly records: MountRecords;
   readonly pendingHeals: PendingHeals;
-  /** undefined where the host's /proc is not mounted: containers cannot be reached. */
+  /** undefined if the host's /proc is not mounted: then containers cannot be entered. */
   readonly swapper: Swapper | undefined;
-  /** Mountpoint Pods whose source may have to be unmounted. */
+  /** Queue of Mountpoint Pods whose source may need an unmount. */
   readonly unmounts: WorkQueue<PodName>;
 }

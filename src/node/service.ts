@@ -1,4 +1,4 @@
-/** The CSI node service: each method parses, calls and answers. */
+/** The CSI node service: each method parses its request, calls the implementation and builds the response. */
 import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../csi/gen/csi.ts";
 import { type Service, service } from "../csi/service.ts";
 import type { NodeParts } from "./node-parts.ts";
@@ -19,13 +19,13 @@ export function nodeService(node: NodeParts): Service {
     },
     nodeGetVolumeStats: (call, request) => volumeStats(call, node, request),
     nodeGetCapabilities: async () => ({ capabilities: capabilities.map(capability) }),
-    // No topology: a bucket is reached from everywhere. 0: no limit of volumes.
+    // No topology: a bucket is reachable from every node. maxVolumesPerNode 0 means no limit.
     nodeGetInfo: async () => ({ nodeId: node.config.nodeId, maxVolumesPerNode: 0n }),
   });
 }
 
 const capabilities = [
-  // kubelet then sends the workload's fsGroup instead of changing the owner of every file (MP-1).
+  // With this capability kubelet sends the workload's fsGroup instead of changing the owner of every file (MP-1).
   Capability.VOLUME_MOUNT_GROUP,
   Capability.GET_VOLUME_STATS,
   Capability.VOLUME_CONDITION,

@@ -1,4 +1,4 @@
-/** What `--version` prints: one JSON object with the fields of 2.x, whatever the programs are written in. */
+/** The output of `--version`: one JSON object with the fields of 2.x, including those of its Go build. */
 export function versionReport(driverVersion: string): string {
   const { arch, platform, version } = process;
   const report = {

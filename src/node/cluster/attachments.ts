@@ -14,13 +14,13 @@ import { explainTimeout } from "./explain-timeout.ts";
 export interface LocalAttachment extends AttachmentSpec {
   readonly name: string;
   readonly uid: string;
-  /** What the node itself says in it. */
+  /** The part of the status that this node writes. */
   readonly status: AttachmentStatus;
-  /** Which Mountpoint Pod has no place on the node and why, as the controller says. */
+  /** The controller's message about an unschedulable Mountpoint Pod; it names the Pod and the reason. */
   readonly unschedulable: string | undefined;
 }
 
-/** The attachments of this node: which Mountpoint Pod the controller chose for a workload. */
+/** The attachments of this node: the Mountpoint Pods that the controller assigned to workloads. */
 export class Attachments {
   readonly store = new Store<LocalAttachment, "workload">({
     workload: ({ mountpointS3PodAttachments }) =>
@@ -28,14 +28,17 @@ export class Attachments {
   });
   readonly #hint: string;
 
-  /** `hint` tells an operator where to find the reason for a missing attachment. */
+  /** `hint`: where an operator finds the reason for a missing attachment. */
   constructor(hint: string) {
     this.#hint = hint;
   }
 
-  /** Keeps the store up to date until the call ends. Servers before 1.31 cannot select by field, so we do it again. */
+  /**
+   * Keeps the store up to date until the call ends. API servers before 1.31 do not support field selectors for custom resources,
+   * so attachments of other nodes are filtered here as well.
+   */
   async follow(call: Call, client: Watcher, node: NodeName, progress: Pulses): Promise<void> {
-    const ours: Watched<MountpointS3PodAttachment, LocalAttachment> = {
+    const local: Watched<MountpointS3PodAttachment, LocalAttachment> = {
       kind: kinds.attachments,
       turned: progress.pulse("watch over attachments"),
       fieldSelector: `spec.nodeName=${node}`,
@@ -48,21 +51,22 @@ export class Attachments {
         unschedulable: unplacedIn(status),
       }),
     };
-    await watch(call, client, ours, this.store);
+    await watch(call, client, local, this.store);
   }
 
-  /** Surely in none; while the API server has not told everything, nobody is. */
+  /** Whether no attachment lists the workload. False until the initial list is complete. */
   isUnattached(workload: PodUid): boolean {
     return this.store.isSynced && this.store.by("workload", workload).length === 0;
   }
 
-  /** The Mountpoint Pod for this workload and volume, as soon as there is one. */
+  /** Waits until the controller has assigned a Mountpoint Pod to this workload and volume. */
   async waitForAssignment(call: Call, intent: PublishIntent): Promise<PodName> {
     const { workload, persistentVolume, volumeId } = intent;
-    const listed = () => new DriverError("notReady", "Failed to list MountpointS3PodAttachments", { hint: this.#hint });
-    await explainTimeout(call, listed, this.store.synced(call));
+    const notListed = () =>
+      new DriverError("notReady", "Failed to list MountpointS3PodAttachments", { hint: this.#hint });
+    await explainTimeout(call, notListed, this.store.synced(call));
 
-    // Both spellings are searched for: the first by users of 2.x, the second in its documentation.
+    // Users of 2.x search for the first spelling; its documentation contains the second.
     const text = "failed to wait for MountpointS3PodAttachment: Timed out waiting for MountpointS3PodAttachment";
     const missing = () =>
       new DriverError("notReady", `${text} of Pod ${workload} and volume ${persistentVolume}`, { hint: this.#hint });
@@ -75,14 +79,14 @@ export class Attachments {
     return await explainTimeout(call, missing, found);
   }
 
-  /** Ends when the controller says that this Mountpoint Pod has no place on the node, with its words. */
+  /** Resolves to the controller's message when this Mountpoint Pod is unschedulable. */
   async waitUntilUnschedulable(call: Call, workload: PodUid, name: PodName): Promise<string> {
     return await this.store.waitFor(call, { index: "workload", value: workload }, (all) =>
-      all.map(({ unschedulable }) => unschedulable).find((words) => words?.includes(name)),
+      all.map(({ unschedulable }) => unschedulable).find((message) => message?.includes(name)),
     );
   }
 
-  /** The same without waiting, for a target that was published before. */
+  /** The Mountpoint Pod that is assigned to a target now, without waiting. */
   holderNow({ workload, persistentVolume }: Target): PodName | undefined {
     return this.store
       .by("workload", workload)

@@ -1,4 +1,4 @@
-/** What a node knows of the cluster: its own attachments and Mountpoint Pods, and the driver's Secret. Nothing else. */
+/** The caches of a node: its own attachments, its own Mountpoint Pods and the driver's Secret. */
 
 import type { Readiness } from "../../csi/identity.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -14,7 +14,7 @@ export class Cluster {
   readonly mountpointPods: MountpointPods;
   readonly driverKeys: DriverKeys;
   readonly #config: NodeConfig;
-  #complete = false;
+  #synced = false;
   #kubernetesVersion: string | undefined;
 
   constructor(config: NodeConfig) {
@@ -28,11 +28,11 @@ export class Cluster {
         : fixedKeys(driverCredentials.credentials);
   }
 
-  /** Not ready until the first picture is complete; from then on the watches look after themselves. */
+  /** Not ready until the caches are synced. Interrupted watches do not make the node plugin unready later. */
   readonly readiness: Readiness = () =>
-    this.#complete ? { ready: true } : { ready: false, because: "the API server has not told everything yet" };
+    this.#synced ? { ready: true } : { ready: false, because: "the caches are not synced yet" };
 
-  /** undefined until the API server has told. */
+  /** undefined until the API server has answered. */
   readonly kubernetesVersion = (): string | undefined => this.#kubernetesVersion;
 
   /** Keeps everything up to date until the call ends. */
@@ -42,24 +42,24 @@ export class Cluster {
       this.attachments.follow(call, client, nodeName, progress),
       this.mountpointPods.follow(call, client, nodeName, progress),
       this.driverKeys.follow(call, client, progress),
-      this.#learn(call, client),
+      this.#waitForSync(call, client),
     ]);
   }
 
-  async #learn(call: Call, client: KubeClient): Promise<void> {
+  async #waitForSync(call: Call, client: KubeClient): Promise<void> {
     await Promise.all([this.attachments.store.synced(call), this.mountpointPods.store.synced(call)]);
-    this.#complete = true;
-    call.log.info("everything about this node is known");
+    this.#synced = true;
+    call.log.info("caches synced");
     try {
       this.#kubernetesVersion = await client.serverVersion(call);
     } catch (error) {
-      // It is for the log of the object store only.
-      call.log.info("the version of Kubernetes stays unknown", { error });
+      // Only the user agent in requests to the object store contains the version.
+      call.log.info("the version of Kubernetes is unknown", { error });
     }
   }
 }
 
-/** Its namespace is the one of the driver's Secret, which only our chart names. */
+/** The controller is in the namespace of the driver's Secret. Only our chart passes that namespace. */
 function controllerHint({ driverCredentials }: NodeConfig): string {
   const namespace = driverCredentials.from === "secret" ? driverCredentials.namespace : "NAMESPACE-OF-THE-DRIVER";
   return `See: kubectl logs -n ${namespace} -lapp=s3-csi-controller -c s3-pod-reconciler`;

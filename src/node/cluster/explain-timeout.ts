@@ -2,8 +2,8 @@ import type { DriverError } from "../../core/errors.ts";
 import type { Call } from "../../runtime/call.ts";
 
 /**
- * A wait that, when a limit of ours ends it, tells what was missing instead of how long it took. A caller that left, or
- * the end of the program, is another story and stays as it is.
+ * Replaces the error of a wait that a deadline of the driver ended by the one that names what was missing. Other errors, such as
+ * the cancellation by the caller or the end of the program, are thrown unchanged.
  */
 export async function explainTimeout<Found>(
   call: Call,

@@ -3,14 +3,14 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 
-/** The end of what the mount-s3 of a Mountpoint Pod has printed; empty if nobody tells. */
+/** Reads the end of the log of a Mountpoint Pod's mount-s3; empty if the log cannot be read. */
 export type MountS3Log = (call: Call, mountpointPod: PodName) => Promise<string>;
 
 const limitMs = 5000;
-/** A failed attempt takes two lines. */
+/** mount-s3 writes two lines per failed connection attempt. */
 const tailLines = 50;
 
-/** From the API: only kubelet has it. Manifests of 2.x grant no right to it, and then nobody is told more than before. */
+/** Reads the log through the API. Manifests of 2.x do not grant that right: then errors lack the reason from the log. */
 export function mountS3Log(client: Pick<KubeClient, "logTail">, namespace: string): MountS3Log {
   const problems = new ProblemLog();
   return async (call, name) => {

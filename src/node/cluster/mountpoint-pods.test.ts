@@ -28,7 +28,7 @@ function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {
   };
 }
 
-it("reads what the controller wrote", () => {
+it("parses a Pod of the controller", () => {
   expect(localMountpointPodFrom(podFrom({ phase: "Running" }))).toMatchObject({
     uid: "mp-uid",
     phase: "running",
@@ -46,17 +46,17 @@ it.for([
   { version: "1.2.0", isLegacy: true },
   { version: "3.0.0-alpha.1", isLegacy: false },
   { version: "20.0.0", isLegacy: false },
-])("a Pod made by $version is of the old kind: $isLegacy", ({ version, isLegacy }) => {
+])("a Pod made by $version is legacy: $isLegacy", ({ version, isLegacy }) => {
   expect(localMountpointPodFrom(podFrom(undefined, version))?.isLegacy).toBe(isLegacy);
 });
 
-it("leaves other Pods of the namespace alone", () => {
+it("ignores other Pods of the namespace", () => {
   const { metadata, ...rest } = podFrom({ phase: "Running" });
   const { labels: _, ...unmarked } = metadata;
   expect(localMountpointPodFrom({ ...rest, metadata: unmarked })).toBeUndefined();
 });
 
-it("knows the last end of the container, also after it was started again", () => {
+it("reads the last termination of the container, also after a restart", () => {
   const container = { name: "mountpoint", restartCount: 1 };
   const terminated = { exitCode: 1, message: "Error: x", finishedAt: "2026-01-15T10:30:00Z" };
   const now = podFrom({ containerStatuses: [{ ...container, state: { terminated } }] });
@@ -65,19 +65,19 @@ it("knows the last end of the container, also after it was started again", () =>
 });
 
 it.for([
-  { reason: "ContainerCreating", hopeless: false },
-  { reason: "CrashLoopBackOff", hopeless: false },
-  { reason: "ImagePullBackOff", hopeless: true },
-  { reason: "CreateContainerConfigError", hopeless: true },
-])("waiting for $reason is hopeless: $hopeless", ({ reason, hopeless }) => {
+  { reason: "ContainerCreating", isUnusable: false },
+  { reason: "CrashLoopBackOff", isUnusable: false },
+  { reason: "ImagePullBackOff", isUnusable: true },
+  { reason: "CreateContainerConfigError", isUnusable: true },
+])("$reason makes the Pod unusable: $isUnusable", ({ reason, isUnusable }) => {
   const waiting = { name: "mountpoint", restartCount: 0, state: { waiting: { reason } } };
   const pod = localMountpointPodFrom(podFrom({ phase: "Pending", containerStatuses: [waiting] }));
-  expect(pod && unusableReason(pod) !== undefined).toBe(hopeless);
+  expect(pod && unusableReason(pod) !== undefined).toBe(isUnusable);
 });
 
 const waitingFor = (name: string, reason: string) => ({ name, restartCount: 0, state: { waiting: { reason } } });
 
-it("says why the container that installs a CA does not start, where the other one only waits for it", () => {
+it("reads why the init container that installs a CA waits", () => {
   const status = {
     phase: "Pending",
     initContainerStatuses: [waitingFor("install-ca-cert", "ImagePullBackOff")],

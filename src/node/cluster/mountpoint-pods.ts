@@ -8,19 +8,19 @@ import { type Call, deadline } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { explainTimeout } from "./explain-timeout.ts";
 
-/** A Mountpoint Pod of this node, with what kubelet says about its container. */
+/** A Mountpoint Pod of this node, with the container state that kubelet reports. */
 export interface LocalMountpointPod extends MountpointPod {
-  /** Made by 2.x: its mounter and its image are, too. */
+  /** The driver 2.x made the Pod: its mounter and its image are of 2.x, too. */
   readonly isLegacy: boolean;
-  /** Why the phase is what it is, where kubelet says so: eviction, for one. */
+  /** Reason and message of the Pod's status, for example of an eviction; empty if there are none. */
   readonly explanation: string;
-  /** Why its container does not run, if it or one before it is waiting. */
+  /** Why the container or an init container waits. */
   readonly waiting: ContainerState["waiting"];
-  /** How its container ended last. */
+  /** The last termination of the container. */
   readonly lastTermination: ContainerState["terminated"];
 }
 
-/** undefined for a Pod that is none of ours, whatever it does in the namespace (SE-1). */
+/** undefined for a Pod in the namespace that is not a Mountpoint Pod (SE-1). */
 export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined {
   const known = mountpointPodFrom(pod);
   if (known === undefined) return undefined;
@@ -36,7 +36,7 @@ function containerOf({ status = {} }: Pod): Pick<LocalMountpointPod, "waiting" |
   const { initContainerStatuses = [], containerStatuses = [] } = status;
   const container = containerStatuses.find(({ name }) => name === mountpointContainer);
   const { state, lastState } = container ?? {};
-  // Before it, the one that installs a CA has to run; until then kubelet says of the other only that it waits.
+  // While the init container that installs a CA waits, kubelet reports only PodInitializing for the main container.
   const earlier = initContainerStatuses.flatMap((init) => init.state?.waiting ?? []);
   return { waiting: earlier[0] ?? state?.waiting, lastTermination: state?.terminated ?? lastState?.terminated };
 }
@@ -50,7 +50,7 @@ export class MountpointPods {
     this.#namespace = namespace;
   }
 
-  /** Keeps the store up to date until the call ends. The server sends what is on this node, and nothing else (SC-1). */
+  /** Keeps the store up to date until the call ends. The API server sends only Pods of this node (SC-1). */
   async follow(call: Call, client: Watcher, node: NodeName, progress: Pulses): Promise<void> {
     const local: Watched<Pod, LocalMountpointPod> = {
       kind: kinds.pods,
@@ -67,7 +67,7 @@ export class MountpointPods {
     return this.store.get(this.#key(name));
   }
 
-  /** From now on, whenever something about it changes. */
+  /** Calls the listener after every change of the Pod. */
   subscribe(name: PodName, listener: () => void): Disposable {
     const wanted = this.#key(name);
     return this.store.subscribe(({ key }) => {
@@ -75,7 +75,7 @@ export class MountpointPods {
     });
   }
 
-  /** Waits until it is known here, that is: exists, and the scheduler has put it on this node. */
+  /** Waits until the Pod exists and the scheduler has bound it to this node. */
   async waitUntilKnown(call: Call, name: PodName): Promise<LocalMountpointPod> {
     const missing = () =>
       new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to be scheduled to this node`, {
@@ -85,11 +85,11 @@ export class MountpointPods {
     return await explainTimeout(call, missing, seen);
   }
 
-  /** Work that is of use only as long as somebody needs the Mountpoint Pod: it ends early when nobody does any more. */
+  /** Runs `work` until it settles, and aborts it when the Pod is gone or gets the needs-unmount annotation. */
   async whileNeeded<Done>(call: Call, name: PodName, work: (call: Call) => Promise<Done>): Promise<Done> {
     const over = new AbortController();
-    const until = { log: call.log, signal: AbortSignal.any([call.signal, over.signal]) };
-    const unneeded = this.store.waitFor<never>(until, { key: this.#key(name) }, ([pod]) => {
+    const needed = { log: call.log, signal: AbortSignal.any([call.signal, over.signal]) };
+    const unneeded = this.store.waitFor<never>(needed, { key: this.#key(name) }, ([pod]) => {
       if (pod !== undefined && !pod.needsUnmount) return undefined;
       throw new DriverError(
         "notReady",
@@ -97,21 +97,24 @@ export class MountpointPods {
       );
     });
     try {
-      return await Promise.race([work(until), unneeded]);
+      return await Promise.race([work(needed), unneeded]);
     } finally {
       over.abort();
     }
   }
 
-  /** What its container said when it ended after `since`; kubelet needs a second or two to tell. */
+  /**
+   * The termination message of a container that terminated after `since`; empty if kubelet does not report it within the limit.
+   * kubelet usually needs a second or two.
+   */
   async waitForTerminationMessage(
     call: Call,
     name: PodName,
     since: Date,
     limitMs = terminationMessageLimitMs,
   ): Promise<string> {
-    using limited = deadline(call, limitMs, "the last words of mount-s3");
-    // The API tells whole seconds, and kubelet's clock is the one of this machine.
+    using limited = deadline(call, limitMs, "the termination message of mount-s3");
+    // The API reports whole seconds. kubelet uses the clock of this machine.
     const from = `${since.toISOString().slice(0, 19)}Z`;
     const ended = this.store.waitFor(limited, { key: this.#key(name) }, ([pod]) => {
       const { finishedAt = "", message = "" } = pod?.lastTermination ?? {};
@@ -136,11 +139,11 @@ export class MountpointPods {
   }
 }
 
-/** For whoever is waited for himself. */
+/** Default for callers that hold up a kubelet call. */
 const terminationMessageLimitMs = 10_000;
 
-/** Only time and other people help against these; a container that crashed, in contrast, is started again soon. */
-const lasting = new Set([
+/** Reasons that last until an administrator acts. A crashed container, in contrast, is restarted soon. */
+const lastingReasons = new Set([
   "ErrImagePull",
   "ImagePullBackOff",
   "InvalidImageName",
@@ -150,13 +153,13 @@ const lasting = new Set([
   "RunContainerError",
 ]);
 
-/** Why waiting for this Mountpoint Pod is of no use now; undefined while there is hope. */
+/** Why waiting for this Mountpoint Pod is useless now; undefined while it may still become ready. */
 export function unusableReason(pod: LocalMountpointPod): string | undefined {
   if (pod.needsUnmount) return "is being unmounted";
   if (!isAlive(pod)) return `has ended (${described(pod.phase, pod.explanation)})`;
   if (pod.terminating) return "is being deleted";
   const { waiting } = pod;
-  return waiting?.reason !== undefined && lasting.has(waiting.reason)
+  return waiting?.reason !== undefined && lastingReasons.has(waiting.reason)
     ? `does not start (${described(waiting.reason, waiting.message)})`
     : undefined;
 }

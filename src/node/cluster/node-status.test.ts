@@ -41,7 +41,7 @@ it.for([
   ]);
 });
 
-it("tells of deaths and heals, and of every Mountpoint Pod that is listed", () => {
+it("reports deaths and heals, and every listed Mountpoint Pod", () => {
   const { mountpointPods } = statusOf({ lastDeath: now, heals: 2 });
   expect(mountpointPods).toEqual({
     [mountpointPod]: { health: "serving", lastDeath: "2026-01-15T10:30:00Z", heals: 2 },
@@ -49,12 +49,12 @@ it("tells of deaths and heals, and of every Mountpoint Pod that is listed", () =
   });
 });
 
-it("DS-14 tells whether one that is to be unmounted is in use", () => {
+it("DS-14 reports whether a source that needs unmount is in use", () => {
   expect(statusOf({ inUse: true }).mountpointPods?.[mountpointPod]).toEqual({ health: "serving", inUse: true });
   expect(statusOf({ inUse: false }).mountpointPods?.[mountpointPod]).toEqual({ health: "serving", inUse: false });
 });
 
-it("keeps the time of a condition that stays, and says nothing of workloads that are not there", () => {
+it("keeps the transition time of an unchanged condition, and reports no condition without workloads", () => {
   const earlier = statusOf({});
   const later = nodeStatusOf({ ...attachment, status: earlier }, () => serving, new Date("2027-01-01T00:00:00Z"));
   expect(later.conditions).toEqual(earlier.conditions);

@@ -1,4 +1,4 @@
-/** What the node says in an attachment's status, out of what it saw of the sources. Pure. */
+/** Derives the node's part of an attachment's status from the states of its sources. Pure. */
 import {
   type AttachmentStatus,
   conditionSince,
@@ -10,8 +10,8 @@ import type { PodName } from "../../core/names.ts";
 import type { SourceState } from "../source/source-state.ts";
 import type { LocalAttachment } from "./attachments.ts";
 
-/** One that some workload needs. */
-interface Needed {
+/** A Mountpoint Pod that serves at least one workload. */
+interface NeededPod {
   readonly name: PodName;
   readonly health: SourceCondition;
 }
@@ -25,7 +25,7 @@ export function nodeStatusOf(
   const needed = lists.flatMap(([name, served]) =>
     served.length > 0 ? [{ name, health: stateOf(name).condition }] : [],
   );
-  const conditions = [mounted(needed), healthy(needed)];
+  const conditions = [mountedCondition(needed), healthyCondition(needed)];
   return {
     conditions: conditions.map((condition) => conditionSince(attachment.status, now, condition)),
     mountpointPods: Object.fromEntries(lists.map(([name]) => [name, viewOf(stateOf(name))])),
@@ -35,16 +35,16 @@ export function nodeStatusOf(
 function viewOf({ condition, lastDeath, heals, inUse }: SourceState): NodeView {
   return {
     health: condition,
-    // Whole seconds, as Kubernetes writes times.
+    // Kubernetes writes times in whole seconds.
     ...(lastDeath === undefined ? {} : { lastDeath: `${lastDeath.toISOString().slice(0, 19)}Z` }),
     ...(heals === 0 ? {} : { heals }),
     ...(inUse === undefined ? {} : { inUse }),
   };
 }
 
-type Said = Omit<StatusCondition, "lastTransitionTime">;
+type Condition = Omit<StatusCondition, "lastTransitionTime">;
 
-function mounted(needed: readonly Needed[]): Said {
+function mountedCondition(needed: readonly NeededPod[]): Condition {
   const type = "Mounted";
   if (needed.length === 0) return { type, status: "Unknown", reason: "NoWorkload", message: "No workload is listed." };
   const missing = needed.find(({ health }) => health === "absent" || health === "starting");
@@ -57,7 +57,7 @@ function mounted(needed: readonly Needed[]): Said {
     : { type, status: "False", reason: "NotMounted", message: `The source of Mountpoint Pod ${name} is not mounted.` };
 }
 
-function healthy(needed: readonly Needed[]): Said {
+function healthyCondition(needed: readonly NeededPod[]): Condition {
   const type = "Healthy";
   const dead = needed.find(({ health }) => health === "dead");
   if (dead !== undefined) {
@@ -66,7 +66,7 @@ function healthy(needed: readonly Needed[]): Said {
   }
   const stuck = needed.find(({ health }) => health === "stuck");
   if (stuck !== undefined) {
-    const message = `mount-s3 of Mountpoint Pod ${stuck.name} has lost its mount and does not end: another one is to take over.`;
+    const message = `mount-s3 of Mountpoint Pod ${stuck.name} has lost its mount and does not exit: another Mountpoint Pod replaces it.`;
     return { type, status: "False", reason: "Stuck", message };
   }
   const hung = needed.find(({ health }) => health === "hung");
@@ -76,5 +76,5 @@ function healthy(needed: readonly Needed[]): Said {
   }
   return needed.some(({ health }) => health === "serving")
     ? { type, status: "True", reason: "Serving", message: "mount-s3 answers." }
-    : { type, status: "Unknown", reason: "NotMounted", message: "Nothing is mounted that could be asked." };
+    : { type, status: "Unknown", reason: "NotMounted", message: "No source is mounted." };
 }

@@ -57,7 +57,7 @@ it("reports a mounted volume once, then its death at once", async () => {
   expect(written.map(health)).toEqual(["serving", "dead"]);
 });
 
-it("says nothing of a volume that is mounted soon", async () => {
+it("does not report a volume as missing that is mounted soon", async () => {
   start();
   await vi.advanceTimersByTimeAsync(1500);
   expect(written).toEqual([]);
@@ -65,7 +65,7 @@ it("says nothing of a volume that is mounted soon", async () => {
   expect(written.map(health)).toEqual(["absent"]);
 });
 
-it("does without the right to write, asks for it seldom, and reports when it is there", async () => {
+it("continues without the right to write, retries rarely, and reports once the right is granted", async () => {
   refusal = new ApiError(403, "Forbidden", "no");
   await publish(call, node.parts, intentOf());
   start();

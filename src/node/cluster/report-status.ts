@@ -1,4 +1,4 @@
-/** Writes the node's part of the status of its own attachments, whenever it is another one (OP-5). */
+/** Writes the node's part of the status of its own attachments whenever it changes (OP-5). */
 import { isSameStatus, statusManagers } from "../../core/attachment-status.ts";
 import type { PodName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -15,10 +15,10 @@ import { nodeStatusOf } from "./node-status.ts";
 
 type Api = Pick<KubeClient, "applyStatus">;
 
-/** A volume is usually mounted in a second: that it is not yet is worth a word only after a while. */
-const patienceMs = 3000;
+/** A volume is usually mounted within a second: a new attachment gets its first status only after this delay. */
+const firstReportDelayMs = 3000;
 
-/** Ends with the call. Without the right to write, which manifests of 2.x do not give, this is missing and nothing else. */
+/** Reports until the call ends. Without the right to patch, which manifests of 2.x do not grant, only the status is missing. */
 export async function reportStatus(call: Call, client: Api, node: NodeParts): Promise<void> {
   const { attachments, sources } = node;
   using queue = new WorkQueue<string>();
@@ -27,7 +27,7 @@ export async function reportStatus(call: Call, client: Api, node: NodeParts): Pr
     if (after !== undefined) queue.add(key);
   });
   using _sources = sources.onChange((name) => {
-    for (const one of attachments.store.values()) if (lists(one, name)) queue.add(one.name);
+    for (const attachment of attachments.store.values()) if (lists(attachment, name)) queue.add(attachment.name);
   });
   for (const { name } of attachments.store.values()) queue.add(name);
   const reporter = new Reporter(client, node);
@@ -42,8 +42,8 @@ function lists({ mountpointS3PodAttachments }: LocalAttachment, name: PodName): 
 class Reporter {
   readonly #client: Api;
   readonly #node: NodeParts;
-  /** Attachments without any status that were given time. */
-  readonly #waitedFor = new Set<string>();
+  /** Attachments without a status whose first report was delayed. */
+  readonly #delayed = new Set<string>();
   readonly #right = new MissingRight();
 
   constructor(client: Api, node: NodeParts) {
@@ -58,15 +58,15 @@ class Reporter {
 
   async #reportOf(call: Call, attachment: LocalAttachment): Promise<Outcome> {
     const { name } = attachment;
-    this.#rememberDeaths(attachment);
+    this.#adoptReport(attachment);
     const status = nodeStatusOf(attachment, (pod) => this.#node.sources.get(pod), new Date());
     if (isSameStatus(attachment.status, status)) return { kind: "done" };
-    const { conditions: said = [] } = attachment.status;
-    if (said.length === 0 && status.conditions?.[0]?.status !== "True" && !this.#waitedFor.has(name)) {
-      this.#waitedFor.add(name);
-      return { kind: "again", afterMs: patienceMs, because: "the volume is being mounted" };
+    const { conditions: reported = [] } = attachment.status;
+    if (reported.length === 0 && status.conditions?.[0]?.status !== "True" && !this.#delayed.has(name)) {
+      this.#delayed.add(name);
+      return { kind: "again", afterMs: firstReportDelayMs, because: "the volume is being mounted" };
     }
-    this.#waitedFor.delete(name);
+    this.#delayed.delete(name);
     if (this.#right.waitMs === 0) await this.#write(call, attachment, status);
     const { waitMs: afterMs } = this.#right;
     return afterMs > 0 ? { kind: "again", afterMs, because: "the right to report it is missing" } : { kind: "done" };
@@ -84,11 +84,12 @@ class Reporter {
           "the status of attachments is not reported: the right to patch it is missing",
           error,
         );
-      } else if (!error.isNotFound && !error.isConflict) throw error; // gone, or another one by now: its own event follows
+      } else if (!error.isNotFound && !error.isConflict) throw error; // deleted or replaced: the watch delivers another event
     }
   }
 
-  #rememberDeaths({ status }: LocalAttachment): void {
+  /** Adopts deaths and heals that an earlier node plugin reported. */
+  #adoptReport({ status }: LocalAttachment): void {
     for (const [pod, { lastDeath, heals = 0 }] of Object.entries(status.mountpointPods ?? {})) {
       const death = lastDeath === undefined ? undefined : new Date(lastDeath);
       this.#node.sources.observe(pod as PodName, { saw: "report", lastDeath: death, heals });

@@ -7,8 +7,8 @@ import type { LocalMountpointPod } from "./mountpoint-pods.ts";
 type Needed = Pick<NodeParts, "attachments" | "mountpointPods">;
 
 /**
- * The Mountpoint Pod, once the scheduler has put it on this node. Where it found no place we cannot see the Pod; the
- * controller can, and says why in the attachment, so nobody waits for the end of a limit to be told (MP-10).
+ * Waits until the scheduler has bound the Mountpoint Pod to this node. An unschedulable Pod is not visible to the node plugin, whose
+ * watch selects Pods by node name. The controller reports the reason in the attachment, so the wait fails at once (MP-10).
  */
 export async function waitUntilScheduled(
   call: Call,
@@ -20,16 +20,16 @@ export async function waitUntilScheduled(
   const here = mountpointPods.get(name);
   if (here !== undefined) return here;
   const over = new AbortController();
-  const until = { log: call.log, signal: AbortSignal.any([call.signal, over.signal]) };
+  const waiting = { log: call.log, signal: AbortSignal.any([call.signal, over.signal]) };
   const known = mountpointPods.waitUntilKnown(call, name);
-  const refused = attachments.waitUntilUnschedulable(until, workload, name).then(
+  const unschedulable = attachments.waitUntilUnschedulable(waiting, workload, name).then(
     (reason) => {
       throw new DriverError("notReady", reason);
     },
-    () => known, // which tells better what was missing
+    () => known, // whose error names what is missing
   );
   try {
-    return await Promise.race([known, refused]);
+    return await Promise.race([known, unschedulable]);
   } finally {
     over.abort();
   }

@@ -12,13 +12,13 @@ const node = "worker-1" as NodeName;
 const foreign: Taint = { key: "example.com/gpu", value: "yes", effect: "NoSchedule" };
 const twins: readonly Taint[] = ["NoSchedule", "NoExecute"].map((effect) => ({ key: startupTaintKey, effect }));
 
-/** One Node object with an API server's rule: a patch of another version is a conflict. */
+/** One Node object with the rule of an API server: a patch with another resourceVersion is a conflict. */
 class OneNode {
   taints: readonly Taint[] = [foreign, ...twins];
-  /** What the next patches are refused with, one after the other. */
+  /** Errors of the next patches, in order. */
   readonly refusals: Error[] = [];
-  /** The watch has been told everything there is. */
-  readonly told = Promise.withResolvers<void>();
+  /** The watch has received the initial list. */
+  readonly listed = Promise.withResolvers<void>();
   #version = 1;
   #changed = Promise.withResolvers<void>();
 
@@ -49,7 +49,7 @@ class OneNode {
     const annotations = { "k8s.io/initial-events-end": "true" };
     yield { type: "ADDED", object: this.#object() };
     yield { type: "BOOKMARK", object: { metadata: { resourceVersion: String(this.#version), annotations } } };
-    this.told.resolve();
+    this.listed.resolve();
     for (;;) {
       await orAborted(call, this.#changed.promise);
       this.#changed = Promise.withResolvers<void>();
@@ -85,24 +85,24 @@ afterEach(async () => {
   await running;
 });
 
-/** Real time: failures wait for each other longer and longer. */
+/** Real time, because the back-off grows with each failure. */
 const patience = { timeout: 20_000, interval: 10 };
 
-it("removes every taint with the key, and no other, once kubelet knows the driver", async () => {
-  await worker.told.promise;
+it("removes every taint with the key, and no other, once kubelet has registered the driver", async () => {
+  await worker.listed.promise;
   expect(worker.taints).toEqual([foreign, ...twins]);
   registered.resolve();
   await expect.poll(() => worker.taints, patience).toEqual([foreign]);
 });
 
-it("removes it again whenever it comes back", async () => {
+it("removes the taint again whenever it is set again", async () => {
   registered.resolve();
   await expect.poll(() => worker.taints, patience).toEqual([foreign]);
   worker.taint(...twins, foreign);
   await expect.poll(() => worker.taints, patience).toEqual([foreign]);
 });
 
-it("tries again after every refusal, and logs the same one once", async () => {
+it("retries after every refusal, and logs the same refusal once", async () => {
   const refusal = new ApiError(403, "Forbidden", "nodes is forbidden");
   worker.refusals.push(...Array.from({ length: 8 }, () => refusal));
   registered.resolve();

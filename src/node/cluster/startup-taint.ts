@@ -1,6 +1,6 @@
 /**
- * Takes the startup taint off this node once kubelet knows the driver, for as long as the program lives: a node that is
- * made anew, or tainted again by hand or by an autoscaler, becomes usable again, too (OP-6).
+ * Removes the startup taint from this node once kubelet has registered the driver. Keeps watching, so that a recreated node, or one
+ * that an administrator or an autoscaler taints again, becomes usable, too (OP-6).
  */
 import { type NodeName, startupTaintKey } from "../../core/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -14,13 +14,13 @@ import type { Call } from "../../runtime/call.ts";
 
 interface Tainted {
   readonly resourceVersion: string;
-  /** Whole, as the server sent them: what stays is written back. */
+  /** Complete, as the server sent them, because the remaining taints are written back. */
   readonly taints: readonly Taint[];
 }
 
 type Api = Pick<KubeClient, "pages" | "watch" | "patch">;
 
-/** Ends with the call. A failure is tried again without limit; a missing right is logged once and costs only this. */
+/** Runs until the call ends. Failures are retried without limit; the same failure is logged once. */
 export async function removeStartupTaint(
   call: Call,
   client: Api,
@@ -44,20 +44,20 @@ export async function removeStartupTaint(
   await Promise.all([watch(call, client, own, store), runController(call, { queue, workers: 1, reconcile })]);
 }
 
-/** Others write taints as well: with the version in it, the patch is refused if they did since we looked. */
+/** Other controllers write taints, too: with the resourceVersion the API server refuses the patch if the node has changed. */
 async function removeFrom(
   call: Call,
   client: Api,
   node: NodeName,
   { resourceVersion, taints }: Tainted,
 ): Promise<void> {
-  const left = withoutStartupTaint(taints);
-  if (left.length === taints.length) return;
-  await client.patch(call, kinds.nodes, { name: node }, { metadata: { resourceVersion }, spec: { taints: left } });
-  call.log.info("startup taint removed", { removed: taints.length - left.length });
+  const remaining = withoutStartupTaint(taints);
+  if (remaining.length === taints.length) return;
+  await client.patch(call, kinds.nodes, { name: node }, { metadata: { resourceVersion }, spec: { taints: remaining } });
+  call.log.info("startup taint removed", { removed: taints.length - remaining.length });
 }
 
-/** A key may be there once for every effect. */
+/** A node may have one taint per effect with the same key. */
 function withoutStartupTaint(taints: readonly Taint[]): readonly Taint[] {
   return taints.filter(({ key }) => key !== startupTaintKey);
 }

@@ -9,8 +9,8 @@ const profile = legacyProfileName(workload, "photos" as VolumeId);
 it.for([
   { what: "of 2.x", isLegacy: true, ours: [] },
   // Mounted by a node plugin of 2.x, during an upgrade.
-  { what: "of ours", isLegacy: false, ours: ["s3-csi-config", "s3-csi-keys"] },
-])("a changed key reaches a Mountpoint Pod $what that reads files in the way of 2.x", ({ isLegacy, ours }) => {
+  { what: "of this version", isLegacy: false, ours: ["s3-csi-config", "s3-csi-keys"] },
+])("a changed key reaches a Mountpoint Pod $what that reads credential files of 2.x", ({ isLegacy, ours }) => {
   using node = new FakeNode();
   const files = staticProfile(profile, keysOf("old")).files;
   for (const [name, content] of Object.entries(files)) node.credentials.set(name, content);
@@ -22,7 +22,7 @@ it.for([
   expect([...node.credentials.keys()]).toEqual([...Object.keys(files), ...ours]);
 });
 
-it("makes no file in the way of 2.x where there is none", () => {
+it("creates no credential file of 2.x if there is none", () => {
   using node = new FakeNode();
   refreshKeys(node.parts, podOf(), keysOf("new"));
   expect([...node.credentials.keys()]).toEqual(["s3-csi-config", "s3-csi-keys"]);

@@ -1,4 +1,4 @@
-/** Credentials belong to the Mountpoint Pod, not to the workload that came first (MP-3). */
+/** Credentials belong to the Mountpoint Pod, not to the workload that mounted first (MP-3). */
 import { DriverError } from "../../core/errors.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Credentials } from "../../s3/credentials.ts";
@@ -15,15 +15,15 @@ export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "drive
 }
 
 /**
- * A mount-s3 that a node plugin of 2.x has mounted reads the file named after the workload that came first, which nobody
- * knows: so all are renewed. During an upgrade that may be one in a Mountpoint Pod of ours.
+ * Renews all credential files. A mount-s3 that a node plugin of 2.x mounted reads the file that is named after the workload that
+ * mounted first, and that workload is unknown. During an upgrade such a mount-s3 may run in a Mountpoint Pod of this version.
  */
 function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Credentials): void {
-  const ofOthers = renewedFiles(volume.credentialFiles(), keys);
-  volume.writeCredentials({ ...ofOthers, ...protocolOf(pod).renewedFiles(keys) });
+  const legacyFiles = renewedFiles(volume.credentialFiles(), keys);
+  volume.writeCredentials({ ...legacyFiles, ...protocolOf(pod).renewedFiles(keys) });
 }
 
-/** Gives a running Mountpoint Pod the keys of today. Without an API call: what is not known now comes another time. */
+/** Writes the current keys to a running Mountpoint Pod. Makes no API call: unknown keys of the driver are written when they arrive. */
 export function refreshKeys(
   { comm, driverKeys }: Pick<NodeParts, "comm" | "driverKeys">,
   pod: LocalMountpointPod,
@@ -41,7 +41,7 @@ export function usesDriverKeys(pod: LocalMountpointPod): boolean {
   return pod.identity === driverIdentity;
 }
 
-/** Keys of one identity never reach a mount of another (SE-6). Pods of 2.x do not say whose keys they use. */
+/** Keys of one identity must never reach a mount of another (SE-6). Mountpoint Pods of 2.x do not name their identity. */
 export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): void {
   if (pod.identity === undefined || usesDriverKeys(pod) === (intent.keys === undefined)) return;
   if (intent.keys === undefined && intent.attributes.authenticationSource === "secret") throw noKeysIn(pod.identity);
@@ -55,7 +55,7 @@ export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): v
   );
 }
 
-/** kubelet has found the Secret, else it would not have called. */
+/** The Secret exists: kubelet does not call NodePublishVolume without it. */
 function noKeysIn(identity: string): DriverError {
   const secret = identity.replace(/^secret:/, "");
   return new DriverError("invalid", `access_key_id in Secret ${secret} is missing or empty`, {

@@ -23,7 +23,7 @@ beforeEach(() => {
   keys = new SecretKeys(reference);
 });
 
-it("gives the keys of today, also without waiting", async () => {
+it("returns the current keys, also without waiting", async () => {
   expect(keys.known()).toBeUndefined();
   arrives(good);
   keys.store.complete();
@@ -32,7 +32,7 @@ it("gives the keys of today, also without waiting", async () => {
   expect(keys.known()?.secretAccessKey.reveal()).toBe("second");
 });
 
-it("tells of every change", () => {
+it("calls listeners after every change", () => {
   const seen: unknown[] = [];
   using _ = keys.onChange(() => seen.push(keys.known()?.secretAccessKey.reveal()));
   arrives(good);
@@ -41,12 +41,12 @@ it("tells of every change", () => {
   expect(seen).toEqual(["first", "second", undefined]);
 });
 
-it("says that the Secret is missing once everything was listed", async () => {
+it("reports a missing Secret after the initial list", async () => {
   keys.store.complete();
   await expect(keys.get(call)).rejects.toThrow("Secret storage/s3-secret with the keys of the driver does not exist");
 });
 
-it("says which field is missing, and never what is in the others", async () => {
+it("names the missing field, and never the content of the others", async () => {
   arrives({ access_key_id: "hunter2" });
   keys.store.complete();
   await expect(keys.get(call)).rejects.toThrow("secret_access_key in Secret storage/s3-secret is missing or empty");

@@ -1,4 +1,4 @@
-/** The driver's own keys, for volumes that bring none. */
+/** The driver's own keys, for volumes without keys. */
 
 import { DriverError } from "../../core/errors.ts";
 import { kinds, type SecretObject } from "../../kube/kinds.ts";
@@ -12,16 +12,16 @@ import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
 import { explainTimeout } from "../cluster/explain-timeout.ts";
 
 export interface DriverKeys {
-  /** What is known now, without waiting. */
+  /** The keys that are known now, without waiting. */
   known(): Credentials | undefined;
-  /** Waits only for the first look; refuses with the reason if there are no usable keys. */
+  /** Waits for the initial list only. Rejects with the reason if there are no usable keys. */
   get(call: Call): Promise<Credentials>;
   onChange(listener: () => void): Disposable;
-  /** Keeps them up to date until the call ends. */
+  /** Keeps the keys up to date until the call ends. */
   follow(call: Call, client: Watcher, progress: Pulses): Promise<void>;
 }
 
-/** Keys that cannot change: a new one needs a new Pod. */
+/** Credentials from the environment, which change only with a restart of the node plugin. */
 export function fixedKeys(keys: Credentials | undefined): DriverKeys {
   return {
     known: () => keys,
@@ -38,10 +38,10 @@ export function fixedKeys(keys: Credentials | undefined): DriverKeys {
 
 type SecretReference = DriverCredentialsConfig & { readonly from: "secret" };
 
-/** A Secret that is there but of no use keeps its reason. */
+/** The keys of a Secret, or the reason why it is unusable. */
 type SecretSeen = { readonly keys: Credentials } | { readonly refusal: Error };
 
-/** Those of one Secret, which is all that the node may read. */
+/** Keys of one Secret, the only one that the node plugin may read. */
 export class SecretKeys implements DriverKeys {
   readonly store = new Store<SecretSeen>({});
   readonly #reference: SecretReference;

@@ -5,7 +5,7 @@ import { silentLogger } from "../../runtime/log.ts";
 import type { CommVolume } from "../mounts/comm-volume.ts";
 import { keepDriverKeys } from "./keep-driver-keys.ts";
 
-it("brings a changed key to every mount with the driver's identity, past one that fails, and to no other", () => {
+it("writes a changed key to every mount with the driver's identity and to no other, also after a failure", () => {
   using node = new FakeNode();
   const written = new Map<PodUid, string>();
   const volumeOf = (uid: PodUid): CommVolume => ({

@@ -6,19 +6,19 @@ import { refreshKeys, usesDriverKeys } from "./credentials.ts";
 
 type Needed = Pick<NodeParts, "comm" | "driverKeys" | "mountpointPods">;
 
-/** Brings a changed key of the driver to every mount that uses it, at once (MP-4). */
+/** Writes changed keys of the driver to every mount that uses them, at once (MP-4). */
 export function keepDriverKeys(log: Logger, node: Needed): Disposable {
   return node.driverKeys.onChange(() => {
-    // Without usable keys running mounts keep those they have: a wrong Secret must not take a working mount down.
+    // Without usable keys running mounts keep their keys: an invalid Secret must not break a working mount.
     const usable = node.driverKeys.known() !== undefined;
     const users = [...node.mountpointPods.store.values()].filter(usesDriverKeys);
-    const failures = users.flatMap((pod) => refreshed(node, pod));
-    log.info("the keys of the driver were read anew", { usable, mountpointPods: users.length, failures });
+    const failures = users.flatMap((pod) => tryRefresh(node, pod));
+    log.info("the keys of the driver have changed", { usable, mountpointPods: users.length, failures });
   });
 }
 
-/** One Pod that is just going away must not keep the others from their keys; the next republish repairs the rest. */
-function refreshed(node: Needed, pod: LocalMountpointPod): readonly string[] {
+/** Returns the failure instead of throwing: a terminating Pod must not affect the others. The next republish retries. */
+function tryRefresh(node: Needed, pod: LocalMountpointPod): readonly string[] {
   try {
     refreshKeys(node, pod, undefined);
     return [];

@@ -9,7 +9,7 @@ const keys = {
   sessionToken: new Secret("token="),
 };
 
-it("names the script and the file with the keys, and puts the keys nowhere else", () => {
+it("names the script and the key file, and writes the keys to no other file", () => {
   const { files, env } = processProfile(keys);
   expect(files["s3-csi-config"]).toBe(
     "[profile s3-csi]\ncredential_process = /opt/s3-csi/print-credentials /comm/credentials/s3-csi-keys\n",
@@ -37,7 +37,7 @@ it("writes members of a JSON object on one line", () => {
 const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const lines = 'aws_access_key_id=AKIA\naws_secret_access_key=quo"te\\back\naws_session_token=token=\n';
 
-it("writes what mount-s3 in an image of 2.x reads, under the names of 2.x", () => {
+it("writes the credential files that mount-s3 of 2.x reads, with the names of 2.x", () => {
   const profile = legacyProfileName(workload, "team/photos" as VolumeId);
   expect(profile).toBe(`${workload}-team~photos-s3-csi`);
   expect(staticProfile(profile, keys)).toEqual({
@@ -53,7 +53,7 @@ it("writes what mount-s3 in an image of 2.x reads, under the names of 2.x", () =
   });
 });
 
-it("renews every file with keys of 2.x that is there, and no other", () => {
+it("renews every existing credential file of 2.x, and no other file", () => {
   const names = ["one-s3-csi-credentials", "one-s3-csi-config", "two-s3-csi-credentials", ".two-s3-csi-credentials"];
   expect(renewedFiles([...names, "s3-csi-keys"], keys)).toEqual({
     "one-s3-csi-credentials": `[one-s3-csi]\n${lines}`,

@@ -1,21 +1,21 @@
-/** How mount-s3 gets its keys: from files in the Mountpoint Pod's memory volume, and never from its environment. */
+/** mount-s3 reads its keys from files in the communication volume, never from its environment. */
 import { comm, type PodUid, type VolumeId } from "../../core/names.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 
-/** Name → content of the files in `credentials/`, and the variables that lead mount-s3 to them. */
+/** Names and contents of the files in `credentials/`, and the environment variables that name them. */
 export interface Profile {
   readonly files: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Keys, and for whom they are used first. */
+/** Keys, and the workload and volume that mounted first. */
 export interface KeysInUse {
   readonly keys: Credentials;
   readonly workload: PodUid;
   readonly volumeId: VolumeId;
 }
 
-/** scripts/print-credentials.sh, as it lies in the image. */
+/** Path of scripts/print-credentials.sh in the image. */
 export const printCredentials = "/opt/s3-csi/print-credentials";
 
 const name = "s3-csi";
@@ -24,7 +24,7 @@ const credentialsEnd = "-credentials";
 const keysFile = `${name}-keys`;
 const directory = `${comm.containerPath}/${comm.credentials}`;
 
-/** The paths of files that are not there are given, too: it keeps mount-s3 from looking elsewhere. */
+/** Contains paths of files that do not exist, too, so that mount-s3 does not read its default paths. */
 function environmentOf(profile: string): Readonly<Record<string, string>> {
   return {
     AWS_PROFILE: profile,
@@ -34,8 +34,8 @@ function environmentOf(profile: string): Readonly<Record<string, string>> {
 }
 
 /**
- * mount-s3 runs the script again 30 s after it got keys, so a changed file reaches a running mount. The command itself
- * is read only once, which is why it never changes.
+ * mount-s3 runs the script again 30 s after it got keys, so a changed file takes effect in a running mount. mount-s3 reads the
+ * command itself only once, so the command never changes.
  */
 export function processProfile(keys: Credentials): Profile {
   const files = {
@@ -45,12 +45,12 @@ export function processProfile(keys: Credentials): Profile {
   return { files, env: environmentOf(name) };
 }
 
-/** As 1.x and 2.x name it: after the workload that mounted first. */
+/** The profile name of 1.x and 2.x, which contains the workload that mounted first. */
 export function legacyProfileName(workload: PodUid, volumeId: VolumeId): string {
   return `${workload}-${volumeId.replaceAll("/", "~")}-${name}`;
 }
 
-/** For mount-s3 of 1.x and 2.x, which have no script: it reads the file again after 15 minutes. */
+/** For images of 1.x and 2.x, which do not contain the script. mount-s3 reads the file again after 15 minutes. */
 export function staticProfile(profile: string, keys: Credentials): Profile {
   const files = {
     [`${profile}${configEnd}`]: `[profile ${profile}]\n`,
@@ -59,7 +59,7 @@ export function staticProfile(profile: string, keys: Credentials): Profile {
   return { files, env: environmentOf(profile) };
 }
 
-/** New content for those among these files that hold keys in the way of 2.x, whoever wrote them. */
+/** New content for the credential files of 2.x among these files. */
 export function renewedFiles(names: readonly string[], keys: Credentials): Profile["files"] {
   const profiles = names.flatMap((file) => (isCredentials(file) ? [file.slice(0, -credentialsEnd.length)] : []));
   return Object.fromEntries(profiles.map((profile) => [`${profile}${credentialsEnd}`, credentialsOf(profile, keys)]));
@@ -69,7 +69,7 @@ function isCredentials(file: string): boolean {
   return file.endsWith(`-${name}${credentialsEnd}`) && !file.startsWith(".");
 }
 
-/** The workload that a file of this kind was written for, by its name; undefined for every other file. */
+/** The workload in the name of a credential file of 1.x or 2.x; undefined for any other file. */
 export function workloadOfFile(file: string): PodUid | undefined {
   const [, workload] =
     /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-.+-s3-csi-(?:config|credentials)$/.exec(file) ?? [];
@@ -86,7 +86,7 @@ function credentialsOf(profile: string, { accessKeyId, secretAccessKey, sessionT
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** One line, without the braces: the script puts them around it, together with the expiry that only it can know. */
+/** One line without braces: the script adds the braces and the expiration, which depends on the time at which it runs. */
 function jsonMembers({ accessKeyId, secretAccessKey, sessionToken }: Credentials): string {
   const answer = {
     AccessKeyId: accessKeyId.reveal(),

@@ -11,9 +11,9 @@ const refused =
   "2026-11-16T08:41:06.284Z ERROR ThreadId(06) awscrt::http-connection: static: Client connection failed with error 1047 (AWS_IO_SOCKET_CONNECTION_REFUSED).";
 
 it("finds a certificate that is not trusted at the first attempt, and names the fix", () => {
-  const trouble = findConnectionProblem(untrusted.slice(0, 2).join("\n"));
-  expect(trouble?.message).toBe("negotiation failed with error Certificate is untrusted");
-  expect(trouble?.fix).toContain("tls.caCertConfigMap");
+  const problem = findConnectionProblem(untrusted.slice(0, 2).join("\n"));
+  expect(problem?.message).toBe("negotiation failed with error Certificate is untrusted");
+  expect(problem?.fix).toContain("tls.caCertConfigMap");
 });
 
 it("returns each message once, however many attempts failed", () => {
@@ -26,9 +26,9 @@ it("returns each message once, however many attempts failed", () => {
 
 it("finds an endpoint that does not answer, also in the log of mount-s3 before 1.20", () => {
   for (const line of [refused, refused.replace("ThreadId(06) ", "")]) {
-    const trouble = findConnectionProblem(`${line}\n`);
-    expect(trouble?.message).toContain("CONNECTION_REFUSED");
-    expect(trouble?.fix).toContain("s3.endpointUrl");
+    const problem = findConnectionProblem(`${line}\n`);
+    expect(problem?.message).toContain("CONNECTION_REFUSED");
+    expect(problem?.fix).toContain("s3.endpointUrl");
   }
 });
 

@@ -28,7 +28,7 @@ function sourceOf(name: PodName, minor: number, device = mountDevice): Mount {
 
 type Machine = ReturnType<typeof machine>;
 
-/** Two sources, of which the first neither answers nor works. */
+/** Two sources; the first neither answers nor uses CPU. */
 function machine() {
   const aborted: number[] = [];
   return {
@@ -55,7 +55,7 @@ async function givenUpAfter(ms: number, seen: Machine): Promise<readonly number[
   return seen.aborted;
 }
 
-it("LC-17 gives up a mount-s3 that owes an answer and does nothing for the limit, not before, and no other", async () => {
+it("LC-17 gives up only a mount-s3 with waiting requests that uses no CPU for the limit", async () => {
   const seen = machine();
   expect(await givenUpAfter(625_000, seen)).toEqual([]);
   await vi.advanceTimersByTimeAsync(10_000);
@@ -63,16 +63,16 @@ it("LC-17 gives up a mount-s3 that owes an answer and does nothing for the limit
 });
 
 it.for([
-  ["it owes nobody an answer", { withRequests: new Set<number>() }],
-  ["it works", { cpu: () => performance.now() }],
-  ["its process cannot be seen", { cpu: () => undefined }],
-  ["the mount is not ours", { table: [sourceOf(hungPod, 45, "sshfs")] }],
-  ["its source is unmounted", { table: [sourceOf(otherPod, 46)] }],
-] satisfies [string, Partial<Machine>][])("LC-17 gives nobody up where %s", async ([, difference]) => {
+  ["no request waits for an answer", { withRequests: new Set<number>() }],
+  ["mount-s3 uses CPU time", { cpu: () => performance.now() }],
+  ["the process is not visible", { cpu: () => undefined }],
+  ["the mount is foreign", { table: [sourceOf(hungPod, 45, "sshfs")] }],
+  ["the source is unmounted", { table: [sourceOf(otherPod, 46)] }],
+] satisfies [string, Partial<Machine>][])("LC-17 gives up no mount if %s", async ([, difference]) => {
   expect(await givenUpAfter(3_600_000, Object.assign(machine(), difference))).toEqual([]);
 });
 
-it("LC-17 counts anew for a mount that has come in the place of another", async () => {
+it("LC-17 restarts the limit for a new mount at the same source", async () => {
   const seen = machine();
   await givenUpAfter(500_000, seen);
   seen.table = [sourceOf(hungPod, 47)];
@@ -81,7 +81,7 @@ it("LC-17 counts anew for a mount that has come in the place of another", async 
   expect(seen.aborted).toEqual([]);
 });
 
-it("LC-17 goes on after a look that failed, and ends with the plugin", async () => {
+it("LC-17 continues after a failed check, and ends with the plugin", async () => {
   const seen = machine();
   let looks = 0;
   seen.mounts = () => {

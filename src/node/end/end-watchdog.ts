@@ -1,7 +1,7 @@
 /**
- * Lets the node plugin end although a hung mount-s3 holds one of its requests: the kernel then keeps the plugin's process,
- * whatever signal comes, until mount-s3 answers or its connection is aborted, and kubelet cannot start the next plugin.
- * Runs in a process of its own beside the plugin that ends, and gives a mount up by the same rule as the plugin does.
+ * Lets the node plugin exit although a hung mount-s3 holds one of its requests. The kernel keeps the process of the plugin, even
+ * after SIGKILL, until mount-s3 answers or its connection is aborted, and kubelet cannot start the next plugin. The watchdog is
+ * a process of its own that outlives the plugin's event loop, and it gives up mounts by the same rule as the plugin.
  */
 import type { PodName } from "../../core/names.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
@@ -12,10 +12,10 @@ import { elapsed } from "../../runtime/elapsed.ts";
 import { MountTable } from "../mounts/mount-table.ts";
 import { type Hang, judgeHang } from "../source/hang.ts";
 
-/** What the plugin leaves to its watchdog. */
+/** The argument that the plugin passes to its watchdog. */
 export interface Ending {
   readonly kubeletDir: string;
-  /** Where the processes of the host can be seen. */
+  /** Mount point of the host's /proc. */
   readonly hostProc: string;
   readonly hangLimitMs: number;
   /** UIDs of the Mountpoint Pods of this node, by their names. */
@@ -31,17 +31,17 @@ export interface Machine {
 
 const longestPauseMs = 30_000;
 
-/** Ends with the call, which ends with the plugin. */
+/** Runs until the call ends, which ends with the plugin. */
 export async function watchEnd(call: Call, machine: Machine, ending: Ending): Promise<void> {
   const pauseMs = Math.min(longestPauseMs, ending.hangLimitMs / 5);
   const problems = new ProblemLog();
   let hangs: Hangs = new Map();
-  // A plugin that is not kept ends in a moment: there is nothing to look at.
+  // The pause comes first, because a plugin that waits for no mount exits at once.
   for (;;) {
     await elapsed(call, pauseMs);
     if (call.signal.aborted) return;
     try {
-      hangs = lookAtAll(call, machine, ending, hangs);
+      hangs = checkMounts(call, machine, ending, hangs);
       problems.resolve("look");
     } catch (error) {
       problems.report(call.log, "look", "the end of the node plugin cannot be watched", { error });
@@ -49,10 +49,10 @@ export async function watchEnd(call: Call, machine: Machine, ending: Ending): Pr
   }
 }
 
-/** By minor number: while a request waits, its mount keeps the number. */
+/** Key: minor number, which the kernel does not reuse while a request waits. */
 type Hangs = ReadonlyMap<number, Hang>;
 
-function lookAtAll(call: Call, machine: Machine, ending: Ending, before: Hangs): Hangs {
+function checkMounts(call: Call, machine: Machine, ending: Ending, before: Hangs): Hangs {
   const mounts = new MountTable(machine.mounts(), ending.kubeletDir);
   const withRequests = machine.connectionsWithRequests();
   const hangs = new Map<number, Hang>();
@@ -60,7 +60,7 @@ function lookAtAll(call: Call, machine: Machine, ending: Ending, before: Hangs):
     const mount = mounts.source(name as PodName);
     if (mount === undefined || !withRequests.has(mount.minor)) continue;
     const cpuNs = machine.cpuTimeNs({ podUid, program: "mount-s3" });
-    // A mount-s3 that has used no processor time has answered nobody: the requests are those of the last look.
+    // A mount-s3 without CPU time has answered no request: the waiting requests are those of the last check.
     const seen = { nowMs: performance.now(), cpuNs, limitMs: ending.hangLimitMs };
     const { hang, giveUp } = judgeHang(before.get(mount.minor), seen);
     if (giveUp) {

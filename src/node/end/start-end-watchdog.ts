@@ -8,11 +8,11 @@ import type { Ending } from "./end-watchdog.ts";
 
 interface Needed {
   readonly config: Pick<NodeConfig, "kubeletDir" | "hostProc" | "hangLimitMs">;
-  /** Those of this node. */
+  /** The Mountpoint Pods of this node. */
   readonly mountpointPods: () => Iterable<Pick<MountpointPod, "name" | "uid">>;
 }
 
-/** Starts when its scope ends, where a request may keep this process from ending. Must be the last thing that ends. */
+/** Starts the watchdog at the end of the scope if a request may keep this process from exiting. Must be disposed last. */
 export function endWatchdog(log: Logger, program: string, { config, mountpointPods }: Needed): Disposable {
   const { kubeletDir, hostProc, hangLimitMs } = config;
   const start = () => {
@@ -24,11 +24,11 @@ export function endWatchdog(log: Logger, program: string, { config, mountpointPo
 }
 
 /**
- * Outlives this process only while a thread of it is kept by the kernel. That also holds where this process is the first
- * of its pid namespace: the kernel ends the others of the namespace when its last thread has ended.
+ * The watchdog outlives this process only while the kernel keeps a thread of it. That is true even if this process is pid 1 of its
+ * pid namespace: the kernel kills the other processes of the namespace only when the last thread of pid 1 has ended.
  */
 function spawnEndWatchdog(log: Logger, program: string, ending: Ending): void {
-  const failed = (error: unknown) => log.info("nobody watches whether the node plugin ends", { error });
+  const failed = (error: unknown) => log.info("the end watchdog could not be started", { error });
   try {
     using alive = lifeline();
     const argv = [...process.execArgv, program, JSON.stringify(ending)];
@@ -36,6 +36,6 @@ function spawnEndWatchdog(log: Logger, program: string, ending: Ending): void {
       .on("error", failed)
       .unref();
   } catch (error) {
-    failed(error); // no descriptor or no process is left: the plugin ends as far as the kernel lets it
+    failed(error); // no descriptor or process is available: a hung mount may keep the plugin from exiting
   }
 }

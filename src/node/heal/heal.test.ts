@@ -129,7 +129,9 @@ it("never gives keys to a Mountpoint Pod of another identity", async () => {
   assignTo(successor);
   healing.node.listens = true;
   healing.death();
-  await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("uses other keys than the dead mount"));
+  await expect
+    .poll(() => healing.reasons(), soon)
+    .toContainEqual(expect.stringContaining("uses other keys than the dead mount"));
   expect(healing.node.requests).toHaveLength(1);
 });
 

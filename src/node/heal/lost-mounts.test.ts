@@ -5,15 +5,15 @@ import { LostMounts } from "./lost-mounts.ts";
 const id = "mnt:[4026532001]";
 const lost = { minor: 45, mountPoint: "/data", because: "ENOENT", isUnsafe: false };
 let starts: Map<number, string>;
-let places: LostMounts;
+let lostMounts: LostMounts;
 
 beforeEach(() => {
   starts = new Map([
     [10, "1000"],
     [11, "1001"],
   ]);
-  places = new LostMounts((pid) => starts.get(pid));
-  places.add(namespaceOf(10, 11), lost);
+  lostMounts = new LostMounts((pid) => starts.get(pid));
+  lostMounts.add(namespaceOf(10, 11), lost);
 });
 
 function namespaceOf(...pids: [number, ...number[]]): MountNamespace {
@@ -22,22 +22,22 @@ function namespaceOf(...pids: [number, ...number[]]): MountNamespace {
 
 it("LC-1 keeps the lost mounts of a namespace, by device, while a process of it runs", () => {
   starts.set(12, "2000");
-  for (const pids of [[10, 11], [11, 12], [12]] as [number, ...number[]][]) places.keepOnly([namespaceOf(...pids)]);
-  expect(places.in(namespaceOf(12), 45)).toEqual([lost]);
-  expect(places.in(namespaceOf(12), 46)).toEqual([]);
+  for (const pids of [[10, 11], [11, 12], [12]] as [number, ...number[]][]) lostMounts.keepOnly([namespaceOf(...pids)]);
+  expect(lostMounts.in(namespaceOf(12), 45)).toEqual([lost]);
+  expect(lostMounts.in(namespaceOf(12), 46)).toEqual([]);
 });
 
 it("LC-1 a new namespace with a reused number has no lost mounts, even if its process has a reused pid", () => {
   starts = new Map([[10, "5000"]]);
-  places.keepOnly([namespaceOf(10)]);
-  expect(places.in(namespaceOf(10), 45)).toEqual([]);
+  lostMounts.keepOnly([namespaceOf(10)]);
+  expect(lostMounts.in(namespaceOf(10), 45)).toEqual([]);
 });
 
 it("LC-1 drops a namespace that is gone, or whose processes ended during the check", () => {
-  places.keepOnly([{ id: "mnt:[1]", pids: [10] }]);
-  expect(places.in(namespaceOf(10), 45)).toEqual([]);
-  places.add(namespaceOf(10), lost);
+  lostMounts.keepOnly([{ id: "mnt:[1]", pids: [10] }]);
+  expect(lostMounts.in(namespaceOf(10), 45)).toEqual([]);
+  lostMounts.add(namespaceOf(10), lost);
   starts.clear();
-  places.keepOnly([namespaceOf(10)]);
-  expect(places.in(namespaceOf(10), 45)).toEqual([]);
+  lostMounts.keepOnly([namespaceOf(10)]);
+  expect(lostMounts.in(namespaceOf(10), 45)).toEqual([]);
 });

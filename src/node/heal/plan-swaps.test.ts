@@ -5,7 +5,7 @@ import { swapsHere, swapsInside } from "./plan-swaps.ts";
 const dead = 45;
 const fuse = "- fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other";
 const table = (...lines: readonly string[]) => parseMountinfo(lines.join("\n"));
-const places = ({ swaps }: ReturnType<typeof swapsInside>) => swaps.map(({ mountPoint }) => mountPoint);
+const mountPoints = ({ swaps }: ReturnType<typeof swapsInside>) => swaps.map(({ mountPoint }) => mountPoint);
 
 describe("in a container", () => {
   it("replaces every mount of the dead device, and nothing else", () => {
@@ -63,7 +63,7 @@ it("replaces targets and sub-paths on the host, but not the source", () => {
     `3 1 0:45 / /k/pods/u/volumes/kubernetes.io~csi/pv/mount ro shared:3 ${fuse}`,
     `4 1 0:45 /sub /k/pods/u/volume-subpaths/pv/app/0 rw shared:3 ${fuse}`,
   );
-  expect(places(swapsHere(mounts, dead, "/k"))).toEqual([
+  expect(mountPoints(swapsHere(mounts, dead, "/k"))).toEqual([
     "/k/pods/u/volumes/kubernetes.io~csi/pv/mount",
     "/k/pods/u/volume-subpaths/pv/app/0",
   ]);

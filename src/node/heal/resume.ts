@@ -49,18 +49,18 @@ export async function retryUndecided(
     readonly because: Error;
   }) => void,
 ): Promise<void> {
-  let left = undecided;
-  for (let failures = 0; left.length > 0 && !call.signal.aborted; failures += 1) {
+  let remaining = undecided;
+  for (let failures = 0; remaining.length > 0 && !call.signal.aborted; failures += 1) {
     const { nextWake } = node.sources.dead;
-    for (const { heal, because } of left) {
+    for (const { heal, because } of remaining) {
       report({ dead: deadOf(heal), targets: stillPublished(node, heal.targets), because: unknown(because) });
     }
     await pause(call, nextWake, failures);
     if (call.signal.aborted) return;
-    left = await resumePendingHeals(
+    remaining = await resumePendingHeals(
       call,
       node,
-      left.map(({ heal }) => heal),
+      remaining.map(({ heal }) => heal),
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Files with keys that mount-s3 of the driver 1.x reads, in the plugin's directory on the host (contract 2.4, 2.6). */
+/** Credential files of the driver 1.x in the plugin's directory on the host, which its mount-s3 reads (contract 2.4, 2.6). */
 import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Directory } from "../../linux/directory.ts";
 import { unlessErrno } from "../../runtime/errno.ts";
@@ -12,14 +12,14 @@ export interface V1Volume {
 }
 
 export interface V1Files {
-  /** Writes what changed. */
+  /** Writes the files whose content changed. */
   keep(volume: V1Volume, keys: Credentials): void;
   remove(volume: V1Volume): void;
-  /** Answers the names of what is gone. */
+  /** Removes the files of workloads for which `isUsed` is false. Returns the removed names. */
   removeUnless(isUsed: (workload: PodUid) => boolean): readonly string[];
 }
 
-/** mount-s3 of 1.x runs as root. */
+/** mount-s3 of the driver 1.x runs as root. */
 const mode = 0o600;
 
 export function v1FilesIn(kubeletDir: string): V1Files {
@@ -49,7 +49,7 @@ export function v1FilesIn(kubeletDir: string): V1Files {
   };
 }
 
-/** kubelet's plugin directory may be missing where nothing was ever registered. */
+/** The plugin directory does not exist if the driver was never registered. */
 function openOrNone(path: string): Directory | undefined {
   return unlessErrno(["ENOENT"], () => Directory.open(path));
 }

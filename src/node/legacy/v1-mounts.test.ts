@@ -23,7 +23,7 @@ beforeEach(() => {
 
 afterEach(() => node[Symbol.dispose]());
 
-/** As 1.x leaves it: mount-s3 on the host serves the target itself. */
+/** A mount of 1.x: mount-s3 on the host serves the target directly. */
 function mountOf1x(at: string): void {
   node.kernel.makeDirectory(at);
   using device = node.kernel.openFuse();
@@ -31,7 +31,7 @@ function mountOf1x(at: string): void {
   node.kernel.server(at, "serving");
 }
 
-it("leaves a mount of 1.x as it is, also when it should be read-only, and renews its keys", async () => {
+it("does not change a mount of 1.x, even if it should be read-only, and renews its keys", async () => {
   node.knows(undefined);
   mountOf1x(target);
   const { table } = node.kernel;
@@ -43,14 +43,14 @@ it("leaves a mount of 1.x as it is, also when it should be read-only, and renews
   expect([...node.v1Files]).toEqual([]);
 });
 
-it("writes no file for one whose keys are its volume's own", async () => {
+it("writes no file for a volume with its own keys", async () => {
   node.knows(undefined);
   mountOf1x(target);
   await publish(call, node.parts, intentOf(workload, { keys: keysOf("volume") }));
   expect([...node.v1Files]).toEqual([]);
 });
 
-it("says what to do about one that is dead, instead of waiting for a Mountpoint Pod", async () => {
+it("returns a hint for a dead mount of 1.x instead of waiting for a Mountpoint Pod", async () => {
   node.knows(undefined);
   mountOf1x(target);
   node.kernel.server(target, "dead");
@@ -61,7 +61,7 @@ it("says what to do about one that is dead, instead of waiting for a Mountpoint 
   });
 });
 
-it("does not take an ordinary mount for one of 1.x, not even without its source", async () => {
+it("does not treat an attached mount as one of 1.x, even if its source is unmounted", async () => {
   node.knows(podOf(), workload);
   await publish(call, node.parts, intentOf());
   await publish(call, node.parts, intentOf());
@@ -70,7 +70,7 @@ it("does not take an ordinary mount for one of 1.x, not even without its source"
   expect([...node.v1Files]).toEqual([]);
 });
 
-it("does not take a mount for one of 1.x before the attachments are known", async () => {
+it("does not treat a mount as one of 1.x before the attachments are listed", async () => {
   mountOf1x(target);
   await publish(call, node.parts, intentOf());
   expect([...node.v1Files]).toEqual([]);

@@ -1,4 +1,4 @@
-/** The node's end of the memory volume that it shares with a Mountpoint Pod: keys and wishes go in, failures come out. */
+/** The node's side of the communication volume: the node writes keys and the exit file, a mounter of 2.x its error. */
 import { type FSWatcher, watch } from "node:fs";
 import { comm, type PodUid } from "../../core/names.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
@@ -9,24 +9,24 @@ import { commDir } from "../domain/target-path.ts";
 import type { Kernel } from "./kernel.ts";
 
 export interface CommVolumes {
-  /** undefined: kubelet has not set it up yet, or has removed it already. */
+  /** undefined: kubelet has not mounted the volume yet, or has unmounted it already. */
   open(mountpointPod: PodUid): CommVolume | undefined;
-  /** From now on, whenever kubelet sets the volume up or takes it away, and whenever a file in it comes or goes. */
+  /** Calls the listener when kubelet mounts or unmounts the volume, and when a file in it is created or removed. */
   subscribe(mountpointPod: PodUid, listener: () => void): Disposable;
 }
 
 export interface CommVolume extends Disposable {
-  /** undefined: nobody listens. */
+  /** undefined: no mounter listens. */
   connect(): Connection | undefined;
-  /** Keeps these files in `credentials/`; one that has its content already is left alone. */
+  /** Writes these files to `credentials/`; a file that has its content already is not written. */
   writeCredentials(files: Readonly<Record<string, string>>): void;
-  /** Names in `credentials/`; none if it is not there. */
+  /** File names in `credentials/`; empty if the directory does not exist. */
   credentialFiles(): readonly string[];
-  /** Tells the mounter that it may end, with success. */
+  /** Asks the mounter to exit with code 0. */
   askToExit(): void;
-  /** The end of what a mounter of 2.x left behind when its mount-s3 failed. */
+  /** The end of the error file that a mounter of 2.x writes when its mount-s3 fails. */
   errorText(): string | undefined;
-  /** Before a new attempt: what is there then is of this one. */
+  /** Removes the error file, so that a later one belongs to the next attempt. */
   clearError(): void;
 }
 
@@ -44,7 +44,7 @@ export function commVolumes(kubeletDir: string, kernel: Pick<Kernel, "onMountCha
       const directory = unlessErrno(["ENOENT"], () => Directory.open(commDir(kubeletDir, mountpointPod)));
       if (directory === undefined) return undefined;
       undo.use(directory);
-      // Until kubelet has mounted the volume, and after it was unmounted, this is a directory on the node's disk.
+      // Before kubelet mounts the volume, and after it is unmounted, the path is a directory on the node's disk.
       if (!directory.isInMemory) return undefined;
       undo.move();
       return commVolume(directory);
@@ -53,8 +53,8 @@ export function commVolumes(kubeletDir: string, kernel: Pick<Kernel, "onMountCha
 }
 
 /**
- * kubelet mounts the volume over a directory of the node's disk. inotify does not see that, and a watch on what lies
- * below hears nothing of what happens above, so every change of the mount table makes a new one.
+ * kubelet mounts the volume over a directory of the node's disk. inotify does not report a mount, and a watch of the covered
+ * directory gets no events of the mounted one, so every change of the mount table makes a new watch.
  */
 function changesIn(kernel: Pick<Kernel, "onMountChange">, directory: string, listener: () => void): Disposable {
   let files = watchFiles(directory, listener);
@@ -71,11 +71,11 @@ function changesIn(kernel: Pick<Kernel, "onMountChange">, directory: string, lis
   };
 }
 
-/** undefined: the directory is not there, or there is no watch left for us; what the API tells must do then. */
+/** undefined: the directory does not exist, or the inotify limit is reached. Changes are then noticed through the API only. */
 function watchFiles(directory: string, listener: () => void): FSWatcher | undefined {
   return unlessErrno(["ENOENT", "ENOSPC", "EMFILE"], () => {
     const files = watch(directory, { persistent: false }, listener);
-    files.on("error", () => undefined); // the directory went: the mount table tells that, too
+    files.on("error", () => undefined); // the directory was removed: the mount table changes, too
     return files;
   });
 }
@@ -84,7 +84,7 @@ const errorLimitBytes = 4096;
 
 function commVolume(directory: Directory): CommVolume {
   return {
-    // EAGAIN: somebody else's connection waits to be accepted.
+    // EAGAIN: the backlog is full, another connection waits to be accepted.
     connect: () => unlessErrno(["ENOENT", "ECONNREFUSED", "EAGAIN"], () => connect(directory, comm.socket)),
     writeCredentials: (files) => {
       using credentials = directory.subdirectory(comm.credentials, 0o750);

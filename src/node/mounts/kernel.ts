@@ -1,4 +1,4 @@
-/** What the node program asks of the kernel. None of these calls waits for mount-s3, except `probe`, which cannot hang, and `hasVanished`. */
+/** The kernel interface of the node plugin. Only `probe`, which has a limit, and `hasVanished` wait for mount-s3. */
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
@@ -15,39 +15,39 @@ import { unlessErrno } from "../../runtime/errno.ts";
 
 export interface Kernel {
   mounts(): readonly Mount[];
-  /** Whether containers that are started from now on find this FUSE file system at a path; undefined where that cannot be seen. */
+  /** Whether new containers find this FUSE file system at a path; undefined if the host's mounts are not visible. */
   isOnNode(path: string, minor: number): boolean | undefined;
-  /** From now on, whenever anything is mounted or unmounted where we see it. */
+  /** Calls the listener after every mount and unmount in the own mount namespace. */
   onMountChange(listener: () => void): Disposable;
-  /** One question to the server of a mount; ends with "hung" at the limit. */
+  /** Sends one request to the server of a mount. Resolves to "hung" at the limit. */
   probe(call: Call, mountPoint: string, limitMs: number): Promise<Health>;
   openFuse(): Descriptor;
-  /** Seen from which pid namespace mount-s3 is told about processes. "host" only where we are in it ourselves. */
+  /** `pids`: the pid namespace in which mount-s3 sees the ids of calling processes. "host" requires that this process is in it. */
   mountFuse(device: Descriptor, source: string, pids: PidNamespace): void;
   bind(source: string, target: string): void;
   bindReadOnly(source: string, target: string): void;
-  /** Takes off the top mount; false if there is none. */
+  /** Unmounts the top mount; false if there is none. */
   unmount(path: string): boolean;
-  /** How long a program of a Pod has had a processor; undefined if it cannot be seen from here. */
+  /** CPU time of a program in a Pod; undefined if its process is not visible. */
   cpuTimeNs(of: ContainerProgram): number | undefined;
-  /** UIDs of Pods of which a process runs; undefined if processes cannot be seen from here. */
+  /** UIDs of Pods with a running process; undefined if the host's processes are not visible. */
   podsWithProcesses(): ReadonlySet<string> | undefined;
-  /** Whether what a mount shows does not exist any more. Asks its server, who may take his time. */
+  /** Whether the root of a mount was deleted. Sends a request to the server of the mount, which may take long. */
   hasVanished(mountPoint: string): Promise<boolean>;
-  /** Ends a FUSE connection for good: every request fails, and unfinished uploads are lost. */
+  /** Aborts a FUSE connection: every request fails, and unfinished uploads are lost. */
   abortFuse(minor: number): void;
-  /** With all its parents. Not for a place that is a mount: that would ask its server. */
+  /** Makes a directory and its parents. The path must not be a mount of mount-s3: mkdir would send it a request. */
   makeDirectory(path: string): void;
-  /** Only an empty one: what is in it may be a user's file. False if there is none. */
+  /** Removes an empty directory; throws ENOTEMPTY for others, which may contain files of users. False if there is none. */
   removeDirectory(path: string): boolean;
-  /** Names in a directory, without a look at any of them; none if it is not there. */
+  /** Entries of a directory, without a stat of any of them; empty if the directory does not exist. */
   namesIn(directory: string): readonly string[];
 }
 
 export interface Surroundings {
-  /** This program shares the pid namespace of the host; otherwise it has one of its own. */
+  /** Whether this program is in the pid namespace of the host; otherwise it has its own. */
   readonly inHostPids: boolean;
-  /** Where the processes of the host can be seen. */
+  /** Mount point of the host's /proc. */
   readonly hostProc: string;
 }
 
@@ -56,7 +56,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
   const changes = new MountChanges();
   return {
     mounts: mountTable(),
-    // Manifests of 2.x do not mount the host's /proc; ours shows nobody outside of this container.
+    // Manifests of 2.x do not mount the host's /proc. The container's own /proc shows no process outside of the container.
     isOnNode: (path, minor) => (hostProc === "/proc" ? undefined : isFuseForRuntime(hostProc, path, minor)),
     onMountChange: (listener) => changes.subscribe(listener),
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),

@@ -4,7 +4,7 @@ import { type Mount, parseMountinfo } from "../../linux/mounts/mountinfo.ts";
 import { isOurs, MountTable } from "./mount-table.ts";
 
 const fuse = "rw,nosuid,nodev,noatime shared:7 - fuse mountpoint-s3 rw,user_id=0";
-/** As the node plugin's container sees it: the plugin's directory is there twice. */
+/** The mount table in the node plugin's container, where the plugin's directory is mounted twice. */
 const mounts = new MountTable(
   parseMountinfo(
     [
@@ -26,7 +26,7 @@ const at = (path: string) => mounts.at(path) as Mount;
 const ids = (source: string) => mounts.binds(at(source)).map(({ id }) => id);
 const behind = (target: string) => mounts.podBehind(at(target));
 
-it("LC-23 counts targets and sub-paths, and neither the second sight of the source nor a block device with its minor number", () => {
+it("LC-23 counts targets and sub-paths, but neither the second mount of the source nor a block device with its minor number", () => {
   expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-a")).toEqual([92, 93]);
   expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-b")).toEqual([]);
 });
@@ -36,19 +36,19 @@ it("finds the Mountpoint Pod behind a target, and none behind a mount of 1.x", (
   expect(behind("/k/pods/old/volumes/kubernetes.io~csi/pv/mount")).toBeUndefined();
 });
 
-it("tells our mounts from others", () => {
+it("recognizes mounts of the driver", () => {
   expect(isOurs(at("/k/pods/old/volumes/kubernetes.io~csi/pv/mount"))).toBe(true);
   expect(isOurs(at("/k/pods/one/volumes/kubernetes.io~empty-dir/comm"))).toBe(false);
 });
 
-it("finds sources by their Mountpoint Pod, once each, and tells other mounts from ours", () => {
+it("finds each source by its Mountpoint Pod, and ignores foreign mounts", () => {
   expect(mounts.sourceNames).toEqual(["mp-a", "mp-b"]);
   expect(mounts.source("mp-a" as PodName)?.id).toBe(90);
   expect(mounts.source("mp-c" as PodName)).toBeUndefined();
   expect(mounts.oursAt("/k")).toBeUndefined();
 });
 
-it("knows the target of which a container has a sub-path", () => {
+it("finds the target to which a sub-path belongs", () => {
   const part = mounts.at("/k/pods/two/volume-subpaths/pv/app/0") as Mount;
   expect(mounts.targetOf(part)).toBe("/k/pods/two/volumes/kubernetes.io~csi/pv/mount");
   expect(mounts.publishedTargets).toContain("/k/pods/two/volumes/kubernetes.io~csi/pv/mount");

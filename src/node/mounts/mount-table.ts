@@ -1,6 +1,6 @@
 /**
- * The kernel's mount table in the node plugin's terms: sources, targets and the Mountpoint Pods behind them. A table is a snapshot
- * and never changes: take a fresh one after each await, and between a look and the act that relies on it, await nothing.
+ * The kernel's mount table in the node plugin's terms: sources, targets and the Mountpoint Pods behind them. A table is an
+ * immutable snapshot: callers must read a new one after each await, and must not await between reading it and acting on it.
  */
 import { mountDevice, type PodName, type PodUid } from "../../core/names.ts";
 import { isCovered, type Mount, mountAt, mountsOfFuse } from "../../linux/mounts/mountinfo.ts";
@@ -45,7 +45,7 @@ export class MountTable {
     return mountPoint.startsWith(prefix) ? (mountPoint.slice(prefix.length) as PodName) : undefined;
   }
 
-  /** The Mountpoint Pod whose source is on the same device. undefined: the source was taken away, or the driver 1.x mounted it. */
+  /** The Mountpoint Pod whose source has the same device; undefined if the source is unmounted, or for a mount of the driver 1.x. */
   podBehind(mount: Mount): PodName | undefined {
     return this.ofDevice(mount.minor).flatMap((other) => this.sourceNameOf(other) ?? [])[0];
   }
@@ -68,12 +68,12 @@ export class MountTable {
     return workloadAt(this.#kubeletDir, mount);
   }
 
-  /** Whether another mount lies on it at the same path. */
+  /** Whether another mount covers this one at the same path. */
   isCovered(mount: Mount): boolean {
     return isCovered(this.all, mount);
   }
 
-  /** Targets that have a mount of ours, or of which a container has a sub-path. */
+  /** Targets that have a mount of the driver, or of which a container has a sub-path. */
   get publishedTargets(): ReadonlySet<string> {
     return new Set(this.all.filter(isOurs).map((mount) => this.targetOf(mount)));
   }
@@ -84,7 +84,7 @@ export class MountTable {
   }
 }
 
-/** A mount that mount-s3 serves, whichever driver made it. */
+/** Whether mount-s3 serves the mount, whichever version of the driver made it. */
 export function isOurs(mount: Mount): boolean {
   return mount.fsType === "fuse" && mount.device === mountDevice;
 }

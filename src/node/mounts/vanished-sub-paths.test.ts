@@ -14,7 +14,7 @@ const mount: Mount = {
   ...{ root: "/logs", mountPoint, fsType: "fuse", device: mountDevice },
 };
 
-/** A Pod that has ended, unless the row says otherwise. */
+/** A terminated Pod, unless the row says otherwise. */
 function nodeWith(
   table: readonly Mount[],
   but: { running?: readonly string[] | undefined; isUnattached?: boolean } = {},
@@ -27,7 +27,7 @@ function nodeWith(
   return { kernel, mounts, attachments: { isUnattached: () => isUnattached }, config: { kubeletDir } };
 }
 
-it("LC-25 finds subPaths of ours, and nothing else", () => {
+it("LC-25 finds subPaths of the driver, and no other mounts", () => {
   const others: readonly Mount[] = [
     { ...mount, fsType: "ext4", device: "/dev/vda" },
     { ...mount, mountPoint: `${kubeletDir}/pods/${workload}/volumes/kubernetes.io~csi/data/mount` },
@@ -37,22 +37,22 @@ it("LC-25 finds subPaths of ours, and nothing else", () => {
 });
 
 it.for([
-  { what: "while it is attached", isUnattached: false, isLeft: false },
-  { what: "while one of its processes runs", running: [workload], isLeft: false },
-  { what: "once none runs", running: ["another"], isLeft: true },
-  { what: "where processes are not seen", running: undefined, isLeft: true },
-])("LC-25 a subPath of a Pod $what: left is $isLeft", ({ isLeft, what: _what, ...but }) => {
-  expect(orphanedSubPaths(nodeWith([mount], but)).size > 0).toBe(isLeft);
+  { what: "that is attached", isUnattached: false, isOrphaned: false },
+  { what: "with a running process", running: [workload], isOrphaned: false },
+  { what: "without a running process", running: ["another"], isOrphaned: true },
+  { what: "whose processes are not visible", running: undefined, isOrphaned: true },
+])("LC-25 a subPath of a Pod $what is orphaned: $isOrphaned", ({ isOrphaned, what: _what, ...but }) => {
+  expect(orphanedSubPaths(nodeWith([mount], but)).size > 0).toBe(isOrphaned);
 });
 
-it.for([true, false])("LC-25 a subPath that was left, vanished: %s, is detached accordingly", async (isVanished) => {
+it.for([true, false])("LC-25 an orphaned subPath is detached if its directory vanished: %s", async (isVanished) => {
   const node = nodeWith([mount]);
   node.kernel.vanished = isVanished;
   await detachVanished(call, node, workload, [mount]);
   expect(node.kernel.table).toEqual(isVanished ? [] : [mount]);
 });
 
-it("LC-25 what was mounted there meanwhile stays", async () => {
+it("LC-25 a mount that covers the subPath meanwhile stays", async () => {
   const node = nodeWith([{ ...mount, id: 201 }]);
   node.kernel.vanished = true;
   await detachVanished(call, node, workload, [mount]);
@@ -69,7 +69,7 @@ it("LC-25 a Pod whose process appears meanwhile keeps its mount", async () => {
   expect(node.kernel.table).toEqual([mount]);
 });
 
-it("SE-9 looks through the processes once for a thousand subPaths of a hundred Pods", () => {
+it("SE-9 reads the processes once for a thousand subPaths of a hundred Pods", () => {
   const many = Array.from({ length: 1000 }, (_, id) =>
     Object.assign({}, mount, { id, mountPoint: `${kubeletDir}/pods/pod-${id % 100}/volume-subpaths/data/app/${id}` }),
   );

@@ -1,7 +1,7 @@
 /**
- * LC-25. kubelet binds a subPath to `pods/<uid>/volume-subpaths/…`. When the directory behind that bind is deleted, a
- * stat of the mount point answers ENOENT, so kubelet takes the bind for gone, does not unmount it, and then cannot remove
- * the mount point (EBUSY): the Pod stays Terminating, and its volumes mounted. The node plugin detaches such a bind.
+ * LC-25: kubelet bind-mounts a subPath at `pods/<uid>/volume-subpaths/…`. When the directory behind the bind mount is deleted, stat
+ * of the mount point returns ENOENT. kubelet then considers the bind mount gone, does not unmount it, and cannot remove the
+ * mount point (EBUSY): the Pod stays Terminating, and its volumes stay mounted. The node plugin detaches such a bind mount.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodUid } from "../../core/names.ts";
@@ -13,7 +13,7 @@ import type { Pulses } from "../../runtime/progress.ts";
 import type { NodeParts } from "../node-parts.ts";
 import { isOurs } from "./mount-table.ts";
 
-/** Reading the mount table takes less than a millisecond; more is done only for Pods that have ended. */
+/** Reading the mount table takes less than a millisecond; all other work is for terminated Pods only. */
 const lookEveryMs = 5000;
 
 interface Parts {
@@ -23,7 +23,7 @@ interface Parts {
   readonly config: Pick<NodeParts["config"], "kubeletDir">;
 }
 
-/** Ends with the call. */
+/** Runs until the call ends. */
 export async function detachVanishedSubPaths(call: Call, node: Parts, progress: Pulses): Promise<void> {
   const turned = progress.pulse("looking for vanished subPaths");
   const problems = new ProblemLog();
@@ -32,7 +32,7 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
     turned();
     try {
       for (const [workload, binds] of orphanedSubPaths(node)) {
-        // A server that does not answer is asked once, and keeps one thread.
+        // One request at a time per Pod, so that a silent server blocks only one thread.
         if (asked.has(workload)) continue;
         asked.add(workload);
         const work = detachVanished(call, node, workload, binds).finally(() => asked.delete(workload));
@@ -42,14 +42,14 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
     } catch (error) {
       problems.report(call.log, "subPaths", "could not look for vanished subPaths", { error });
     }
-    // The end of the program is no failure.
+    // Rejects only when the call ends.
     await delay(lookEveryMs, undefined, { signal: call.signal, ref: false }).catch(() => undefined);
   }
 }
 
 /**
- * SubPaths of Pods without a container, by Pod. The reconciler takes a workload off once kubelet reports that its containers
- * have stopped, or that the Pod is gone; only then are the node's processes looked at, all of them in one pass.
+ * SubPaths of Pods without containers, by Pod. The reconciler removes a workload from its attachment once kubelet reports that its
+ * containers have stopped or that the Pod is gone. Only then are the processes of the node read, all in one pass.
  */
 export function orphanedSubPaths({
   kernel,
@@ -64,12 +64,12 @@ export function orphanedSubPaths({
     return workload !== undefined && isSubPath && attachments.isUnattached(workload) ? [{ mount, workload }] : [];
   });
   const running = unattached.length === 0 ? undefined : kernel.podsWithProcesses();
-  const left = unattached.filter(({ workload }) => !running?.has(workload));
-  const byPod = Map.groupBy(left, ({ workload }) => workload);
+  const orphaned = unattached.filter(({ workload }) => !running?.has(workload));
+  const byPod = Map.groupBy(orphaned, ({ workload }) => workload);
   return new Map([...byPod].map(([workload, binds]) => [workload, binds.map(({ mount }) => mount)]));
 }
 
-/** kubelet unmounts the others itself. Nothing happens between the last look and the unmounts. */
+/** Detaches the vanished bind mounts; kubelet unmounts the others. Synchronous from the last check to the unmounts. */
 export async function detachVanished(
   call: Call,
   node: Parts,
@@ -77,12 +77,12 @@ export async function detachVanished(
   binds: readonly Mount[],
 ): Promise<void> {
   const vanished = new Set<number>();
-  // One after the other: a Pod chooses how many it has, and each question takes a thread.
+  // One after the other: a Pod controls the number of its subPaths, and each request takes a thread.
   for (const { id, mountPoint } of binds) if (await node.kernel.hasVanished(mountPoint)) vanished.add(id);
   if (vanished.size === 0) return;
   const still = orphanedSubPaths(node).get(workload) ?? [];
   for (const { id, mountPoint } of still.filter((mount) => vanished.has(mount.id))) {
-    // A mount that lies on it would be taken off in its place.
+    // A mount on top of this one would be unmounted instead.
     if (node.mounts().at(mountPoint)?.id !== id || !node.kernel.unmount(mountPoint)) continue;
     call.log.info("detached a subPath whose directory was deleted", { workload, mountPoint });
   }

@@ -144,10 +144,10 @@ it.for([
 it("does not wait for an unschedulable Mountpoint Pod, and returns the message of the controller", async () => {
   node.knows(undefined, workload);
   const publishing = publishOne();
-  const words = `Mountpoint Pod ${mountpointPod} has no place on the node: Insufficient memory`;
-  setTimeout(() => node.reportsUnschedulable(words), 1000);
+  const message = `Mountpoint Pod ${mountpointPod} has no place on the node: Insufficient memory`;
+  setTimeout(() => node.reportsUnschedulable(message), 1000);
   await Promise.all([
-    expect(publishing).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining(words) }),
+    expect(publishing).rejects.toMatchObject({ kind: "notReady", message: expect.stringContaining(message) }),
     vi.advanceTimersByTimeAsync(1000),
   ]);
 });

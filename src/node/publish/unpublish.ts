@@ -16,8 +16,8 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
   const { kubeletDir } = node.config;
-  const place = parseTargetPath(kubeletDir, request.targetPath);
-  const target = targetPath(kubeletDir, place);
+  const parsed = parseTargetPath(kubeletDir, request.targetPath);
+  const target = targetPath(kubeletDir, parsed);
   using _oneAtATime = node.inFlight.enter(target);
 
   const mounts = node.mounts();
@@ -26,7 +26,7 @@ export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest
   // Mounts are stacked if a dead mount was covered by a living one.
   while (node.kernel.unmount(target));
   removeTarget(node.kernel, target);
-  node.v1Files.remove({ workload: place.workload, volumeId: request.volumeId as VolumeId });
+  node.v1Files.remove({ workload: parsed.workload, volumeId: request.volumeId as VolumeId });
   node.records.dropUser(target);
   node.sources.dead.wake();
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });

@@ -79,12 +79,12 @@ async function publishInVain(attempts: number, of = workload): Promise<void> {
 
 it("gives up a hung mount while another workload waits for its source, and never reports it as starting", async () => {
   node.knows(podOf(), workload, otherWorkload);
-  const told: string[] = [];
-  using _told = node.parts.sources.onChange(() => told.push(seen().condition));
+  const reported: string[] = [];
+  using _reports = node.parts.sources.onChange(() => reported.push(seen().condition));
   const hung = node.kernel.at(source)?.minor;
   node.kernel.server(source, "hung");
   await publishInVain(9, otherWorkload);
-  expect(told).toEqual(["hung"]);
+  expect(reported).toEqual(["hung"]);
   expect(node.kernel.at(source)?.minor).toBe(hung);
   await publishInVain(2, otherWorkload);
   expect(node.kernel.at(source)?.minor).not.toBe(hung);

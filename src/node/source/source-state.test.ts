@@ -24,14 +24,14 @@ it.for<{ what: string; seen: readonly Observation[]; condition: string }>([
     condition: "hung",
   },
   {
-    what: "another mount took its place, and is awaited",
+    what: "a new mount is at the source, and a publish waits",
     seen: [answer("serving"), answer("hung", { minor: 8, isAwaited: true })],
     condition: "starting",
   },
   { what: "mount-s3 died", seen: [answer("serving"), answer("dead")], condition: "dead" },
   { what: "mount-s3 died and its Pod does not exit", seen: [answer("dead"), { saw: "stuck" }], condition: "stuck" },
   {
-    what: "a stuck one is looked at again",
+    what: "a stuck source is probed again",
     seen: [answer("dead"), { saw: "stuck" }, answer("dead")],
     condition: "stuck",
   },
