@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync } from "node:fs";
+import { O_PATH } from "./kernel-abi.ts";
 
 /** An open file descriptor with one owner: closed once, when its scope ends, unless it was handed on. */
 export class Descriptor implements Disposable {
@@ -24,9 +25,6 @@ export class Descriptor implements Disposable {
     if (this.#fd !== undefined) closeSync(this.release());
   }
 }
-
-/** Not in fs.constants; the same on every architecture that we know syscall numbers for. */
-const O_PATH = 0o10000000;
 
 /**
  * A descriptor that only names a place. No request is sent to the file system, so this is safe on a hung mount; a

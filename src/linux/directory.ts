@@ -23,8 +23,7 @@ import {
 import { DriverError } from "../core/errors.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { Descriptor } from "./descriptor.ts";
-
-const TMPFS_MAGIC = 0x01021994;
+import { TMPFS_MAGIC } from "./kernel-abi.ts";
 
 export class Directory implements Disposable {
   readonly #descriptor: Descriptor;

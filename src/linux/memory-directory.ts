@@ -1,11 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { isErrno } from "../runtime/errno.ts";
+import { MS_NODEV, MS_NOEXEC, MS_NOSUID } from "./kernel-abi.ts";
 import { mountAt, readMounts } from "./mounts/mountinfo.ts";
 import { syscall } from "./native.ts";
-
-const MS_NOSUID = 0x2;
-const MS_NODEV = 0x4;
-const MS_NOEXEC = 0x8;
 
 /**
  * A directory in memory, for root only: on no disk, and with `noswap` (Linux 6.4) not in swap either. One that is

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { getSystemErrorMessage, getSystemErrorName } from "node:util";
+import { syscallNumbers } from "./kernel-abi.ts";
 
 /** A string becomes a NUL-terminated copy, a Uint8Array its address, undefined a null pointer. */
 type Argument = number | string | Uint8Array | undefined;
@@ -69,61 +70,6 @@ export function receiveDescriptors(socket: number, into: Uint8Array, descriptors
 }
 
 type SyscallName = keyof typeof syscallNumbers.x64;
-
-const syscallNumbers = {
-  x64: {
-    madvise: 28,
-    fchdir: 81,
-    pipe2: 293,
-    mkdirat: 258,
-    unshare: 272,
-    setns: 308,
-    open_tree: 428,
-    move_mount: 429,
-    openat2: 437,
-    mount_setattr: 442,
-    socket: 41,
-    connect: 42,
-    shutdown: 48,
-    bind: 49,
-    listen: 50,
-    fcntl: 72,
-    rt_sigaction: 13,
-    rt_sigprocmask: 14,
-    fstatfs: 138,
-    mount: 165,
-    umount2: 166,
-    ppoll: 271,
-    accept4: 288,
-    statx: 332,
-  },
-  arm64: {
-    madvise: 233,
-    fchdir: 50,
-    pipe2: 59,
-    mkdirat: 34,
-    unshare: 97,
-    setns: 268,
-    open_tree: 428,
-    move_mount: 429,
-    openat2: 437,
-    mount_setattr: 442,
-    socket: 198,
-    connect: 203,
-    shutdown: 210,
-    bind: 200,
-    listen: 201,
-    fcntl: 25,
-    rt_sigaction: 134,
-    rt_sigprocmask: 135,
-    fstatfs: 44,
-    mount: 40,
-    umount2: 39,
-    ppoll: 73,
-    accept4: 242,
-    statx: 291,
-  },
-} as const satisfies Record<string, Record<string, number>>;
 
 function numberOf(name: SyscallName): number {
   if (process.arch !== "x64" && process.arch !== "arm64") throw new Error(`no syscall numbers for ${process.arch}`);

@@ -3,16 +3,17 @@ import { constants, openSync } from "node:fs";
 import { mountDevice } from "../../core/names.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { Descriptor } from "../descriptor.ts";
+import {
+  MNT_DETACH,
+  MS_BIND,
+  MS_NOATIME,
+  MS_NODEV,
+  MS_NOSUID,
+  MS_RDONLY,
+  MS_REMOUNT,
+  UMOUNT_NOFOLLOW,
+} from "../kernel-abi.ts";
 import { syscall, syscallFromNewPids } from "../native.ts";
-
-const MS_RDONLY = 0x1;
-const MS_NOSUID = 0x2;
-const MS_NODEV = 0x4;
-const MS_REMOUNT = 0x20;
-const MS_NOATIME = 0x400;
-const MS_BIND = 0x1000;
-const MNT_DETACH = 0x2;
-const UMOUNT_NOFOLLOW = 0x8;
 
 const ourFlags = MS_NODEV | MS_NOSUID | MS_NOATIME;
 

@@ -4,13 +4,12 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isErrno } from "../../runtime/errno.ts";
+import { MS_NODEV, MS_NOEXEC, MS_NOSUID } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
 import { unmount } from "./fuse.ts";
 
 /** Empty in sysfs, wherever the kernel has FUSE. In a container sysfs is its own: nobody else sees what is mounted here. */
 const place = "/sys/fs/fuse/connections";
-
-const MS_NOSUID_NODEV_NOEXEC = 0x2 | 0x4 | 0x8;
 
 /**
  * Ends the connection of the mount with this minor number: every request fails, those under way and those to come, and
@@ -38,6 +37,6 @@ function owesAnswers(minor: string): boolean {
 
 /** For a moment, and on top of what may be there already: it is the same file system however often it is mounted. */
 function mountConnections(): Disposable {
-  syscall("mount", "fusectl", place, "fusectl", MS_NOSUID_NODEV_NOEXEC);
+  syscall("mount", "fusectl", place, "fusectl", MS_NOSUID | MS_NODEV | MS_NOEXEC);
   return { [Symbol.dispose]: () => void unmount(place) };
 }

@@ -3,6 +3,7 @@ import type { Call } from "../../runtime/call.ts";
 import { isErrno, unlessErrno } from "../../runtime/errno.ts";
 import { type Descriptor, openPath } from "../descriptor.ts";
 import { deviceOf } from "../device-of.ts";
+import { FUSE_SUPER_MAGIC, statfsBytes } from "../kernel-abi.ts";
 import { detachedSyscall } from "../native.ts";
 
 /** What one request to the server of a mount tells about it. */
@@ -70,9 +71,6 @@ function openRoot(path: string): Descriptor | undefined {
   return unlessErrno(["ENOENT"], () => openPath(path, constants.O_DIRECTORY));
 }
 
-const FUSE_SUPER_MAGIC = 0x65735546;
-const statfsSize = 120;
-
 async function statfs(root: Descriptor): Promise<Health> {
   using _closedAfterTheAnswer = root;
   return await askServer(root);
@@ -80,7 +78,7 @@ async function statfs(root: Descriptor): Promise<Health> {
 
 /** For a mount that no path of ours leads to. Nobody may close the descriptor before the answer, which may never come. */
 export async function askServer(root: Descriptor): Promise<Health> {
-  const answer = Buffer.alloc(statfsSize);
+  const answer = Buffer.alloc(statfsBytes);
   try {
     await detachedSyscall("fstatfs", root.fd, answer);
   } catch (error) {

@@ -1,7 +1,8 @@
 import { openSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Descriptor } from "../descriptor.ts";
-import { POLLPRI, waitUntilReady } from "../socket/poll.ts";
+import { POLLPRI } from "../kernel-abi.ts";
+import { waitUntilReady } from "../socket/poll.ts";
 
 const retryMs = 1000;
 

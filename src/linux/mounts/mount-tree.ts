@@ -3,20 +3,33 @@ import { constants, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { parse, relative } from "node:path/posix";
 import { Descriptor, openPath } from "../descriptor.ts";
-import { detachedSyscall, detachedSyscalls, syscall } from "../native.ts";
 import {
+  AT_EMPTY_PATH,
+  AT_STATX_DONT_SYNC,
+  CLONE_FS,
+  CLONE_NEWNS,
+  MNT_DETACH,
+  MOVE_MOUNT_BENEATH,
+  MOVE_MOUNT_F_EMPTY_PATH,
+  MOVE_MOUNT_T_EMPTY_PATH,
+  MS_PRIVATE,
+  MS_SHARED,
+  MS_SLAVE,
+  mountAttrBytes,
+  mountAttributes,
+  moveMountBeneathSince,
   O_PATH,
-  openHow,
+  OPEN_TREE_CLOEXEC,
+  OPEN_TREE_CLONE,
   RESOLVE_BENEATH,
   RESOLVE_NO_MAGICLINKS,
   RESOLVE_NO_SYMLINKS,
   RESOLVE_NO_XDEV,
-} from "../open-how.ts";
+  statxLayout,
+} from "../kernel-abi.ts";
+import { detachedSyscall, detachedSyscalls, syscall } from "../native.ts";
+import { openHow } from "../open-how.ts";
 import type { WholeMount } from "./mountinfo.ts";
-
-const AT_EMPTY_PATH = 0x1000;
-const OPEN_TREE_CLONE = 0x1;
-const OPEN_TREE_CLOEXEC = 0o2000000;
 
 /** A copy of what a descriptor names; if nobody attaches it, it goes with its own descriptor. Asks no file system. */
 export function cloneTree(place: Descriptor): Descriptor {
@@ -72,15 +85,11 @@ export function mountIdOf({ fd }: Descriptor): number {
   return Number(id);
 }
 
-const AT_STATX_DONT_SYNC = 0x4000;
-const statxSize = 256;
-const stxMode = 28;
-
 /** Whether a descriptor names a directory, from what the kernel knows: no server is asked, so it may be dead. */
 export function isDirectory({ fd }: Descriptor): boolean {
-  const status = Buffer.alloc(statxSize);
+  const status = Buffer.alloc(statxLayout.bytes);
   syscall("statx", fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, status);
-  return (status.readUInt16LE(stxMode) & constants.S_IFMT) === constants.S_IFDIR;
+  return (status.readUInt16LE(statxLayout.mode) & constants.S_IFMT) === constants.S_IFDIR;
 }
 
 /** As kubelet makes the directory of a subPath. */
@@ -88,17 +97,12 @@ export async function makeDirectoryBelow(directory: Descriptor, name: string): P
   await detachedSyscall("mkdirat", directory.fd, name, 0o750);
 }
 
-const attributes: Readonly<Record<string, number>> = { ro: 0x1, nosuid: 0x2, nodev: 0x4, noexec: 0x8 };
-const MS_PRIVATE = 0x40000;
-const MS_SLAVE = 0x80000;
-const MS_SHARED = 0x100000;
-
 /** What the mount may not, the copy may not either; and it gets its mounts from where the mount got them. */
 export function copyAttributes(
   tree: Descriptor,
   { options, propagation }: Pick<WholeMount, "options" | "propagation">,
 ): void {
-  const set = options.reduce((bits, option) => bits | (attributes[option] ?? 0), 0);
+  const set = options.reduce((bits, option) => bits | (mountAttributes[option] ?? 0), 0);
   // A copy of a shared mount is its peer; what a container mounts in its own must not appear on the host.
   if (propagation.startsWith("slave")) setAttributes(tree, 0, MS_SLAVE);
   if (propagation === "private") setAttributes(tree, set, MS_PRIVATE);
@@ -106,16 +110,11 @@ export function copyAttributes(
 }
 
 function setAttributes(tree: Descriptor, set: number, propagation: number): void {
-  const attr = Buffer.alloc(32); // struct mount_attr: set, clear, propagation, user namespace
+  const attr = Buffer.alloc(mountAttrBytes); // struct mount_attr: set, clear, propagation, user namespace
   attr.writeBigUInt64LE(BigInt(set), 0);
   attr.writeBigUInt64LE(BigInt(propagation), 16);
   syscall("mount_setattr", tree.fd, "", AT_EMPTY_PATH, attr, attr.length);
 }
-
-const MOVE_MOUNT_F_EMPTY_PATH = 0x4;
-const MOVE_MOUNT_T_EMPTY_PATH = 0x40;
-const MOVE_MOUNT_BENEATH = 0x200;
-const MNT_DETACH = 0x2;
 
 type Step = readonly [name: "move_mount" | "umount2", ...args: readonly (number | string)[]];
 
@@ -170,9 +169,6 @@ export function replaceHere(tree: Descriptor, held: HeldMount, canMountBeneath =
     throw afterDetach(error, canMountBeneath);
   }
 }
-
-const CLONE_FS = 0x200;
-const CLONE_NEWNS = 0x20000;
 
 export interface Inside {
   /** A mount namespace. */
@@ -234,8 +230,8 @@ export async function replaceInside(
   }
 }
 
-/** MOVE_MOUNT_BENEATH came with Linux 6.5. */
 function hasMoveMountBeneath(version = release()): boolean {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
-  return major > 6 || (major === 6 && minor >= 5);
+  const [sinceMajor, sinceMinor] = moveMountBeneathSince;
+  return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor);
 }

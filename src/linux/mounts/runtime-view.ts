@@ -7,8 +7,9 @@ import { relative } from "node:path/posix";
 import { isErrno, unlessErrno } from "../../runtime/errno.ts";
 import { Descriptor } from "../descriptor.ts";
 import { deviceOf } from "../device-of.ts";
+import { O_PATH, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
-import { O_PATH, openHow, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS } from "../open-how.ts";
+import { openHow } from "../open-how.ts";
 import { unlessGone } from "../unless-gone.ts";
 
 /** Deeper than any chain from a program through its init to the runtime. */

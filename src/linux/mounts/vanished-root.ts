@@ -1,12 +1,7 @@
 import { isErrno } from "../../runtime/errno.ts";
 import { openPath } from "../descriptor.ts";
+import { AT_EMPTY_PATH, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, statxLayout } from "../kernel-abi.ts";
 import { detachedSyscall } from "../native.ts";
-
-const AT_EMPTY_PATH = 0x1000;
-/** The server is asked, whatever the kernel has kept. */
-const AT_STATX_FORCE_SYNC = 0x2000;
-const STATX_BASIC_STATS = 0x7ff;
-const statxSize = 256;
 
 /**
  * Whether the directory or file that a mount shows does not exist any more. Asks the server of the file system, so the
@@ -17,7 +12,7 @@ export async function hasVanished(mountPoint: string): Promise<boolean> {
   using root = openPath(mountPoint);
   try {
     const flags = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
-    await detachedSyscall("statx", root.fd, "", flags, STATX_BASIC_STATS, Buffer.alloc(statxSize));
+    await detachedSyscall("statx", root.fd, "", flags, STATX_BASIC_STATS, Buffer.alloc(statxLayout.bytes));
     return false;
   } catch (error) {
     if (isErrno(error, "ENOENT", "ESTALE")) return true;

@@ -2,6 +2,15 @@ import { accessSync, constants } from "node:fs";
 import { constants as os } from "node:os";
 import { DriverError } from "../../core/errors.ts";
 import type { Descriptor } from "../descriptor.ts";
+import {
+  F_GETFL,
+  F_SETFD,
+  F_SETFL,
+  kernelSigactionBytes,
+  kernelSigsetBytes,
+  O_NONBLOCK,
+  SIG_BLOCK,
+} from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
 
 interface Program {
@@ -36,11 +45,6 @@ function assertExecutable(file: string): void {
   }
 }
 
-const F_SETFD = 2;
-const F_GETFL = 3;
-const F_SETFL = 4;
-const O_NONBLOCK = 0o4000;
-
 /**
  * Node makes pipes non-blocking when somebody looks at process.stderr, and `import "node:util"` is enough for that; a
  * program that inherits such a pipe loses what it prints when the reader is slow.
@@ -48,11 +52,6 @@ const O_NONBLOCK = 0o4000;
 function makeBlocking(fd: number): void {
   syscall("fcntl", fd, F_SETFL, syscall("fcntl", fd, F_GETFL) & ~O_NONBLOCK);
 }
-
-const SIG_BLOCK = 0;
-const kernelSigsetBytes = 8;
-/** struct sigaction of the kernel: all zero is the default action, no flags, empty mask. */
-const kernelSigactionBytes = 32;
 
 function restoreDefault(signal: number): void {
   syscall("rt_sigaction", signal, Buffer.alloc(kernelSigactionBytes), undefined, kernelSigsetBytes);

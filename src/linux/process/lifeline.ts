@@ -1,7 +1,6 @@
 import { Descriptor } from "../descriptor.ts";
+import { O_CLOEXEC } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
-
-const O_CLOEXEC = 0o2000000;
 
 /**
  * A descriptor for a child process that reads the end of file when this process has really ended: its last thread, not its

@@ -1,18 +1,13 @@
 /** Gives back the memory of program code that only a start needs: it is in the files, and comes back when it is run. */
 import { readFileSync } from "node:fs";
 import { isErrno } from "../../runtime/errno.ts";
+import { MADV_PAGEOUT } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
 
 interface Range {
   readonly address: number;
   readonly bytes: number;
 }
-
-/**
- * MADV_PAGEOUT, which writes back what was changed before it lets go. (MADV_DONTNEED drops changes: the program's own
- * relocations, for one, and the program crashes.)
- */
-const MADV_PAGEOUT = 21;
 
 /** Answers how many bytes of mappings were given up; what is run again is read again, page by page. */
 export function pageOutFiles(): number {

@@ -4,8 +4,9 @@ import { DriverError } from "../../core/errors.ts";
 import type { Call } from "../../runtime/call.ts";
 import { Descriptor } from "../descriptor.ts";
 import type { Directory } from "../directory.ts";
+import { POLLIN, SHUT_RDWR } from "../kernel-abi.ts";
 import { receiveDescriptors, syscall } from "../native.ts";
-import { POLLIN, waitUntilReady } from "./poll.ts";
+import { waitUntilReady } from "./poll.ts";
 import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
 
 /**
@@ -26,8 +27,6 @@ export function listen(directory: Directory, name: string): FdReceiver {
   undo.move();
   return new FdReceiver(socket, path);
 }
-
-const SHUT_RDWR = 2;
 
 interface Message {
   readonly bytes: Buffer;

@@ -4,6 +4,7 @@ import { Socket } from "node:net";
 import { DriverError } from "../../core/errors.ts";
 import { type Descriptor, openPath } from "../descriptor.ts";
 import type { Directory } from "../directory.ts";
+import { SHUT_WR } from "../kernel-abi.ts";
 import { sendDescriptor, syscall } from "../native.ts";
 import { unixAddress, unixSocket } from "./unix-socket.ts";
 
@@ -19,8 +20,6 @@ export function connect(directory: Directory, name: string): FdSender {
   syscall("connect", socket.fd, address, address.length);
   return new FdSender(socket.release());
 }
-
-const SHUT_WR = 1;
 
 /** A connection to a mounter. It does not keep the program alive. */
 export class FdSender implements Disposable {

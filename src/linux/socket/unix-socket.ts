@@ -1,10 +1,6 @@
 import { Descriptor } from "../descriptor.ts";
+import { AF_UNIX, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
-
-const AF_UNIX = 1;
-const SOCK_STREAM = 1;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
 
 export const newSocketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
