@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { O_PATH } from "./kernel-abi.ts";
 
-/** An open file descriptor with one owner: closed once, when its scope ends, unless it was handed on. */
+/** An open file descriptor with one owner. It is closed once, at the end of its scope, unless it is released. */
 export class Descriptor implements Disposable {
   #fd: number | undefined;
 
@@ -14,7 +14,7 @@ export class Descriptor implements Disposable {
     return this.#fd;
   }
 
-  /** The number for a new owner, who closes it. */
+  /** Transfers ownership: the caller must close the returned number. */
   release(): number {
     const fd = this.fd;
     this.#fd = undefined;
@@ -27,8 +27,8 @@ export class Descriptor implements Disposable {
 }
 
 /**
- * A descriptor that only names a place. No request is sent to the file system, so this is safe on a hung mount; a
- * symbolic link at the end of the path is not followed but opened itself.
+ * Opens a path with O_PATH: the descriptor only names a file. Guarantees that no request is sent to the file system at the end of
+ * the path, so the call is safe for the root of a hung mount. A symbolic link at the end of the path is opened itself.
  */
 export function openPath(path: string, flags = 0): Descriptor {
   return new Descriptor(openSync(path, O_PATH | constants.O_NOFOLLOW | flags));

@@ -1,7 +1,7 @@
 /**
- * A directory that somebody else can write, used safely by root (SE-3): it is opened once, names are resolved below
- * that descriptor, and a symbolic link is never followed. Meant for the memory volume of a Mountpoint Pod: the calls are
- * synchronous, because tmpfs answers from memory and cannot hang.
+ * Access for root to a directory that an untrusted process can write (SE-3). The directory is opened once, names are resolved
+ * relative to that descriptor, and symbolic links are never followed. Calls are synchronous and assume a file system that
+ * cannot hang, such as the tmpfs of a communication volume.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -37,15 +37,15 @@ export class Directory implements Disposable {
   }
 
   /**
-   * A short path to an entry, valid in this process while the directory is open. The kernel resolves its first part to
-   * our descriptor, whatever became of the directory's name and however long that is.
+   * A short path to an entry, valid in this process while the directory is open. The kernel resolves its first part to the open
+   * descriptor, even if the directory was renamed or its own path is too long.
    */
   pathOf(name: string): string {
     if (name === "" || name === "." || name === ".." || name.includes("/")) throw new Error(`not a file name: ${name}`);
     return `/proc/self/fd/${this.#descriptor.fd}/${name}`;
   }
 
-  /** Whether it is in memory (tmpfs): what must never be on a disk may be written here. */
+  /** Whether the directory is on a tmpfs. Callers check this before they write data that must never be on a disk. */
   get isInMemory(): boolean {
     return statfsSync(`/proc/self/fd/${this.#descriptor.fd}`).type === TMPFS_MAGIC;
   }
@@ -58,7 +58,7 @@ export class Directory implements Disposable {
     return lstatSync(this.pathOf(name), { throwIfNoEntry: false }) !== undefined;
   }
 
-  /** Opens a directory below this one, and makes it first if it is not there. */
+  /** Opens a subdirectory, and makes it first if it does not exist. Throws "denied" for a symbolic link. */
   subdirectory(name: string, mode: number): Directory {
     const path = this.pathOf(name);
     try {
@@ -71,7 +71,7 @@ export class Directory implements Disposable {
     return directory;
   }
 
-  /** Replaces a file as a whole: a reader sees the old content or the new one, never a part. */
+  /** Replaces a file atomically: a reader sees the old content or the new one, never a part. */
   write(name: string, content: string, mode: number): void {
     const path = this.pathOf(name);
     const unfinished = this.pathOf(`.${name}.${randomUUID()}`);
@@ -86,10 +86,10 @@ export class Directory implements Disposable {
     undo.move();
   }
 
-  /** The end of a regular file, where an error message is, or undefined if there is no such file. */
+  /** Reads the end of a regular file; undefined if the file does not exist. Throws "denied" for any other file type. */
   readTail(name: string, limitBytes: number): string | undefined {
     if (!this.has(name)) return undefined;
-    // O_NONBLOCK: opening a FIFO would wait for its writer.
+    // Without O_NONBLOCK, opening a FIFO waits for a writer.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     using file = new Descriptor(withoutLinks(name, () => openSync(this.pathOf(name), flags)));
     const status = fstatSync(file.fd);
@@ -99,7 +99,7 @@ export class Directory implements Disposable {
     return bytes.toString("utf8", 0, length);
   }
 
-  /** A name that is not there is fine, and so is one that no file can have. */
+  /** Removes a file. Succeeds if the file does not exist, or if the name is too long for any file. */
   remove(name: string): void {
     try {
       rmSync(this.pathOf(name), { force: true });
@@ -112,7 +112,7 @@ export class Directory implements Disposable {
     this.#descriptor[Symbol.dispose]();
   }
 
-  /** kubelet gives the volume to the Pod's fsGroup, and through that group the Pod's user reads what is ours. */
+  /** kubelet sets the group of the volume to the Pod's fsGroup. Through that group the Pod's user can read files of root. */
   #share(fd: number, mode: number): void {
     fchownSync(fd, process.geteuid?.() ?? 0, fstatSync(this.#descriptor.fd).gid);
     fchmodSync(fd, mode);
@@ -123,7 +123,7 @@ function withoutLinks<Opened>(name: string, open: () => Opened): Opened {
   try {
     return open();
   } catch (error) {
-    // O_DIRECTORY on a link says ENOTDIR, any other open says ELOOP.
+    // For a symbolic link, open with O_DIRECTORY returns ENOTDIR, and any other open with O_NOFOLLOW returns ELOOP.
     if (isErrno(error, "ELOOP", "ENOTDIR")) throw refusal(name, error);
     throw error;
   }

@@ -1,4 +1,4 @@
-/** The one seam to the C addon in native/: kernel calls by name, errors as Node's own system errors. */
+/** The interface to the C addon in native/: kernel calls by name, and errors in the form of Node's system errors. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -8,28 +8,28 @@ import { syscallNumbers } from "./kernel-abi.ts";
 /** A string becomes a NUL-terminated copy, a Uint8Array its address, undefined a null pointer. */
 type Argument = number | string | Uint8Array | undefined;
 
-/** A kernel call that returns at once. Throws a system error such as ENOENT. */
+/** Makes a kernel call on the main thread. The call must not block. Throws a system error such as ENOENT. */
 export function syscall(name: SyscallName, ...args: readonly Argument[]): number {
   return checked(addon().syscall(numberOf(name), ...args), name, args);
 }
 
 /**
- * The same for a call that may wait, or never return: it gets a thread of its own, outside libuv's pool. Nothing can
- * interrupt it, and it does not keep the event loop alive.
+ * Makes a kernel call that may block, or never return, on a thread of its own outside of libuv's pool. The call cannot be
+ * cancelled and does not keep the event loop alive. The caller must limit the number of such calls.
  */
 export async function detachedSyscall(name: SyscallName, ...args: readonly Argument[]): Promise<number> {
   const returned = addon().syscallDetached(numberOf(name), ...args);
   return checked(await (endsWithProcess.has(name) ? returned : counted(returned)), name, args);
 }
 
-/** The same by a short-lived child in a pid namespace of its own; answers no more than that it worked. */
+/** Makes a kernel call in a short-lived child process with a new pid namespace. Throws if the call fails. */
 export function syscallFromNewPids(name: SyscallName, ...args: readonly Argument[]): void {
   checked(addon().syscallFromNewPids(numberOf(name), ...args), name, args);
 }
 
 /**
- * Several in order on one thread, up to the first that fails. What a thread changes about itself, such as the mount
- * namespace it is in, holds for those that follow, and ends with it. Answers with the result of the last.
+ * Makes several kernel calls in order on one detached thread, up to the first that fails. A change of the thread itself, such as
+ * its mount namespace, applies to the calls that follow and ends with the thread. Returns the result of the last call.
  */
 export async function detachedSyscalls(...steps: readonly (readonly [SyscallName, ...Argument[]])[]): Promise<number> {
   const result = await counted(addon().syscallsDetached(steps.map(([name, ...args]) => [numberOf(name), ...args])));
@@ -40,7 +40,7 @@ export async function detachedSyscalls(...steps: readonly (readonly [SyscallName
 
 const errnoRange = 4096;
 
-/** The kernel interrupts this wait when the process ends. */
+/** Calls that the kernel interrupts when the process exits. */
 const endsWithProcess: ReadonlySet<SyscallName> = new Set(["ppoll"]);
 
 let unreturned = 0;
@@ -51,9 +51,9 @@ async function counted<Result>(call: Promise<Result>): Promise<Result> {
 }
 
 /**
- * Whether a detached call waits that may keep the process from ending. The kernel takes back a FUSE request that the server
- * has not read when the process ends; one that the server has read is waited for, SIGKILL or not, until the server answers
- * or the connection ends.
+ * Whether a waiting detached call may keep the process from exiting. When a process exits, the kernel removes a FUSE request that
+ * the server has not read. For a request that the server has read, the kernel waits, even after SIGKILL, until the server
+ * answers or the connection ends.
  */
 export function mayBeKeptFromEnding(): boolean {
   return unreturned > 0;
@@ -76,11 +76,11 @@ function numberOf(name: SyscallName): number {
   return syscallNumbers[process.arch][name];
 }
 
-/** Strings among the arguments are paths and mount options, never secrets: they make the message useful. */
+/** The message contains the strings among the arguments. They are paths and mount options, never secrets. */
 function checked(result: number, name: string, args: readonly Argument[] = []): number {
   if (result >= 0) return result;
-  const words = args.filter((argument) => typeof argument === "string");
-  const message = `${[name, ...words].join(" ")}: ${getSystemErrorMessage(result)}`;
+  const strings = args.filter((argument) => typeof argument === "string");
+  const message = `${[name, ...strings].join(" ")}: ${getSystemErrorMessage(result)}`;
   throw Object.assign(new Error(message), { code: getSystemErrorName(result), errno: result, syscall: name });
 }
 
@@ -95,18 +95,18 @@ interface Addon {
 
 let loaded: Addon | undefined;
 
-/** Loaded at the first call, so that what only imports us (unit tests, types) needs no compiler. */
+/** Loads the addon at the first call, so that programs which only import this file, such as unit tests, do not need it. */
 function addon(): Addon {
   loaded ??= createRequire(import.meta.url)(addonPath()) as Addon;
   return loaded;
 }
 
-/** In the image the addon lies beside the bundle that contains this code; in a checkout in native/. */
+/** In the image the addon is in the directory of the bundle that contains this code; in a checkout in native/. */
 function addonPath(): string {
-  const places = ["./syscall.node", "../../native/syscall.node"].map((place) =>
-    fileURLToPath(new URL(place, import.meta.url)),
+  const paths = ["./syscall.node", "../../native/syscall.node"].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
   );
-  const found = places.find((place) => existsSync(place));
-  if (found === undefined) throw new Error(`the addon is at none of ${places.join(", ")}: run "npm run native"`);
+  const found = paths.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`the addon is at none of ${paths.join(", ")}: run "npm run native"`);
   return found;
 }

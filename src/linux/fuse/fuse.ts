@@ -1,4 +1,4 @@
-/** Mounts of a volume: the FUSE mount at the source, its binds at targets. None of these calls waits for mount-s3. */
+/** Mounts of a volume: the FUSE mount at the source and its bind mounts at targets. None of these calls waits for mount-s3. */
 import { constants, openSync } from "node:fs";
 import { mountDevice } from "../../core/names.ts";
 import { isErrno } from "../../runtime/errno.ts";
@@ -17,23 +17,23 @@ import { syscall, syscallFromNewPids } from "../native.ts";
 
 const ourFlags = MS_NODEV | MS_NOSUID | MS_NOATIME;
 
-/** The device that a FUSE server reads requests from. When its last copy is closed, the mount is dead. */
+/** Opens the device from which a FUSE server reads requests. The mount is dead when the last copy of the descriptor is closed. */
 export function openFuse(): Descriptor {
   return new Descriptor(openSync("/dev/fuse", constants.O_RDWR));
 }
 
 /**
- * Mounts at `source` as 2.x does. From here until mount-s3 answers, every look into the source waits.
- * `rootmode` are the type bits of the mount point: always a directory, or mount(2) says ENOTDIR. `allow_other` comes
- * with either allow flag of mount-s3, and one of the two is always passed.
+ * Mounts at `source` like 2.x. From here until mount-s3 answers, every access to the source blocks: the caller must send the
+ * device to a mounter that is connected already. `rootmode` is the file type of the mount point, always a directory; otherwise
+ * mount(2) returns ENOTDIR. mount-s3 sets `allow_other` with either of its allow flags, and the driver always passes one.
  */
 export function mountFuse(device: Descriptor, source: string): void {
   syscall("mount", ...fuseMount(device, source));
 }
 
 /**
- * The same from a pid namespace that nobody else is in. The kernel tells mount-s3 the process behind each request by its
- * number in the namespace of the one who called mount(2), and 0 for processes outside of it: here, for all.
+ * Like mountFuse, but from a new, empty pid namespace. With each request the kernel sends mount-s3 the id of the calling process in
+ * the pid namespace that called mount(2), and 0 for processes outside of that namespace: here, for all processes.
  */
 export function mountFuseHidingPids(device: Descriptor, source: string): void {
   syscallFromNewPids("mount", ...fuseMount(device, source));
@@ -45,21 +45,21 @@ function fuseMount(device: Descriptor, source: string) {
   return [mountDevice, source, "fuse", ourFlags, data] as const;
 }
 
-/** Shows the source at `target`, too. */
+/** Bind-mounts the source at `target`. Sends no request to mount-s3. */
 export function bind(source: string, target: string): void {
   syscall("mount", source, target, undefined, MS_BIND);
 }
 
-/** A directory that every system has for mounts that last a moment. */
+/** A directory that exists on every system. It is used as a mount point for a moment only. */
 const stagingDir = "/mnt";
 
 /**
- * Shows the source at `target` read-only; other binds of the same source stay as they are.
+ * Bind-mounts the source read-only at `target`. Guarantees that the mount at `target` and its copy on the host are never writable;
+ * other bind mounts of the source do not change.
  *
- * A remount of the target would not do: mounts propagate to the host, their flags do not, so the host's copy, from which
- * containers get theirs, would stay writable. A copy takes the flags along that are there when it is made. So the bind
- * is made read-only where nobody looks, and what appears at the target was never writable. A remount drops the flags it
- * omits.
+ * A remount of the target is not sufficient: mounts propagate to the host, changes of their flags do not, so the host's copy, from
+ * which containers get theirs, would stay writable. A copy gets the flags that the original has when it is made. So the
+ * bind mount becomes read-only at the staging directory first. A remount clears the flags that it does not repeat.
  */
 export function bindReadOnly(source: string, target: string): void {
   using undo = new DisposableStack();
@@ -70,8 +70,8 @@ export function bindReadOnly(source: string, target: string): void {
 }
 
 /**
- * Takes the top mount off `path`, also when its server hangs or somebody still uses it. Answers whether there was one:
- * EINVAL means that the path is not a mount point.
+ * Detaches the top mount at `path`, even if its server hangs or processes use it. Returns false if there is no mount: EINVAL means
+ * that the path is not a mount point.
  */
 export function unmount(path: string): boolean {
   try {

@@ -1,6 +1,6 @@
 /**
- * The kernel's control of FUSE connections: the only way to free whoever waits for a server that will never answer.
- * It shows every connection of the machine, so who calls names one of his own.
+ * The kernel's control file system for FUSE connections. An abort is the only means to unblock processes that wait for a server
+ * which never answers. fusectl shows all connections of the machine: callers must pass minor numbers of their own mounts only.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isErrno } from "../../runtime/errno.ts";
@@ -8,35 +8,35 @@ import { MS_NODEV, MS_NOEXEC, MS_NOSUID } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
 import { unmount } from "./fuse.ts";
 
-/** Empty in sysfs, wherever the kernel has FUSE. In a container sysfs is its own: nobody else sees what is mounted here. */
-const place = "/sys/fs/fuse/connections";
+/** An empty directory of sysfs on every kernel with FUSE. A container has its own sysfs mount: mounts here stay in the container. */
+const connectionsDir = "/sys/fs/fuse/connections";
 
 /**
- * Ends the connection of the mount with this minor number: every request fails, those under way and those to come, and
- * unfinished uploads are lost.
+ * Aborts the connection of the mount with this minor number. Guarantees that all waiting and future requests fail. Unfinished
+ * uploads are lost.
  */
 export function abortConnection(minor: number): void {
   using _connections = mountConnections();
-  writeFileSync(`${place}/${minor}/abort`, "1");
+  writeFileSync(`${connectionsDir}/${minor}/abort`, "1");
 }
 
-/** Minor numbers of the mounts whose server owes an answer to somebody, whether it has read the request or not. */
+/** Minor numbers of the mounts with unanswered requests, whether or not the server has read them. */
 export function connectionsWithRequests(): ReadonlySet<number> {
   using _connections = mountConnections();
-  return new Set(readdirSync(place).filter(owesAnswers).map(Number));
+  return new Set(readdirSync(connectionsDir).filter(hasRequests).map(Number));
 }
 
-function owesAnswers(minor: string): boolean {
+function hasRequests(minor: string): boolean {
   try {
-    return Number(readFileSync(`${place}/${minor}/waiting`, "utf8")) > 0;
+    return Number(readFileSync(`${connectionsDir}/${minor}/waiting`, "utf8")) > 0;
   } catch (error) {
-    if (isErrno(error, "ENOENT")) return false; // unmounted a moment ago
+    if (isErrno(error, "ENOENT")) return false; // unmounted since readdir
     throw error;
   }
 }
 
-/** For a moment, and on top of what may be there already: it is the same file system however often it is mounted. */
+/** Mounts fusectl until the scope ends. An existing mount does not matter: all mounts of fusectl show the same file system. */
 function mountConnections(): Disposable {
-  syscall("mount", "fusectl", place, "fusectl", MS_NOSUID | MS_NODEV | MS_NOEXEC);
-  return { [Symbol.dispose]: () => void unmount(place) };
+  syscall("mount", "fusectl", connectionsDir, "fusectl", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  return { [Symbol.dispose]: () => void unmount(connectionsDir) };
 }

@@ -6,25 +6,25 @@ import { deviceOf } from "../device-of.ts";
 import { FUSE_SUPER_MAGIC, statfsBytes } from "../kernel-abi.ts";
 import { detachedSyscall } from "../native.ts";
 
-/** What one request to the server of a mount tells about it. */
+/** The result of one request to the server of a mount. */
 export type Health =
   | "serving"
-  /** The server is gone: whoever looks in gets ENOTCONN. */
+  /** The server is gone: every access returns ENOTCONN. */
   | "dead"
-  /** No answer in time: not started yet, hung, or slow. */
+  /** No answer within the limit: the server has not started yet, hangs, or is slow. */
   | "hung"
-  /** No FUSE mount is there. */
+  /** There is no FUSE mount. */
   | "absent";
 
 /**
- * Asks the server of a FUSE mount for one answer (statfs). The question blocks until the server answers or dies, and
- * cannot be taken back: so there is at most one per mount, on a thread of its own, and later askers wait for the same.
+ * Sends one statfs request to the server of a FUSE mount. The request blocks until the server answers or dies and cannot be
+ * cancelled. So there is at most one per mount, on a thread of its own, and later callers wait for the same request.
  */
 export class Prober {
-  /** By device. A waiting question keeps its mount alive, so the kernel cannot give the number to another one. */
-  readonly #asked = new Map<string, Set<Tell>>();
+  /** Key: device. A waiting request keeps its mount alive, so the kernel does not reuse the number. */
+  readonly #pending = new Map<string, Set<Listener>>();
 
-  /** Ends with "hung" at the limit; the call's signal only stops the waiting. */
+  /** Resolves to "hung" at the limit. The call's signal ends the wait, not the request. */
   async probe(call: Call, mountPoint: string, limitMs: number): Promise<Health> {
     call.signal.throwIfAborted();
     const listeners = this.#ask(mountPoint);
@@ -39,33 +39,33 @@ export class Prober {
     } finally {
       clearTimeout(timer);
       call.signal.removeEventListener("abort", stop);
-      listeners.delete(resolve); // a mount that hangs for days is asked about many times
+      listeners.delete(resolve); // a mount that hangs for days is probed many times
     }
   }
 
-  /** Those who wait for the answer about this mount; the question is asked if nobody did yet. */
-  #ask(mountPoint: string): Set<Tell> | undefined {
+  /** The listeners for the answer of this mount; sends the request if none is waiting. undefined: there is no directory. */
+  #ask(mountPoint: string): Set<Listener> | undefined {
     using stack = new DisposableStack();
     const root = openRoot(mountPoint);
     if (root === undefined) return undefined;
     stack.use(root);
     const device = deviceOf(root);
-    const pending = this.#asked.get(device);
+    const pending = this.#pending.get(device);
     if (pending !== undefined) return pending;
-    const listeners = new Set<Tell>();
-    this.#asked.set(device, listeners);
-    stack.move(); // the question owns the descriptor now
+    const listeners = new Set<Listener>();
+    this.#pending.set(device, listeners);
+    stack.move(); // the request owns the descriptor now
     const answer = statfs(root);
-    const spread = () => {
-      this.#asked.delete(device);
-      for (const tell of listeners) tell(answer);
+    const notify = () => {
+      this.#pending.delete(device);
+      for (const listener of listeners) listener(answer);
     };
-    answer.then(spread, spread);
+    answer.then(notify, notify);
     return listeners;
   }
 }
 
-type Tell = (answer: Promise<Health>) => void;
+type Listener = (answer: Promise<Health>) => void;
 
 function openRoot(path: string): Descriptor | undefined {
   return unlessErrno(["ENOENT"], () => openPath(path, constants.O_DIRECTORY));
@@ -76,13 +76,16 @@ async function statfs(root: Descriptor): Promise<Health> {
   return await askServer(root);
 }
 
-/** For a mount that no path of ours leads to. Nobody may close the descriptor before the answer, which may never come. */
+/**
+ * Sends one statfs request by descriptor, for a mount in another namespace. The caller must keep the descriptor open until the
+ * answer, which may never come.
+ */
 export async function askServer(root: Descriptor): Promise<Health> {
   const answer = Buffer.alloc(statfsBytes);
   try {
     await detachedSyscall("fstatfs", root.fd, answer);
   } catch (error) {
-    // ENOTCONN: no server. ECONNABORTED: it went while we asked. ECONNREFUSED: it failed in its first message.
+    // ENOTCONN: no server. ECONNABORTED: the server died during the request. ECONNREFUSED: its FUSE_INIT failed.
     if (isErrno(error, "ENOTCONN", "ECONNABORTED", "ECONNREFUSED")) return "dead";
     throw error;
   }

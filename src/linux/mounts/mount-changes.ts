@@ -7,9 +7,9 @@ import { waitUntilReady } from "../socket/poll.ts";
 const retryMs = 1000;
 
 /**
- * Tells when anything was mounted or unmounted in our namespace, what propagates from the host included. The kernel
- * signals an open mountinfo as urgent after every change, once per open file, and also if the change came between two
- * looks. One thread waits, however many listen, and only while somebody does.
+ * Notifies listeners of every mount and unmount in the own mount namespace, including those that propagate from the host. The
+ * kernel reports a change of the mount table as POLLPRI on an open mountinfo, once per open file, also for changes between
+ * two polls. One thread waits for all listeners, and only while there are any.
  */
 export class MountChanges {
   readonly #listeners = new Set<() => void>();
@@ -23,7 +23,7 @@ export class MountChanges {
 
   async #follow(): Promise<void> {
     this.#following = true;
-    // Without a descriptor or a thread for the moment, changes are missed: whoever listens looks again afterwards.
+    // Changes are missed while no descriptor or thread is available: listeners are notified once afterwards.
     for (let hasMissed = false; this.#listeners.size > 0; hasMissed = true) {
       await this.#followTable(hasMissed).catch(() => delay(retryMs, undefined, { ref: false }));
     }

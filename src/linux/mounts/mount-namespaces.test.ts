@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
 import { mountNamespaces, openInside } from "./mount-namespaces.ts";
 
-it("finds nothing in a process that has ended and that nobody waits for", async () => {
+it("finds no namespace of a zombie process", async () => {
   // A shell would wait for it; so it ends when the shell has become a program that does not.
   const script = 'exec 3<&0; read -r line <&3 & echo "$!"; exec sleep 1000 3<&-';
   const parent = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });

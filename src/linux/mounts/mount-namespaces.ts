@@ -1,6 +1,6 @@
 /**
- * The mount namespaces of a machine, through its /proc. Every running container has a process in its own, so nobody has
- * to be asked which containers there are.
+ * The mount namespaces of a machine, found through its /proc. Every running container has a process in its own mount namespace, so
+ * the container runtime does not have to be asked for its containers.
  */
 import { openSync, readdirSync, readlinkSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -10,16 +10,16 @@ import { unlessGone } from "../unless-gone.ts";
 import { type Inside, rootOf, tableOf } from "./mount-tree.ts";
 
 export interface MountNamespace {
-  /** As the kernel names it, such as `mnt:[4026531841]`. */
+  /** The kernel's name of the namespace, such as `mnt:[4026531841]`. The kernel reuses it after the namespace has ended. */
   readonly id: string;
-  /** The processes in it, as the machine's /proc numbers them, in ascending order. */
+  /** The processes in the namespace, by their pids in the given /proc, in ascending order. */
   readonly pids: readonly [number, ...number[]];
 }
 
-/** A container may have tens of thousands of processes: other work gets its turn in between. */
+/** A container may have tens of thousands of processes: the loop yields to other work after this many. */
 const pidsPerTurn = 256;
 
-/** Each once, in the order of their first processes. */
+/** Lists all mount namespaces, in the order of their lowest pid. */
 export async function mountNamespaces(call: Call, proc: string): Promise<readonly MountNamespace[]> {
   const found = new Map<string, [number, ...number[]]>();
   const names = readdirSync(proc).filter((name) => /^\d+$/.test(name));
@@ -43,8 +43,8 @@ export function ownMountNamespace(): string {
 export type View = Pick<Inside, "namespace" | "table"> & Disposable;
 
 /**
- * Its mount table, whatever its processes see of it; undefined: they have ended. Rejects where the kernel does not let us
- * enter.
+ * Opens the complete mount table of a namespace, even if its processes use chroot. undefined if all its processes have ended.
+ * Rejects if the kernel does not allow entering the namespace. The caller must dispose of the result.
  */
 export async function openTable(proc: string, namespace: MountNamespace): Promise<View | undefined> {
   using undo = new DisposableStack();
@@ -56,7 +56,7 @@ export async function openTable(proc: string, namespace: MountNamespace): Promis
   return { namespace: opened, table, [Symbol.dispose]: () => kept[Symbol.dispose]() };
 }
 
-/** The same with its root directory. */
+/** Like openTable, and opens the root directory of the namespace, too. */
 export async function openInside(proc: string, namespace: MountNamespace): Promise<(Inside & Disposable) | undefined> {
   using undo = new DisposableStack();
   const view = await openTable(proc, namespace);
@@ -67,7 +67,7 @@ export async function openInside(proc: string, namespace: MountNamespace): Promi
   return { namespace: view.namespace, table: view.table, root, [Symbol.dispose]: () => kept[Symbol.dispose]() };
 }
 
-/** Through any of its processes. The number of one that has ended may belong to another process by now. */
+/** Opens the namespace through any of its processes. A pid may belong to another process by now, so the name is compared. */
 function openNamespace(proc: string, { id, pids }: MountNamespace): Descriptor | undefined {
   for (const pid of pids) {
     using undo = new DisposableStack();

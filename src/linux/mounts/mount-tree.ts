@@ -1,4 +1,4 @@
-/** Copies of mounts that hang nowhere yet, and ways to put them under a mount that is to be replaced. */
+/** Detached copies of mounts, and the replacement of an existing mount by such a copy. */
 import { constants, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { parse, relative } from "node:path/posix";
@@ -31,17 +31,20 @@ import { detachedSyscall, detachedSyscalls, syscall } from "../native.ts";
 import { openHow } from "../open-how.ts";
 import type { WholeMount } from "./mountinfo.ts";
 
-/** A copy of what a descriptor names; if nobody attaches it, it goes with its own descriptor. Asks no file system. */
-export function cloneTree(place: Descriptor): Descriptor {
-  return new Descriptor(syscall("open_tree", place.fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+/**
+ * Makes a detached copy of the mount at a descriptor, with the file of the descriptor as its root. A copy that is never attached
+ * ends with its descriptor. Sends no request to the file system.
+ */
+export function cloneTree(root: Descriptor): Descriptor {
+  return new Descriptor(syscall("open_tree", root.fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
 }
 
-/** Whoever can make links on the path must not choose where it leads. */
+/** A process that can create links on the path must not control where the path leads. */
 const withoutLinks = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
 
 /**
- * A place below a directory, on the directory's own file system. It asks that file system, so the answer takes as long as
- * its server wants. Neither links nor other mounts nor `..` lead out: the server may be hostile.
+ * Opens a path below a directory, on the file system of the directory. Sends requests to that file system, so the call may take
+ * arbitrarily long. Guarantees that neither links nor other mounts nor `..` lead out: the server may be hostile.
  */
 export async function openBelow(directory: Descriptor, path: string): Promise<Descriptor> {
   return await resolvePath(directory, path, withoutLinks | RESOLVE_NO_XDEV);
@@ -52,21 +55,21 @@ async function resolvePath(directory: Descriptor, path: string, resolve: number)
   return new Descriptor(await detachedSyscall("openat2", directory.fd, path, how, how.length));
 }
 
-/** A mount, found by its path once. Directories on the path may be exchanged afterwards: the descriptors stay what they are. */
+/** A mount that was resolved once. Later changes of directories on the path do not affect the descriptors. */
 export interface HeldMount extends Disposable {
-  /** As in mountinfo. Nobody else gets the number while the mount is held. */
+  /** The mount id of mountinfo. The kernel does not reuse it while the mount is held. */
   readonly id: number;
   /** The mount's root. */
   readonly root: Descriptor;
-  /** The directory in which its mount point is, and the name there. */
+  /** The parent directory of the mount point, and the name of the mount point in it. */
   readonly parent: Descriptor;
   readonly name: string;
 }
 
 /**
- * The top mount at a path below a root directory, which may be that of a container. Mount tables hold paths without
- * symbolic links, so a link on the path means that somebody changes it: ELOOP. May wait for other mounts on the path.
- * Guarantees that the mount was at that path once; the caller compares `id` with the mount that it means.
+ * Opens the top mount at a path below a root directory, which may be that of a container. Mount tables contain paths without
+ * symbolic links, so a link on the path means that a process has changed it: ELOOP. May wait for other mounts on the path.
+ * Guarantees only that the mount was at that path at some moment: the caller must compare `id` with the expected mount.
  */
 export async function holdMount(root: Descriptor, path: string): Promise<HeldMount> {
   using undo = new DisposableStack();
@@ -78,32 +81,32 @@ export async function holdMount(root: Descriptor, path: string): Promise<HeldMou
   return { id, root: held, parent, name: base, [Symbol.dispose]: () => kept[Symbol.dispose]() };
 }
 
-/** From the kernel's own notes on a descriptor; unlike statx this asks no file system, and old kernels have it. */
+/** The mount id of a descriptor, from /proc/self/fdinfo: this sends no request to the file system and works on old kernels. */
 export function mountIdOf({ fd }: Descriptor): number {
   const [, id] = /^mnt_id:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8")) ?? [];
-  if (id === undefined) throw new Error("the kernel does not tell which mount a descriptor is on");
+  if (id === undefined) throw new Error("fdinfo of the kernel has no mnt_id");
   return Number(id);
 }
 
-/** Whether a descriptor names a directory, from what the kernel knows: no server is asked, so it may be dead. */
+/** Whether a descriptor names a directory, from the kernel's cache. Sends no request, so the server may be dead. */
 export function isDirectory({ fd }: Descriptor): boolean {
   const status = Buffer.alloc(statxLayout.bytes);
   syscall("statx", fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, status);
   return (status.readUInt16LE(statxLayout.mode) & constants.S_IFMT) === constants.S_IFDIR;
 }
 
-/** As kubelet makes the directory of a subPath. */
+/** Makes a directory with the mode that kubelet uses for a subPath. Sends a request to the file system and may take long. */
 export async function makeDirectoryBelow(directory: Descriptor, name: string): Promise<void> {
   await detachedSyscall("mkdirat", directory.fd, name, 0o750);
 }
 
-/** What the mount may not, the copy may not either; and it gets its mounts from where the mount got them. */
+/** Gives a detached copy the restrictions (ro, nosuid, nodev, noexec) and the propagation of the mount that it replaces. */
 export function copyAttributes(
   tree: Descriptor,
   { options, propagation }: Pick<WholeMount, "options" | "propagation">,
 ): void {
   const set = options.reduce((bits, option) => bits | (mountAttributes[option] ?? 0), 0);
-  // A copy of a shared mount is its peer; what a container mounts in its own must not appear on the host.
+  // A copy of a shared mount is its peer. Mounts that a container makes in its own copy must not propagate to the host.
   if (propagation.startsWith("slave")) setAttributes(tree, 0, MS_SLAVE);
   if (propagation === "private") setAttributes(tree, set, MS_PRIVATE);
   else setAttributes(tree, set, propagation === "slave" ? 0 : MS_SHARED);
@@ -119,11 +122,11 @@ function setAttributes(tree: Descriptor, set: number, propagation: number): void
 type Step = readonly [name: "move_mount" | "umount2", ...args: readonly (number | string)[]];
 
 /**
- * Puts the tree under a mount and takes that off: whoever looks up the path finds the one or the other. Before Linux 6.5
- * there is no "under": the old one goes first, and what is written in between misses the bucket.
+ * The steps that attach the tree beneath the held mount and then detach the held mount: a look-up of the path always finds one of
+ * the two. Before Linux 6.5 the held mount is detached first, and files written in between do not reach the bucket.
  *
- * No path is looked up again but a name in the held directory, whose links are not followed. umount2 takes paths only:
- * `fds` is a directory such as /proc/self/fd, whose magic links lead to exactly what a descriptor names.
+ * No path is resolved again except one name in the held parent directory, without following links. umount2 takes only paths:
+ * `fds` is a directory such as /proc/self/fd, whose magic links lead to exactly the file of a descriptor.
  */
 function replacement(tree: Descriptor, held: HeldMount, fds: string, canMountBeneath: boolean): readonly [Step, Step] {
   const detach: Step = ["umount2", `${fds}/${held.root.fd}`, MNT_DETACH];
@@ -134,32 +137,32 @@ function replacement(tree: Descriptor, held: HeldMount, fds: string, canMountBen
   return [["move_mount", tree.fd, "", held.root.fd, "", flags], detach];
 }
 
-/** Before Linux 6.5: the old mount was taken off, and the new one could not be put in its place. */
+/** Before Linux 6.5: the old mount was detached, and the new one could not be attached. */
 export class MountLost extends Error {
   constructor(cause: unknown) {
     super("the dead mount was taken off, and the new one could not be mounted in its place", { cause });
   }
 }
 
-/** The first step is always possible to repeat; the second one is not, where it is the move. */
+/** A failed first step changes nothing and can be repeated. A failed move_mount after the detach has lost the mount. */
 function afterDetach(error: unknown, canMountBeneath: boolean): unknown {
   const isMove = error instanceof Error && "syscall" in error && error.syscall === "move_mount";
   return isMove && !canMountBeneath ? new MountLost(error) : error;
 }
 
-/** A file is never mounted on a directory, nor the reverse: ENOTDIR. Before the old mount is taken off. */
+/** The kernel mounts no file on a directory, nor the reverse (ENOTDIR). Checked before the old mount is detached. */
 function checkSameType(tree: Descriptor, held: HeldMount): void {
   if (isDirectory(tree) === isDirectory(held.root)) return;
   throw new Error(`what is mounted is a ${kindOf(held.root)}, and in the bucket there is a ${kindOf(tree)}`);
 }
 
-function kindOf(place: Descriptor): string {
-  return isDirectory(place) ? "directory" : "file";
+function kindOf(file: Descriptor): string {
+  return isDirectory(file) ? "directory" : "file";
 }
 
 /**
- * In our own namespace, at once. None of it asks a file system. Throws MountLost if nothing is mounted there any more, and
- * leaves the old mount with any other error.
+ * Replaces a held mount of the own mount namespace by a detached tree. Sends no request to a file system. Throws MountLost if the
+ * old mount is detached and the new one is not attached; after any other error the old mount is unchanged.
  */
 export function replaceHere(tree: Descriptor, held: HeldMount, canMountBeneath = hasMoveMountBeneath()): void {
   checkSameType(tree, held);
@@ -170,29 +173,29 @@ export function replaceHere(tree: Descriptor, held: HeldMount, canMountBeneath =
   }
 }
 
+/** Descriptors of another mount namespace. */
 export interface Inside {
-  /** A mount namespace. */
   readonly namespace: Descriptor;
-  /** Its root directory: paths of its mount table begin there. */
+  /** Root directory of the namespace: the paths of its mount table begin there. */
   readonly root: Descriptor;
-  /** Its mountinfo. */
+  /** mountinfo of the namespace. */
   readonly table: Descriptor;
 }
 
 /**
- * The root directory of a mount namespace. A process in it may have another one: chroot hides whatever is outside of it,
- * in its mount table, too. A thread that enters the namespace gets the namespace's own. Asks no file system.
+ * Opens the root directory of a mount namespace. A process in the namespace may have another root: chroot hides mounts outside of
+ * it, also in mountinfo. A thread that enters the namespace gets the root of the namespace. Sends no request to a file system.
  */
 export async function rootOf(namespace: Descriptor): Promise<Descriptor> {
   return await openFrom(namespace, "/", O_PATH);
 }
 
-/** The whole mount table of a namespace, from its root directory on; what a descriptor of it shows was decided by its opener. */
+/** Opens the complete mount table of a namespace. The root of the thread that opens mountinfo determines what it shows. */
 export async function tableOf(namespace: Descriptor): Promise<Descriptor> {
   return await openFrom(namespace, "thread-self/mountinfo", constants.O_RDONLY);
 }
 
-/** Relative to our own /proc: that of the other namespace is not ours. */
+/** Resolves the path relative to our own /proc, because the other namespace may have a forged one. */
 async function openFrom(namespace: Descriptor, path: string, flags: number): Promise<Descriptor> {
   using proc = openPath("/proc");
   const how = openHow(flags, 0);
@@ -206,9 +209,9 @@ async function openFrom(namespace: Descriptor, path: string, flags: number): Pro
 }
 
 /**
- * In another mount namespace, on a thread that enters it. The kernel refuses that to a thread that shares its root and
- * working directory with others, hence CLONE_FS first. What is at /proc in the other namespace is not ours: the thread
- * works in our own. Errors are those of replaceHere.
+ * Replaces a held mount of another mount namespace, on a thread that enters the namespace. The kernel refuses setns to a thread that
+ * shares its root and working directory with others, hence unshare(CLONE_FS) first. /proc of the other namespace may be
+ * forged: the thread changes to our own /proc. Errors are those of replaceHere.
  */
 export async function replaceInside(
   { namespace }: Pick<Inside, "namespace">,

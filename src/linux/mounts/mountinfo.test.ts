@@ -13,7 +13,7 @@ const table = parseMountinfo(
   ].join("\n"),
 );
 
-it("reads a line without and with several optional fields", () => {
+it("parses a line without and with several optional fields", () => {
   expect(mountAt(table, "/")).toMatchObject({
     id: 21,
     parentId: 1,
@@ -27,7 +27,7 @@ it("reads a line without and with several optional fields", () => {
   expect(mountAt(table, "/pods/one/mount")).toMatchObject({ fsType: "fuse", device: "mountpoint-s3" });
 });
 
-it("reads how a mount takes part in propagation, and which part of the file system it shows", () => {
+it("parses the propagation and the root of a mount", () => {
   const rows = ["", "shared:1 ", "master:1 ", "shared:2 master:1 ", "unbindable "];
   const mounts = parseMountinfo(rows.map((tags) => `1 0 0:45 /a\\040b /m rw,noexec ${tags}- fuse f rw`).join("\n"));
   expect(mounts.map(({ propagation }) => propagation)).toEqual([
@@ -40,20 +40,20 @@ it("reads how a mount takes part in propagation, and which part of the file syst
   expect(mounts[0]).toMatchObject({ root: "/a b", options: ["rw", "noexec"] });
 });
 
-it("takes read-only from the mount, not from its file system", () => {
+it("reads read-only from the mount options, not from the file system options", () => {
   expect(mountAt(table, "/pods/two/mount")?.readOnly).toBe(true);
   expect(mountAt(table, "/pods/one/mount")?.readOnly).toBe(false);
 });
 
-it("undoes the kernel's escapes in paths and device names", () => {
+it("decodes the kernel's octal escapes in paths and device names", () => {
   expect(mountAt(table, "/a b\\c\t#")?.device).toBe("two words");
 });
 
-it("finds a source and all its binds by their device", () => {
+it("finds a source and all its bind mounts by their device", () => {
   expect(mountsOfFuse(table, 45).map((mount) => mount.id)).toEqual([90, 91, 92]);
 });
 
-it("knows no mount at a path that only begins like one", () => {
+it("finds no mount at a path that only has the prefix of one", () => {
   expect(mountAt(table, "/pods/one")).toBeUndefined();
   expect(mountAt(table, "/pods/one/mount/")).toBeUndefined();
 });
@@ -69,7 +69,7 @@ it.for(["garbage", "90 21 0:45 / /m rw fuse old rw"])("refuses %o", (line) => {
   expect(() => parseMountinfo(line)).toThrow("not a line of mountinfo");
 });
 
-it("takes the table apart once, for as long as the kernel writes the same", () => {
+it("parses the table again only if its text has changed", () => {
   const look = mountTable();
   expect(look()).toBe(look());
   expect(look()).toEqual(readMounts());

@@ -1,40 +1,37 @@
-/**
- * What is mounted where, as this process sees it. Reading the table sends no request to any file system, so it is safe
- * beside a hung mount.
- */
+/** The mount table of this process. Reading it sends no request to any file system, so it never waits for a hung mount. */
 import { readFileSync } from "node:fs";
 
 export interface Mount {
   readonly id: number;
   readonly parentId: number;
-  /** 0 for file systems without a block device, which those of FUSE are. */
+  /** 0 for file systems without a block device, such as FUSE. */
   readonly major: number;
-  /** With the major number the device: the same for a source and all its binds. Of FUSE the name of its directory in fusectl. */
+  /** Major and minor number are the device, the same for a source and all its bind mounts. fusectl names FUSE connections by it. */
   readonly minor: number;
-  /** The directory of the file system that is shown: `/`, or what a bind of a part shows. */
+  /** The path in the file system that is the root of this mount: `/`, or the sub-path of a bind mount. */
   readonly root: string;
   readonly mountPoint: string;
   readonly readOnly: boolean;
   readonly fsType: string;
-  /** What mount(2) was given as the device, such as `mountpoint-s3`. */
+  /** The device argument of mount(2), such as `mountpoint-s3`. */
   readonly device: string;
 }
 
-/** With what a copy of a mount has to have to be like it. */
+/** A mount with the attributes that a replacement must have, too. */
 export interface WholeMount extends Mount {
   /** Options of this mount alone, such as `ro` and `nosuid`. */
   readonly options: readonly string[];
   readonly propagation: "private" | "slave" | "shared" | "slave and shared";
 }
 
-/** The table of this process's mount namespace. */
+/** Reads the mount table of this process. */
 export function readMounts(): readonly WholeMount[] {
   return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
 /**
- * The same table, for somebody who looks often: while the kernel writes the same text, it is not taken apart again. A
- * publish looks six times, and on a node with a hundred Pods the parts of one table are a megabyte.
+ * Returns a function that reads the table and parses it only if its text has changed. A publish reads the table six times, and on a
+ * node with a hundred Pods one parsed table takes a megabyte.
  */
 export function mountTable(): () => readonly WholeMount[] {
   let seen: { readonly text: string; readonly mounts: readonly WholeMount[] } = { text: "", mounts: [] };
@@ -45,29 +42,29 @@ export function mountTable(): () => readonly WholeMount[] {
   };
 }
 
-/** The mount that a path look-up of `mountPoint` reaches: the top one if several are stacked. */
+/** The mount that a look-up of the path `mountPoint` reaches: the top one of a stack. */
 export function mountAt(mounts: readonly Mount[], mountPoint: string): Mount | undefined {
   const stack = mounts.filter((mount) => mount.mountPoint === mountPoint);
-  // Order in the file is order of creation, which is not order in the stack after MOVE_MOUNT_BENEATH.
+  // mountinfo lists mounts in the order of their creation, which differs from the order in the stack after MOVE_MOUNT_BENEATH.
   return stack.find((mount) => !stack.some((other) => other.parentId === mount.id));
 }
 
-/** Whether another mount lies on it at the same path: who looks up the path does not meet it. */
+/** Whether another mount covers this one at the same path, so that a look-up of the path does not reach it. */
 export function isCovered(mounts: readonly Mount[], { id, mountPoint }: Mount): boolean {
   return mounts.some((other) => other.parentId === id && other.mountPoint === mountPoint);
 }
 
-/** Every mount of one FUSE file system: a source and its binds. A block device may have the same minor number. */
+/** Every mount of one FUSE file system: a source and its bind mounts. A block device may have the same minor number. */
 export function mountsOfFuse(mounts: readonly Mount[], minor: number): readonly Mount[] {
   return mounts.filter((mount) => mount.major === 0 && mount.minor === minor);
 }
 
 /**
- * Of a table that may be large: the mounts of one FUSE file system, and those that lie on them. Takes a time that is
- * proportional to the text, and takes apart no other lines.
+ * Parses the mounts of one FUSE file system and the mounts on top of them, and no other lines. Linear in the size of the text,
+ * which may be large.
  */
 export function parseMountsOfFuse(text: string, minor: number): readonly WholeMount[] {
-  const device = ` 0:${minor} `; // nowhere else: the kernel writes a space in a path as \\040
+  const device = ` 0:${minor} `; // occurs in no other field: the kernel writes a space in a path as \\040
   if (!text.includes(device)) return [];
   const lines = text.split("\n");
   const ids = new Set(lines.filter((line) => line.includes(device)).map((line) => fieldOf(line, 0)));
@@ -78,12 +75,12 @@ function fieldOf(line: string, index: 0 | 1): string | undefined {
   return line.split(" ", 2)[index];
 }
 
-/** Mounts by the id of the mount on which they lie: to look for them one by one would take quadratic time. */
+/** Groups mounts by their parent's id, which avoids quadratic time. */
 export function mountsByParent<M extends Mount>(mounts: readonly M[]): ReadonlyMap<number, readonly M[]> {
   return Map.groupBy(mounts, ({ parentId }) => parentId);
 }
 
-/** proc_pid_mountinfo(5): ids, device, root, mount point, options, optional fields up to "-", type, device, options. */
+/** Parses proc_pid_mountinfo(5): ids, device, root, mount point, options, optional fields up to "-", type, device, options. */
 export function parseMountinfo(text: string): readonly WholeMount[] {
   return text
     .split("\n")

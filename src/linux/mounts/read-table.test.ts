@@ -31,7 +31,7 @@ it.for([
   expect(await readTable(call, table, given.limits)).toBe(given.read);
 });
 
-it("SE-9 stops reading for a call that is over", async () => {
+it("SE-9 stops reading when the call has ended", async () => {
   using table = tableOf("a\n");
   const over = { ...call, signal: AbortSignal.abort(new Error("over")) };
   await expect(readTable(over, table, { mounts: 1, bytes: 100 })).rejects.toThrow("over");

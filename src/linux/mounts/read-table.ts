@@ -9,15 +9,15 @@ export interface TableLimits {
 }
 
 const newline = 0x0a;
-/** The kernel gives at most a page at a time. */
+/** The kernel returns at most one page per read. */
 const partBytes = 4096;
-/** Less than a millisecond. */
+/** Reading this many parts takes less than a millisecond. */
 const partsPerTurn = 32;
 
 /**
- * The text of an open mountinfo; undefined if it is above the limits. Whoever has a mount namespace decides how large its
- * table is (up to fs.mount-max, 100,000 mounts), so other work gets its turn in between. Assumes that nobody closes the
- * descriptor meanwhile. Reading the table asks no file system, so it cannot hang.
+ * Reads an open mountinfo; undefined if the table exceeds the limits. The owner of a mount namespace controls the size of its table
+ * (up to fs.mount-max, 100,000 mounts), so the loop yields to other work. The caller must keep the descriptor open. Sends no
+ * request to a file system, so it cannot hang.
  */
 export async function readTable(
   call: Call,

@@ -1,6 +1,6 @@
 /**
- * What the container runtime sees. A container's mount namespace is a copy of the namespace of the process that starts it
- * (containerd-shim, conmon), so a mount that is missing there is missing in every container made from now on.
+ * The mounts of the container runtime. A container's mount namespace is a copy of the namespace of the process that starts it
+ * (containerd-shim, conmon), so a mount that is missing there is missing in every new container.
  */
 import { constants, openSync, readFileSync, readlinkSync } from "node:fs";
 import { relative } from "node:path/posix";
@@ -12,25 +12,25 @@ import { syscall } from "../native.ts";
 import { openHow } from "../open-how.ts";
 import { unlessGone } from "../unless-gone.ts";
 
-/** Deeper than any chain from a program through its init to the runtime. */
+/** More than the ancestors of any program up to the runtime, an init process included. */
 const mostAncestors = 16;
 
 /**
- * Whether a path leads the runtime to a FUSE file system, the one of this minor. The path is resolved from the runtime's
- * root: kubelet's directory may be a symbolic link on the node. Asks no FUSE server. undefined: this process runs in no
- * container, or the /proc does not show who started it.
+ * Whether a path leads to the FUSE file system with this minor number in the runtime's mount namespace. The path is resolved from
+ * the runtime's root, because kubelet's directory may be a symbolic link on the node. Sends no request to a FUSE server.
+ * undefined if this process runs in no container, or if the given /proc does not show the runtime's process.
  */
 export function isFuseForRuntime(proc: string, path: string, minor: number): boolean | undefined {
   const pid = runtimeProcess(proc);
   if (pid === undefined) return undefined;
   return unlessUnsure(() => {
     using root = new Descriptor(openSync(`${proc}/${pid}/root`, O_PATH | constants.O_DIRECTORY));
-    using place = openInRoot(root, path);
-    return place !== undefined && deviceOf(place) === `0:${minor}`;
+    using file = openInRoot(root, path);
+    return file !== undefined && deviceOf(file) === `0:${minor}`;
   });
 }
 
-/** Each time anew: the runtime's process may end, and its number be given to another one. */
+/** Searches for the process on each call: the runtime's process may end, and the kernel reuses pids. */
 function runtimeProcess(proc: string): string | undefined {
   const own = mountNamespaceOf(proc, "self");
   let pid: string | undefined = "self";
@@ -41,7 +41,7 @@ function runtimeProcess(proc: string): string | undefined {
   return undefined;
 }
 
-/** undefined: there is none, or it is in a pid namespace that this /proc does not show. */
+/** undefined if there is no parent, or if its pid namespace is not visible in this /proc. */
 function parentOf(proc: string, pid: string): string | undefined {
   const status = unlessGone(() => readFileSync(`${proc}/${pid}/status`, "utf8")) ?? "";
   const [, parent = "0"] = /^PPid:\s+(\d+)$/m.exec(status) ?? [];
@@ -52,10 +52,10 @@ function mountNamespaceOf(proc: string, pid: string): string | undefined {
   return unlessGone(() => readlinkSync(`${proc}/${pid}/ns/mnt`));
 }
 
-/** The kernel answers EAGAIN when something is mounted or renamed while it follows `..`. */
+/** openat2 returns EAGAIN if a mount or rename happens while the kernel follows `..`. */
 const mostTries = 8;
 
-/** undefined: there is no such path. */
+/** undefined if the path does not exist. */
 function openInRoot(root: Descriptor, path: string, tries = 1): Descriptor | undefined {
   const how = openHow(O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
   try {
@@ -67,7 +67,7 @@ function openInRoot(root: Descriptor, path: string, tries = 1): Descriptor | und
   }
 }
 
-/** ENOSYS: no openat2 before Linux 5.6. EAGAIN: mounts on the path change all the time. */
+/** ENOSYS: openat2 does not exist before Linux 5.6. EAGAIN: mounts on the path change all the time. */
 function unlessUnsure<Answer>(ask: () => Answer): Answer | undefined {
   return unlessErrno(["ENOSYS", "EAGAIN"], () => unlessGone(ask));
 }

@@ -4,9 +4,9 @@ import { AT_EMPTY_PATH, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, statxLayout } fr
 import { detachedSyscall } from "../native.ts";
 
 /**
- * Whether the directory or file that a mount shows does not exist any more. Asks the server of the file system, so the
- * answer takes as long as the server wants, and cannot be taken back: the caller limits how many wait. mountinfo does
- * not tell: it shows `//deleted` only after somebody has looked the name up in vain, and also after a look-up that failed.
+ * Whether the root of a mount, a directory or file, was deleted. Sends a request to the server of the file system, so the call may
+ * take arbitrarily long and cannot be cancelled: the caller must limit the number of calls. mountinfo is no substitute: it
+ * shows `//deleted` only after a look-up of the name found nothing, and also after a look-up that failed.
  */
 export async function hasVanished(mountPoint: string): Promise<boolean> {
   using root = openPath(mountPoint);

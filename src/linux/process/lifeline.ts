@@ -3,9 +3,9 @@ import { O_CLOEXEC } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
 
 /**
- * A descriptor for a child process that reads the end of file when this process has really ended: its last thread, not its
- * first. The other end is a plain number that nobody closes but the kernel; a pipe of Node's own would be closed when the
- * event loop ends, while a thread of the process may still wait for a file system.
+ * Returns the read end of a pipe for a child process. Guarantees that the child reads end-of-file only when the last thread of this
+ * process has ended. The write end is a plain descriptor that only the kernel closes; Node would close a pipe of its own with
+ * the event loop, while a thread may still wait for a file system.
  */
 export function lifeline(): Descriptor {
   const ends = Buffer.alloc(8); // two of type int

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { fileMappings } from "./page-out.ts";
 
-it("finds mappings of files, and neither heap, stack, nor what the kernel maps", () => {
+it("finds mappings of files, but not heap, stack and mappings of the kernel", () => {
   const maps = [
     "00400000-01acb000 r--p 00000000 00:2f 1234                               /opt/s3-csi/node",
     "2a5c1000-2b0e2000 rw-p 00000000 00:00 0                                  [heap]",

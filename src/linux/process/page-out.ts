@@ -1,4 +1,4 @@
-/** Gives back the memory of program code that only a start needs: it is in the files, and comes back when it is run. */
+/** Frees the memory of program code that only the start needs. The kernel reads it from the files again when it is executed. */
 import { readFileSync } from "node:fs";
 import { isErrno } from "../../runtime/errno.ts";
 import { MADV_PAGEOUT } from "../kernel-abi.ts";
@@ -9,7 +9,7 @@ interface Range {
   readonly bytes: number;
 }
 
-/** Answers how many bytes of mappings were given up; what is run again is read again, page by page. */
+/** Pages out all file mappings of this process. Returns their size in bytes. Code that runs again is read page by page. */
 export function pageOutFiles(): number {
   const ranges = fileMappings(readFileSync("/proc/self/maps", "utf8"));
   return ranges.filter(pagedOut).reduce((sum, { bytes }) => sum + bytes, 0);
@@ -20,13 +20,13 @@ function pagedOut({ address, bytes }: Range): boolean {
     syscall("madvise", address, bytes, MADV_PAGEOUT);
     return true;
   } catch (error) {
-    // EINVAL: a kernel before 5.4, or locked memory. It is an advice: without it we are larger, and that is all.
+    // EINVAL: a kernel before 5.4, or locked memory. The process then only uses more memory.
     if (isErrno(error, "EINVAL")) return false;
     throw error;
   }
 }
 
-/** proc_pid_maps(5): addresses, rights, offset, device, inode, path. Memory without a file has no path or one in brackets. */
+/** Parses proc_pid_maps(5): addresses, rights, offset, device, inode, path. Memory without a file has no path, or one in brackets. */
 export function fileMappings(maps: string): readonly Range[] {
   return maps.split("\n").flatMap((line) => {
     const [, from, to] = /^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ \d+ +\/.*$/.exec(line) ?? [];

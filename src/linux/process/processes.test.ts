@@ -47,7 +47,7 @@ it.for([
   expect(cpuTimeNs(proc, { podUid: uid, program: "mount-s3" })).toBe(is);
 });
 
-it("knows when a process began, whatever it calls itself, and nothing of one that has ended", () => {
+it("reads the start time of a process with any program name, and returns undefined for one that has ended", () => {
   mkdirSync(join(proc, "9"));
   const numbers = Array.from({ length: 18 }, (_, index) => index).join(" ");
   writeFileSync(join(proc, "9", "stat"), `9 (a) R (\n) 1) S ${numbers} 4711 20 21\n`);

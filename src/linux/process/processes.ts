@@ -1,4 +1,4 @@
-/** Processes of a container, in a /proc that shows them. Nothing here is asked of a process itself, so none can block us. */
+/** Processes of containers, read from the host's /proc. None of these reads depends on the process, so none can block. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path/posix";
 import { unlessErrno } from "../../runtime/errno.ts";
@@ -9,21 +9,23 @@ export interface ContainerProgram {
 }
 
 /**
- * How much processor time a program has used in a Pod; undefined if no such process is there to be seen, or if the kernel
- * does not tell of one of its threads. Whoever concludes from an equal figure that nothing was done needs all of them.
+ * The CPU time of all threads of a program in a Pod; undefined if the process is not visible, or if the time of one thread is
+ * unknown. Guarantees completeness, because callers conclude from an equal value that the program did nothing.
  */
 export function cpuTimeNs(proc: string, { podUid, program }: ContainerProgram): number | undefined {
   const threads = namesIn(proc).flatMap((pid) => {
     const directory = join(proc, pid);
-    const isIt = readOrEmpty(join(directory, "comm")).trim() === program;
-    return isIt && isOfPod(readOrEmpty(join(directory, "cgroup")), podUid) ? threadsIn(join(directory, "task")) : [];
+    const isProgram = readOrEmpty(join(directory, "comm")).trim() === program;
+    return isProgram && isOfPod(readOrEmpty(join(directory, "cgroup")), podUid)
+      ? threadsIn(join(directory, "task"))
+      : [];
   });
   const total = threads.reduce((sum, ns) => sum + ns, 0);
-  // A kernel without these figures shows zeros; a program that runs has used some time. NaN: of one thread it is not known.
+  // A kernel without schedstats shows zeros, but a running program has used some time. NaN: the time of one thread is unknown.
   return total > 0 ? total : undefined;
 }
 
-/** The first figure of schedstat: time on a processor, exact, where utime and stime have ticks of 10 ms. NaN if unknown. */
+/** The first field of schedstat is the exact CPU time in ns; utime and stime have ticks of 10 ms. NaN if unknown. */
 function threadsIn(task: string): readonly number[] {
   return namesIn(task).map((thread) => {
     const [ns = ""] = readOrEmpty(join(task, thread, "schedstat")).split(" ");
@@ -36,13 +38,13 @@ function isOfPod(cgroups: string, podUid: string): boolean {
   return cgroups.includes(`pod${podUid}`) || cgroups.includes(`pod${podUid.replaceAll("-", "_")}`);
 }
 
-/** UIDs of the Pods that have any process, their sandboxes included; undefined if no process is there to be seen. */
+/** UIDs of Pods with a process, sandbox containers included; undefined if no process is visible. */
 export function podsWithProcesses(proc: string): ReadonlySet<string> | undefined {
   const pids = namesIn(proc);
   return pids.length === 0 ? undefined : new Set(pids.flatMap((pid) => podUidOf(proc, Number(pid)) ?? []));
 }
 
-/** The Pod that a process belongs to; undefined for one of the host, and one that has ended. */
+/** UID of the Pod of a process; undefined for a process of the host and for one that has ended. */
 export function podUidOf(proc: string, pid: number): string | undefined {
   const cgroups = readOrEmpty(join(proc, String(pid), "cgroup"));
   const [, uid] = /pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})/.exec(cgroups) ?? [];
@@ -50,16 +52,16 @@ export function podUidOf(proc: string, pid: number): string | undefined {
 }
 
 /**
- * When a process began, in ticks since the machine did: together with its number this names one process for ever. undefined
- * if it has ended.
+ * The start time of a process, in ticks since boot; undefined if the process has ended. The kernel reuses pids, but pid and start
+ * time together identify one process.
  */
 export function startOf(proc: string, pid: number): string | undefined {
-  // The name of the program comes second, in parentheses, and may hold anything; the start is the 22nd field.
+  // The second field is the program name in parentheses, which may contain any character; the start time is the 22nd field.
   const [, rest] = /^.*\) (.*)$/s.exec(readOrEmpty(join(proc, String(pid), "stat"))) ?? [];
   return rest?.split(" ")[19];
 }
 
-/** None where it is not mounted: manifests of 2.x show us no processes. */
+/** Numeric entries; empty if the directory does not exist. */
 function namesIn(directory: string): readonly string[] {
   return orElse([], () => readdirSync(directory).filter((name) => /^\d+$/.test(name)));
 }
@@ -68,7 +70,7 @@ function readOrEmpty(file: string): string {
   return orElse("", () => readFileSync(file, "utf8"));
 }
 
-/** It may have ended between the listing and the look. */
+/** The process may have ended between readdir and the read. */
 function orElse<Answer>(otherwise: Answer, read: () => Answer): Answer {
   return unlessErrno(["ENOENT", "ESRCH"], read) ?? otherwise;
 }

@@ -1,6 +1,6 @@
 /**
- * Runtimes whose containers have a kernel of their own, and see a volume through a process of the runtime. That process
- * keeps the file system open that it got at the start: a mount that is replaced under it changes nothing for the container.
+ * Container runtimes with a kernel of their own (gVisor, Kata Containers), whose containers access a volume through a process of
+ * the runtime. That process keeps the file system open from its start: replacing the mount has no effect in the container.
  */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path/posix";
@@ -13,16 +13,16 @@ const sandboxes: Readonly<Record<string, string>> = {
   virtiofsd: "Kata Containers",
 };
 
-/** More than these processes have in a mount namespace; a container may have tens of thousands of its own. */
+/** Runtime processes are among the first in their mount namespace; a container may have tens of thousands of processes. */
 const mostProcesses = 4;
 
-/** Which of them one of these processes belongs to; undefined: none. */
+/** The name of the sandbox runtime to which one of these processes belongs; undefined if there is none. */
 export function sandboxOf(proc: string, pids: readonly number[]): string | undefined {
   const programs = pids.slice(0, mostProcesses).map((pid) => programOf(proc, pid));
   return programs.flatMap((program) => sandboxes[program] ?? [])[0];
 }
 
-/** The name by which it was started; empty if it has ended. */
+/** The name of the executable; empty if the process has ended. */
 function programOf(proc: string, pid: number): string {
   const line = unlessErrno(["ENOENT", "ESRCH"], () => readFileSync(`${proc}/${pid}/cmdline`, "utf8")) ?? "";
   const [path = ""] = line.split("\0", 1);

@@ -1,4 +1,4 @@
-/** The mounter's side of its socket: accept connections, read one message to its end with the descriptors in it. */
+/** The mounter's side of its socket: accepts connections and reads one message to its end, with the descriptors in it. */
 import { renameSync, rmSync } from "node:fs";
 import { DriverError } from "../../core/errors.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -10,8 +10,8 @@ import { waitUntilReady } from "./poll.ts";
 import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
 
 /**
- * Listens on a socket below a directory. The name appears when connections are accepted, not before, so who waits for
- * it need not try twice; and it takes the place of a file that a killed predecessor left (MP-8).
+ * Listens on a socket in a directory. Guarantees that the name appears only when the socket accepts connections, so a client that
+ * waits for the name connects at the first attempt. Replaces the file of a predecessor that was killed (MP-8).
  */
 export function listen(directory: Directory, name: string): FdReceiver {
   using undo = new DisposableStack();
@@ -47,7 +47,7 @@ class FdReceiver implements Disposable {
     return new Descriptor(syscall("accept4", this.#socket.fd, undefined, undefined, newSocketFlags));
   }
 
-  /** Stops listening and takes the file away. The shutdown wakes a thread that still waits for a connection. */
+  /** Stops listening and removes the file. The shutdown wakes a thread that still waits for a connection. */
   [Symbol.dispose](): void {
     syscall("shutdown", this.#socket.fd, SHUT_RDWR);
     this.#socket[Symbol.dispose]();
@@ -55,7 +55,7 @@ class FdReceiver implements Disposable {
   }
 }
 
-/** Reads until the sender ends its direction. The caller owns the descriptors. */
+/** Reads until the sender shuts down its direction. The caller must close the received descriptors. */
 export async function readToEnd(call: Call, connection: Descriptor, limitBytes: number): Promise<Message> {
   using undo = new DisposableStack();
   const parts: Buffer[] = [];

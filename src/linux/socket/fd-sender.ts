@@ -1,4 +1,4 @@
-/** The node's side of a Mountpoint Pod's socket: one message with one descriptor, then a connection that tells of death. */
+/** The node's side of a Mountpoint Pod's socket: sends one message with one descriptor, then waits for the end of mount-s3. */
 import { fstatSync } from "node:fs";
 import { Socket } from "node:net";
 import { DriverError } from "../../core/errors.ts";
@@ -9,8 +9,8 @@ import { sendDescriptor, syscall } from "../native.ts";
 import { unixAddress, unixSocket } from "./unix-socket.ts";
 
 /**
- * Connects to a socket below a directory. ENOENT and ECONNREFUSED mean that nobody listens yet. The socket file is
- * opened without following links and then addressed by its descriptor: connect(2) by name would follow them.
+ * Connects to a socket in a directory. ENOENT and ECONNREFUSED mean that no process listens yet. The socket file is opened without
+ * following links and then addressed by its descriptor, because connect(2) by name follows links.
  */
 export function connect(directory: Directory, name: string): FdSender {
   using file = openPath(directory.pathOf(name));
@@ -21,22 +21,22 @@ export function connect(directory: Directory, name: string): FdSender {
   return new FdSender(socket.release());
 }
 
-/** A connection to a mounter. It does not keep the program alive. */
+/** A connection to a mounter. It does not keep the event loop alive. */
 export class FdSender implements Disposable {
   readonly #fd: number;
   readonly #socket: Socket;
   #disposed = false;
 
   /**
-   * Resolves when the connection has ended. "byPeer" after sending to a mounter of ours: mount-s3 inherited the other
-   * end and has died. A mounter of 2.x closes its end as soon as it has read the message, which means nothing.
+   * Resolves when the connection has ended. After `send` to a mounter of this version, "byPeer" means that mount-s3, which inherited
+   * the other end, has died. A mounter of 2.x closes its end as soon as it has read the message.
    */
   readonly closed: Promise<"byPeer" | "byUs">;
 
   constructor(fd: number) {
     this.#fd = fd;
     this.#socket = new Socket({ fd, readable: true, writable: false });
-    this.#socket.on("error", () => undefined); // a reset is an end like any other: "close" follows
+    this.#socket.on("error", () => undefined); // "close" follows a reset, too
     const { promise, resolve } = Promise.withResolvers<"byPeer" | "byUs">();
     this.#socket.once("close", () => resolve(this.#disposed ? "byUs" : "byPeer"));
     this.closed = promise;
@@ -45,8 +45,8 @@ export class FdSender implements Disposable {
   }
 
   /**
-   * Sends the one message and ends our direction, because the reader reads to the end. The receiver gets its own copy
-   * of the descriptor. A message that fits into the socket's buffer (208 KiB by default) never waits for the reader.
+   * Sends the message and shuts down the write side, because the receiver reads to end-of-file. The receiver gets its own copy of
+   * the descriptor. A message that fits into the socket's buffer (208 KiB by default) never waits for the receiver.
    */
   send(message: Uint8Array, descriptor: Descriptor): void {
     if (this.#socket.destroyed) throw new DriverError("notReady", "the Mountpoint Pod closed its socket");

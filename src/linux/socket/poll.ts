@@ -2,12 +2,12 @@ import { pollfdBytes } from "../kernel-abi.ts";
 import { detachedSyscall } from "../native.ts";
 
 /**
- * Waits on a thread of its own until the kernel has something to say about a descriptor: Node's event loop offers no way
- * to watch one without reading from it. Nothing can end the wait early, and it does not keep the program alive.
+ * Waits on a detached thread until a descriptor has one of these events: Node's event loop cannot poll a descriptor without reading
+ * from it. The wait cannot be cancelled and does not keep the event loop alive.
  */
 export async function waitUntilReady(fd: number, events: number): Promise<void> {
-  const question = Buffer.alloc(pollfdBytes);
-  question.writeInt32LE(fd, 0);
-  question.writeInt16LE(events, 4);
-  await detachedSyscall("ppoll", question, 1, undefined, undefined, 0);
+  const pollfd = Buffer.alloc(pollfdBytes);
+  pollfd.writeInt32LE(fd, 0);
+  pollfd.writeInt16LE(events, 4);
+  await detachedSyscall("ppoll", pollfd, 1, undefined, undefined, 0);
 }

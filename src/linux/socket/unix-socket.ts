@@ -4,12 +4,12 @@ import { syscall } from "../native.ts";
 
 export const newSocketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-/** A new stream socket. Made by hand, because Node's own sockets drop descriptors that come with a message. */
+/** Makes a stream socket by syscall, because Node's own sockets drop descriptors that arrive with a message. */
 export function unixSocket(): Descriptor {
   return new Descriptor(syscall("socket", AF_UNIX, SOCK_STREAM | newSocketFlags, 0));
 }
 
-/** For a path of at most 107 bytes: longer ones are reached through a descriptor of their directory (MP-7). */
+/** struct sockaddr_un for a path of at most 107 bytes. Callers reach longer paths through a descriptor of the directory (MP-7). */
 export function unixAddress(path: string): Uint8Array {
   const address = Buffer.alloc(2 + Buffer.byteLength(path) + 1);
   address.writeUInt16LE(AF_UNIX, 0);

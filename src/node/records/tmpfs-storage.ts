@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path/posix";
 import { Directory } from "../../linux/directory.ts";
 import { unmount } from "../../linux/fuse/fuse.ts";
-import { mountMemory } from "../../linux/memory-directory.ts";
+import { mountTmpfs } from "../../linux/tmpfs.ts";
 import { describeError, type Logger } from "../../runtime/log.ts";
 import type { RecordStorage } from "./mount-records.ts";
 
 /** Stores records as files on a tmpfs. If the tmpfs cannot be mounted, records do not survive a restart of the node plugin. */
 export function tmpfsStorage(log: Logger, directory: string): RecordStorage & Disposable {
   try {
-    mountMemory(directory);
+    mountTmpfs(directory);
   } catch (error) {
     log.info("mount records do not survive a restart: the tmpfs cannot be mounted", { directory, error });
     return { ...noStorage, [Symbol.dispose]: () => undefined };

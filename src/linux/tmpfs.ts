@@ -5,10 +5,10 @@ import { mountAt, readMounts } from "./mounts/mountinfo.ts";
 import { syscall } from "./native.ts";
 
 /**
- * A directory in memory, for root only: on no disk, and with `noswap` (Linux 6.4) not in swap either. One that is
- * mounted there already is kept with what is in it: it outlives the process that made it.
+ * Mounts a tmpfs for root at `path`, with `noswap` on kernels that have it (Linux 6.4), so that its content is never written to a
+ * disk. An existing tmpfs is kept with its content: it outlives the process that mounted it.
  */
-export function mountMemory(path: string): void {
+export function mountTmpfs(path: string): void {
   if (mountAt(readMounts(), path)?.fsType === "tmpfs") return;
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const options = "mode=0700,size=64m";
