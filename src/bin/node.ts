@@ -1,4 +1,4 @@
-/** The node plugin: serves kubelet, and unmounts sources that no workload uses any more. */
+/** The node plugin: serves kubelet, heals dead mounts and unmounts sources without users. */
 import { basename, extname, join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { InFlight } from "../core/in-flight.ts";
@@ -50,7 +50,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const { api, driverCredentials, ...shown } = config;
   call.log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
   const cluster = new Cluster(config);
-  // The first here is the last at the end.
+  // Declared first, so that it is disposed last.
   const mountpointPods = () => cluster.mountpointPods.store.values();
   using _end = endWatchdog(call.log, watchdogProgram, { config, mountpointPods });
   using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-node/${version}` });
@@ -64,9 +64,9 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   }
 
   await using parts = new AsyncDisposableStack();
-  // Calls that are being finished still need the background loops, so these end last.
-  const stopBackground = new AbortController();
-  const background = { signal: stopBackground.signal, log: call.log };
+  // CSI calls that are still running need the background loops, which therefore end last.
+  const backgroundEnd = new AbortController();
+  const background = { signal: backgroundEnd.signal, log: call.log };
   const registered = Promise.withResolvers<void>();
   const progress = new Progress();
   const loops = Promise.all([
@@ -79,20 +79,20 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     detachVanishedSubPaths(background, node, progress),
     removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
-  const ended = loops.catch(() => undefined); // a failure of a loop is thrown below
+  const ended = loops.catch(() => undefined); // other failures are thrown below
   parts.defer(async () => {
-    stopBackground.abort(call.signal.reason);
+    backgroundEnd.abort(call.signal.reason);
     await ended;
   });
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
   parts.use(await serve(call, config.endpoint, [identity, nodeService(node)]));
-  // Before the caches are synced no worker takes a key, and a restart would not change that.
+  // Before the caches are synced no worker reads the queue, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? unmounts.stalledMs : 0));
   const metrics = config.metrics ? node.metrics.text : undefined;
   const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
-    registered.resolve(); // a sidecar registers the driver, and does not report when
+    registered.resolve(); // a sidecar registers the driver and does not report it
   } else {
     const registration = { registryDir: config.registryDir, csiSocket: socketOnHost(config) };
     parts.use(await serveRegistration(call, { ...registration, onRegistered: registered.resolve }));
@@ -101,7 +101,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   await orAborted(call, loops);
 }
 
-/** Beside this program, in the image as in a checkout. */
+/** In the directory of this program, in the image and in a checkout. */
 const watchdogProgram = fileURLToPath(new URL(`end-watchdog${extname(import.meta.url)}`, import.meta.url));
 
 function nodeParts(
@@ -124,7 +124,7 @@ function nodeParts(
     inFlight: new InFlight(),
     records: new MountRecords(storage),
     pendingHeals: new PendingHeals(storage),
-    // Manifests of 2.x do not mount the host's.
+    // Manifests of 2.x do not mount the host's /proc.
     swapper: hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir),
     unmounts,
     attachments: cluster.attachments,
@@ -135,7 +135,7 @@ function nodeParts(
   };
 }
 
-/** By then the plugin is registered, watches, and was probed: code that has not run again is not needed in memory. */
+/** After this time the node plugin is registered, watches and was probed: code that has not run again is not needed in memory. */
 const startTakesMs = 20_000;
 
 function pageOutAfterStart(log: Logger): Disposable {
@@ -143,13 +143,13 @@ function pageOutAfterStart(log: Logger): Disposable {
     try {
       log.info("start-up code is paged out", { mappedBytes: pageOutFiles() });
     } catch (error) {
-      log.info("start-up code stays in memory", { error }); // the process is larger, and nothing else
+      log.info("code of the start stays in memory", { error }); // the process only uses more memory
     }
   }, startTakesMs);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** The plugin directory has another path on the host, where kubelet runs, than in this container. */
+/** The path of the CSI socket on the host, which differs from the path in the container. */
 function socketOnHost({ endpoint, hostPluginDir }: NodeConfig): string {
   const at = parseEndpoint(endpoint);
   if (at.kind !== "unix") throw new Error(`kubelet finds drivers on unix sockets only: ${endpoint}`);

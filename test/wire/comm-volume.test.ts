@@ -43,11 +43,11 @@ function open(): CommVolume {
   return volume;
 }
 
-it("is not there before kubelet made it", () => {
+it("does not open before kubelet has made the volume", () => {
   expect(commVolumes(kubeletDir, kernel).open("another" as PodUid)).toBeUndefined();
 });
 
-it("is not there while its place is on a disk, so that no key gets there", () => {
+it("does not open a directory on a disk, so that no key is written to it", () => {
   // The checkout, in contrast to the directory for temporary files, is in memory nowhere.
   const onDisk = mkdtempSync(join(import.meta.dirname, "comm-volume-"));
   try {
@@ -58,7 +58,7 @@ it("is not there while its place is on a disk, so that no key gets there", () =>
   }
 });
 
-it("tells when a file appears in it, until nobody listens any more", async () => {
+it("notifies listeners when a file appears, until they unsubscribe", async () => {
   const heard = Promise.withResolvers<string>();
   const subscription = commVolumes(kubeletDir, kernel).subscribe(pod, () => heard.resolve("something changed"));
   writeFileSync(join(directory, ".mount.sock.new"), "");
@@ -67,7 +67,7 @@ it("tells when a file appears in it, until nobody listens any more", async () =>
   subscription[Symbol.dispose]();
 });
 
-it("keeps credentials that only root and the Pod's group can read, and writes only what changed", () => {
+it("writes credentials that only root and the Pod's group can read, and only files that changed", () => {
   using volume = open();
   volume.writeCredentials({ config: "[profile]\n", keys: "first\n" });
   const path = (name: string) => join(directory, "credentials", name);
@@ -88,7 +88,7 @@ it("keeps credentials that only root and the Pod's group can read, and writes on
   expect(readdirSync(join(directory, "credentials")).toSorted()).toEqual(["config", "keys"]);
 });
 
-it("asks to exit once", () => {
+it("writes the exit file once", () => {
   using volume = open();
   volume.askToExit();
   const { ino } = lstatSync(join(directory, "mount.exit"));
@@ -96,7 +96,7 @@ it("asks to exit once", () => {
   expect(lstatSync(join(directory, "mount.exit")).ino).toBe(ino);
 });
 
-it("reads no more than the end of an error", () => {
+it("reads only the end of an error file", () => {
   using volume = open();
   expect(volume.errorText()).toBeUndefined();
   writeFileSync(join(directory, "mount.err"), `${"x".repeat(10_000_000)}Error: the end\n`);
@@ -104,7 +104,7 @@ it("reads no more than the end of an error", () => {
   expect(volume.errorText()).toMatch(/Error: the end\n$/);
 });
 
-it("connects when somebody listens, and finds a socket without a listener useless", async () => {
+it("connects when a mounter listens, and returns undefined for a socket without a listener", async () => {
   using volume = open();
   expect(volume.connect()).toBeUndefined();
   const socket = join(directory, "mount.sock");
@@ -126,7 +126,7 @@ it("connects when somebody listens, and finds a socket without a listener useles
   expect(volume.connect()).toBeUndefined();
 });
 
-it("MP-7 connects where the path of the socket is longer than an address can be", async () => {
+it("MP-7 connects to a socket whose path is longer than a socket address", async () => {
   const long = join(kubeletDir, "x".repeat(100));
   mkdirSync(commDir(long, pod), { recursive: true });
   expect(Buffer.byteLength(join(commDir(long, pod), "mount.sock"))).toBeGreaterThan(107);

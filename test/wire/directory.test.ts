@@ -65,14 +65,14 @@ it("replaces a link instead of writing through it", () => {
   expect(lstatSync(join(volume, "keys")).isFile()).toBe(true);
 });
 
-it("leaves no unfinished file when it cannot finish", () => {
+it("leaves no unfinished file after a failure", () => {
   mkdirSync(join(volume, "keys"));
   using directory = Directory.open(volume);
   expect(() => directory.write("keys", "new", 0o640)).toThrow("EISDIR");
   expect(readdirSync(volume)).toEqual(["keys"]);
 });
 
-it("makes a directory for the Pod's group once, and finds it again", () => {
+it("makes a directory for the Pod's group, and opens an existing one", () => {
   using directory = Directory.open(volume);
   for (const content of ["one", "two"]) {
     using credentials = directory.subdirectory("credentials", 0o750);
@@ -97,7 +97,7 @@ it("reads the end of a file, however long that is", () => {
   expect(directory.readTail("mount.err", 1_000_000)).toHaveLength(100_009);
 });
 
-it("says when there is nothing to read", () => {
+it("returns undefined for a missing file", () => {
   using directory = Directory.open(volume);
   expect(directory.readTail("mount.err", 100)).toBeUndefined();
 });
@@ -112,7 +112,7 @@ it.for([
   expect(() => directory.readTail("mount.err", 100)).toThrow("mount.err in the Mountpoint Pod's volume");
 });
 
-it("goes on with the directory it opened when the name leads elsewhere", () => {
+it("keeps using the opened directory after its name is replaced", () => {
   using directory = Directory.open(volume);
   rmSync(volume, { recursive: true });
   symlinkSync(root, volume);
@@ -120,7 +120,7 @@ it("goes on with the directory it opened when the name leads elsewhere", () => {
   expect(readFileSync(hostFile, "utf8")).toBe("a secret of the host");
 });
 
-it.for(["", ".", "..", "a/b", "../host-file"])("takes %o for no name of an entry", (name) => {
+it.for(["", ".", "..", "a/b", "../host-file"])("refuses %o as the name of an entry", (name) => {
   using directory = Directory.open(volume);
   expect(() => directory.write(name, "x", 0o640)).toThrow("not a file name");
 });

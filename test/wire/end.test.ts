@@ -7,7 +7,7 @@ const observe = scenariosOf("end");
 /** Of a process that has ended and is kept: its first thread, and the one that waits for the server. */
 const states = ["Z", "D"];
 
-it("LC-17 a program whose question a hung server holds ends when the limit is over, and not before", async () => {
+it("LC-17 a program whose request a hung server has read exits after the limit, and not before", async () => {
   const seen = { states, code: 0, waitedForLimit: true, health: "dead", server: 0 };
   await expect(observe("hung")).resolves.toEqual(seen);
 });
@@ -20,15 +20,15 @@ it.for(["busy", "hungWithoutLimit"])(
   },
 );
 
-it("LC-17 a program whose question the server has not read yet ends at once, and the server goes on serving", async () => {
+it("LC-17 a program whose request the server has not read exits at once, and the server continues to serve", async () => {
   const seen = { before: "serving", code: 0, waitedForLimit: false, watchdogs: 0, after: "serving" };
   await expect(observe("slow")).resolves.toEqual(seen);
 });
 
-it("LC-17 a program without a question starts no watchdog", async () => {
+it("LC-17 a program without a waiting request starts no watchdog", async () => {
   await expect(observe("idle")).resolves.toEqual({ code: 0, watchdogs: 0 });
 });
 
-it("LC-17 the watchdog ends with the program, also where the pid namespace stays", async () => {
+it("LC-17 the watchdog exits with the program, even if the pid namespace stays", async () => {
   await expect(observe("sharedPids")).resolves.toEqual({ code: 0 });
 });

@@ -28,12 +28,12 @@ interface Observed {
   readonly rss: number;
 }
 
-it("MP-11 failed mounts with 100 MB of last words each give one line, and leave no memory, thread, descriptor or mount", async () => {
+it("MP-11 failed mounts with error files of 100 MB return one line each, and leak no memory, thread, descriptor or mount", async () => {
   const argv = ["--mount", "--propagation=private", process.execPath, program, directory, String(count)];
   const { failures, before, after, grown, rss } = JSON.parse((await run("unshare", argv)).stdout) as Observed;
   expect(failures).toEqual(["Error: the bucket does not exist"]);
   expect(after).toEqual(before);
-  // What the runtime itself keeps does not grow with their number; last words that are kept would.
+  // Memory of the runtime does not grow with the number of mounts; leaked error files would.
   expect(grown.heapBytes).toBeLessThan(1.5 * mebibyte);
   expect(rss).toBeLessThan(180 * mebibyte);
 }, 300_000);

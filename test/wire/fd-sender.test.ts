@@ -31,7 +31,7 @@ beforeEach(() => {
 
 afterAll(() => rmSync(root, { recursive: true }));
 
-it("drives a mounter of 2.x, which reads to the end and closes at once", async () => {
+it("works with a mounter of 2.x, which reads to end-of-file and closes at once", async () => {
   const mounter = spawn(peer, ["receive", join(path, "mount.sock")], { stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface(mounter.stdout)[Symbol.asyncIterator]();
   expect((await lines.next()).value).toBe("listening");
@@ -45,7 +45,7 @@ it("drives a mounter of 2.x, which reads to the end and closes at once", async (
   await expect(connection.closed).resolves.toBe("byPeer");
 });
 
-it("reaches a socket whose path is longer than the kernel's 107 bytes", async () => {
+it("connects to a socket whose path is longer than the kernel's 107 bytes", async () => {
   const long = join(path, "x".repeat(120));
   mkdirSync(long);
   using directory = Directory.open(long);
@@ -60,7 +60,7 @@ it("reaches a socket whose path is longer than the kernel's 107 bytes", async ()
   expect(received.bytes.toString()).toBe('{"bucketName":"photos"}');
 });
 
-it("still sees the end of the connection after ending its own direction", async () => {
+it("reports the end of the connection after shutting down its write side", async () => {
   using directory = Directory.open(path);
   using fuse = openFuse();
   using listener = listen(directory, "mount.sock");
@@ -77,7 +77,7 @@ it("still sees the end of the connection after ending its own direction", async 
   await expect(connection.closed).resolves.toBe("byPeer");
 });
 
-it("tells its own end from the peer's", async () => {
+it("distinguishes its own close from the peer's", async () => {
   using directory = Directory.open(path);
   using _listener = listen(directory, "mount.sock");
   const connection = connect(directory, "mount.sock");
@@ -85,7 +85,7 @@ it("tells its own end from the peer's", async () => {
   await expect(connection.closed).resolves.toBe("byUs");
 });
 
-it("refuses to send on a connection that has ended, instead of using a number that may be another file's", async () => {
+it("refuses to send on a closed connection, whose descriptor number may belong to another file", async () => {
   using directory = Directory.open(path);
   using fuse = openFuse();
   using connection = (() => {
@@ -96,7 +96,7 @@ it("refuses to send on a connection that has ended, instead of using a number th
   expect(() => connection.send(message, fuse)).toThrow("the Mountpoint Pod closed its socket");
 });
 
-it("does not follow a link to a socket, wherever that is", () => {
+it("does not follow a symbolic link to a socket", () => {
   const elsewhere = mkdtempSync(join(root, "elsewhere-"));
   using other = Directory.open(elsewhere);
   using _listener = listen(other, "host.sock");
@@ -105,7 +105,7 @@ it("does not follow a link to a socket, wherever that is", () => {
   expect(() => connect(directory, "mount.sock")).toThrow("mount.sock is not a socket");
 });
 
-it("does not connect to a file that is no socket", () => {
+it("does not connect to a file that is not a socket", () => {
   writeFileSync(join(path, "mount.sock"), "");
   using directory = Directory.open(path);
   expect(() => connect(directory, "mount.sock")).toThrow("mount.sock is not a socket");

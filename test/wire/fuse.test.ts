@@ -3,7 +3,7 @@ import { scenariosOf } from "./fuse-scenarios.ts";
 
 const observe = scenariosOf("mount");
 
-it("mounts as 2.x does, waits while nobody serves, and finds the mount dead when the device is gone", async () => {
+it("mounts like 2.x, blocks without a server, and finds the mount dead when the device is closed", async () => {
   await expect(observe("unserved")).resolves.toEqual({
     line: "rw,nosuid,nodev,noatime - fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other",
     whileWaiting: "hung",
@@ -13,7 +13,7 @@ it("mounts as 2.x does, waits while nobody serves, and finds the mount dead when
   });
 });
 
-it("asks each of many hung mounts once, and neither event loop, file operations nor the program's end suffer", async () => {
+it("probes each of many hung mounts once, without blocking event loop, file operations or the program's exit", async () => {
   await expect(observe("manyHung")).resolves.toEqual({
     threadsAdded: 6,
     eventLoopTurned: true,
@@ -22,7 +22,7 @@ it("asks each of many hung mounts once, and neither event loop, file operations 
   });
 });
 
-it("is told of every change of the mount table", async () => {
+it("reports every change of the mount table", async () => {
   await expect(observe("changes")).resolves.toEqual(["mount -t tmpfs some place", "umount place"]);
 });
 
@@ -53,18 +53,18 @@ it("finds a mount dead whose server was killed", async () => {
   await expect(observe("killed")).resolves.toEqual({ before: "serving", after: "dead" });
 });
 
-it("binds and unmounts beside a server that never answers, and does not mistake the next mount for it", async () => {
+it("binds and unmounts while a server never answers, and does not confuse the next mount with it", async () => {
   await expect(observe("mute")).resolves.toEqual({ unmounted: [true, true], ofSuccessor: "serving", health: "dead" });
 });
 
-it("lets one stop waiting while another gets the answer", async () => {
+it("lets one caller stop waiting while another gets the answer", async () => {
   await expect(observe("impatient")).resolves.toEqual({ stopped: "Error: no longer interested", answer: "dead" });
 });
 
-it("takes a directory without a mount, and no directory at all, for absent", async () => {
+it("reports a directory without a mount, and a missing directory, as absent", async () => {
   await expect(observe("notMounted")).resolves.toEqual(["absent", "absent"]);
 });
 
-it("serves a volume from the request to the unmount, whatever signal comes in between", async () => {
+it("serves a volume from the request to the unmount despite signals", async () => {
   await expect(observe("published")).resolves.toEqual({ health: "serving", names: [], closed: "byPeer", code: 0 });
 });

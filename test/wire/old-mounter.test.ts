@@ -32,7 +32,7 @@ async function observe(behaviour: string): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-it("a mounter of 2.x gets its keys in files of its own naming, and new ones while it serves", async () => {
+it("a mounter of 2.x gets its keys in files with the names of 2.x, and new keys while it serves", async () => {
   expect(await observe("serve")).toEqual({
     files,
     credentials: `[${profile}]\naws_access_key_id=second-id\naws_secret_access_key=second-secret\n`,
@@ -54,7 +54,7 @@ it("a mounter of 2.x gets its keys in files of its own naming, and new ones whil
   });
 });
 
-it("a mounter of 2.x whose mount-s3 fails is quoted, and nothing stays mounted", async () => {
+it("the error of a mounter of 2.x is returned, and nothing stays mounted", async () => {
   expect(await observe("exit=1")).toEqual({
     failure: "DriverError: Error: Failed to create mount process",
     files,

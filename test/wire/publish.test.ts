@@ -12,7 +12,7 @@ it.for(["editedThenPublished", "editedThenHealed"])(
   },
 );
 
-it("DS-15 an edited volume that nobody uses any more is mounted as it is now", async () => {
+it("DS-15 an edited volume without running workloads is mounted with its current options", async () => {
   const prefixes = ["--prefix=one/", "--prefix=two/"];
   await expect(observe("editedWithoutUsers")).resolves.toEqual({ prefixes, health: "serving" });
 });

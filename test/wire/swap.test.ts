@@ -5,7 +5,7 @@ import { scenariosOf } from "./fuse-scenarios.ts";
 
 const observe = scenariosOf("swap");
 
-it("puts a living mount in the place of a dead one, here and in another namespace, and leaves nothing behind", async () => {
+it("replaces a dead mount by a living one, in its own and another namespace, and leaks nothing", async () => {
   await expect(observe("swapped")).resolves.toEqual({
     errorsBefore: ["ENOTCONN", "ENOTCONN"],
     result: { replaced: 4, failures: [] }, // the target here; there the source and two binds, and not the copy of the target
@@ -28,7 +28,7 @@ it.for(["exchanged", "exchangedOnOldKernel"])(
   },
 );
 
-it("SE-9 a Pod with more mounts than anybody needs is not healed there and told so; its container and other Pods are", async () => {
+it("SE-9 a mount table above the limit is reported and not healed; the Pod's container and other Pods are healed", async () => {
   const seen = (await observe("manyMounts")) as { hostileMounts: number };
   expect(seen.hostileMounts).toBeGreaterThan(10_000);
   const because = "the mount table has more than 10000 mounts, or more than 2097152 bytes";
@@ -39,21 +39,21 @@ it("SE-9 a Pod with more mounts than anybody needs is not healed there and told 
   });
 });
 
-it("LC-23 heals what a container sees, also when its first process has another root directory", async () => {
+it("LC-23 heals a container whose first process has another root directory", async () => {
   await expect(observe("chrooted")).resolves.toEqual({ seenByFirst: 0, failures: [], error: "none" });
 });
 
-it("LC-23 does not call a container healed whose runtime keeps the dead file system open", async () => {
+it("LC-23 does not report a container as healed whose runtime keeps the dead file system open", async () => {
   const reasons = [expect.stringContaining("containers in gVisor keep the dead file system open")];
   await expect(observe("sandboxed")).resolves.toEqual({ replaced: 0, reasons, isDeadStill: true });
 });
 
-it("SE-8 gives containers nothing but the mount that was looked at, also when its path leads elsewhere", async () => {
+it("SE-8 gives containers only the verified mount, even if its path leads to another one", async () => {
   const result = expect.stringContaining("vanished while others were to be healed with it");
   await expect(observe("coveredSource")).resolves.toEqual({ result, devices: ["mountpoint-s3"] });
 });
 
-it("SE-9 an attempt ends in time while mount-s3 looks for a part of the bucket, and leaves the mount as it is", async () => {
+it("SE-9 an attempt ends within its limit while mount-s3 looks up a sub-path, and does not change the mount", async () => {
   await expect(observe("slowPart")).resolves.toEqual({ result: "Error: the attempt is over", dead: 1 });
 });
 
@@ -78,15 +78,15 @@ it("LC-1 replaces the mount of a file", async () => {
   await expect(observe("fileStays")).resolves.toEqual(healed);
 });
 
-it("LC-1 a mount that could be taken off but not replaced is a failure, now and in every later attempt", async () => {
+it("LC-1 a mount that was detached but not replaced is a failure, in this and every later attempt", async () => {
   const reason = expect.stringContaining("could not be mounted in its place");
   await expect(observe("mountLost")).resolves.toEqual({ reasons: [[reason], [reason]], left: 0 });
 });
 
-it("LC-22 finds a dead device again that only a container has, and takes neither a living one nor one that is gone for it", async () => {
+it("LC-22 finds a dead device that only a container has, and does not confuse it with a living or vanished one", async () => {
   await expect(observe("heldDead")).resolves.toEqual({ ofDead: true, ofLiving: false, afterTheContainer: false });
 });
 
-it("does the same on kernels that cannot put a mount beneath another", async () => {
+it("does the same on kernels without MOVE_MOUNT_BENEATH", async () => {
   await expect(observe("swappedOnOldKernel")).resolves.toEqual({ errors: [null, null], noexec: [true, true] });
 });
