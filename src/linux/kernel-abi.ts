@@ -113,7 +113,7 @@ export const UMOUNT_NOFOLLOW = 0x8;
 
 // open_tree(2) and move_mount(2): Linux 5.2.
 export const OPEN_TREE_CLONE = 0x1;
-export const OPEN_TREE_CLOEXEC = O_CLOEXEC;
+export const OPEN_TREE_CLOEXEC = 0o2000000;
 export const MOVE_MOUNT_F_EMPTY_PATH = 0x4;
 export const MOVE_MOUNT_T_EMPTY_PATH = 0x40;
 /** Linux 6.5. The mount is attached below the top mount of the target. */
@@ -158,9 +158,9 @@ export const pollfdBytes = 8;
 export const AF_UNIX = 1;
 export const SOCK_STREAM = 1;
 /** Linux 2.6.27 */
-export const SOCK_NONBLOCK = O_NONBLOCK;
+export const SOCK_NONBLOCK = 0o4000;
 /** Linux 2.6.27 */
-export const SOCK_CLOEXEC = O_CLOEXEC;
+export const SOCK_CLOEXEC = 0o2000000;
 export const SHUT_WR = 1;
 export const SHUT_RDWR = 2;
 

@@ -95,8 +95,12 @@ const environment = {
   KUBERNETES_SERVICE_PORT: "443",
 };
 
+/** With variables of the container's environment in them, which kubelet puts in. */
 function flagsOf(chart: readonly Manifest[], container: string): readonly string[] {
-  return containerOf(chart, container).args;
+  const { args, env } = containerOf(chart, container);
+  return args.map((arg) =>
+    arg.replaceAll(/\$\((\w+)\)/g, (_, name) => env.find((variable) => variable.name === name)?.value ?? ""),
+  );
 }
 
 function ingressOf(chart: readonly Manifest[]): unknown {

@@ -73,7 +73,8 @@ describe("rights", () => {
       only(manifests, "ValidatingAdmissionPolicyBinding", "s3-csi-secret-finalizer");
     expect(only(without, "ConfigMap", "s3-csi-protected-secrets")["data"]).toEqual({ protection: "off" });
     expect(hookOf(only(chart, "Job", "s3-csi-release-secrets"))).toBe("pre-delete");
-    expect(hookOf(only(without, "Job", "s3-csi-release-secrets"))).toBe("post-upgrade,pre-delete");
+    // Without a cluster there is no record of Secrets that would have to be released.
+    expect(without.filter(({ metadata }) => metadata.name === "s3-csi-release-secrets")).toEqual([]);
   });
 
   it("are bound to the account of the same component, where the role is", () => {

@@ -39,7 +39,7 @@ it("PF-1 a tool that knows no annotation is refused by the API server, which say
   await using chart = await applied();
   const { namespace } = chart;
   await expect(cluster.kubectl("delete", "namespace", namespace)).rejects.toThrow(
-    `allow it with kubectl annotate namespace ${namespace} s3.csi.scality.com/allow-deletion=true`,
+    `allow the deletion with kubectl annotate namespace ${namespace} s3.csi.scality.com/allow-deletion=true`,
   );
   expect((await cluster.get("namespace", namespace))?.metadata.deletionTimestamp).toBeUndefined();
   await cluster.kubectl("annotate", "namespace", namespace, "s3.csi.scality.com/allow-deletion=true");

@@ -70,5 +70,7 @@ async function release(verb: "install" | "upgrade" | "uninstall"): Promise<void>
   const lean = [chart, "--values", join(goldenDirectory, "lean.values.yaml")];
   const what = verb === "uninstall" ? [] : [...lean, ...values.flatMap((value) => ["--set", value])];
   const signal = AbortSignal.timeout(240_000);
-  await helm(cluster.lab, [verb, "release", ...what, "--namespace", namespace], { signal });
+  // The Job before an uninstallation needs a node.
+  const hooks = verb === "uninstall" ? ["--no-hooks"] : [];
+  await helm(cluster.lab, [verb, "release", ...what, ...hooks, "--namespace", namespace], { signal });
 }

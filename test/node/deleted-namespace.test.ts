@@ -2,8 +2,10 @@
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
 import { tenantAccount } from "../../lab/s3.ts";
+import { secretFinalizer } from "../../src/core/names.ts";
 import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { installedWith } from "../support/installed-with.ts";
 import { secretManifest } from "../support/s3-accounts.ts";
 
 const cluster = openCluster();
@@ -50,4 +52,21 @@ it("PR-11 deleting a namespace with its claims and their Secret leaves no volume
   expect(left).toContain(bucket);
   const reasons = async () => (await eventsAbout(cluster, full.metadata.name)).map(({ reason }) => reason);
   await expect.poll(reasons, patient).toContain("BucketKept");
+});
+
+it("PR-11 an upgrade that turns the protection off releases the Secrets of volumes that exist, and one that turns it on protects them", async () => {
+  await using sandbox = await cluster.sandbox();
+  const secret = { namespace: sandbox.name, name: "credentials" };
+  await cluster.apply(secretManifest(secret, tenantAccount));
+  const parameters = secretFor("provisioner", secret.name, sandbox.name);
+  await using claims = await Claims.ofClass(sandbox, { parameters });
+  await claims.volume("data");
+  const finalizers = async () =>
+    (await cluster.get("secret", secret.name, "-n", secret.namespace))?.metadata.finalizers ?? [];
+  expect(await finalizers()).toEqual([secretFinalizer]);
+  {
+    await using _off = await installedWith(cluster, ["controller.protectSecrets=false"]);
+    expect(await finalizers()).toEqual([]);
+  }
+  await expect.poll(finalizers, patient).toEqual([secretFinalizer]);
 });
