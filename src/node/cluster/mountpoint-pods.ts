@@ -1,6 +1,7 @@
 import { DriverError } from "../../core/errors.ts";
 import { isAlive, type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { mountpointContainer, type NodeName, type PodName } from "../../core/names.ts";
+import { startFailure } from "../../core/start-failure.ts";
 import { type ContainerState, kinds, type Pod } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
@@ -142,26 +143,13 @@ export class MountpointPods {
 /** Default for callers that hold up a kubelet call. */
 const terminationMessageLimitMs = 10_000;
 
-/** Reasons that last until an administrator acts. A crashed container, in contrast, is restarted soon. */
-const lastingReasons = new Set([
-  "ErrImagePull",
-  "ImagePullBackOff",
-  "InvalidImageName",
-  "ErrImageNeverPull",
-  "CreateContainerConfigError",
-  "CreateContainerError",
-  "RunContainerError",
-]);
-
 /** Why waiting for this Mountpoint Pod is useless now; undefined while it may still become ready. */
 export function unusableReason(pod: LocalMountpointPod): string | undefined {
   if (pod.needsUnmount) return "is being unmounted";
   if (!isAlive(pod)) return `has ended (${described(pod.phase, pod.explanation)})`;
   if (pod.terminating) return "is being deleted";
-  const { waiting } = pod;
-  return waiting?.reason !== undefined && lastingReasons.has(waiting.reason)
-    ? `does not start (${described(waiting.reason, waiting.message)})`
-    : undefined;
+  const failure = startFailure([pod.waiting]);
+  return failure && `does not start (${described(failure.reason, failure.message)})`;
 }
 
 function described(what: string, why = ""): string {
