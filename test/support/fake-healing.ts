@@ -1,4 +1,4 @@
-/** Healing on a fake node: the loop, and what it told of. */
+/** Healing on a fake node: the loops and their reports. */
 import type { PodUid } from "../../src/core/names.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
@@ -16,8 +16,8 @@ export class FakeHealing implements AsyncDisposable {
   parts: NodeParts;
   readonly healed: Healed[] = [];
   readonly delayed: Delayed[] = [];
-  /** The directory in memory: all that a node plugin leaves to the next one. */
-  readonly #kept = mapStorage();
+  /** The tmpfs, which outlives the node plugin. */
+  readonly #storage = mapStorage();
   #stop = new AbortController();
   #loop = Promise.resolve();
 
@@ -31,12 +31,15 @@ export class FakeHealing implements AsyncDisposable {
       healed: (_call: unknown, report: Healed) => void this.healed.push(report),
       delayed: (_call: unknown, report: Delayed) => void this.delayed.push(report),
     };
-    const until = { ...call, signal: this.#stop.signal };
-    const loops = [healDeadMounts(until, this.parts, reports), probeSources(until, this.parts, new Progress())];
+    const background = { ...call, signal: this.#stop.signal };
+    const loops = [
+      healDeadMounts(background, this.parts, reports),
+      probeSources(background, this.parts, new Progress()),
+    ];
     this.#loop = Promise.all(loops).then(() => undefined);
   }
 
-  /** Another process: it knows what was kept, and has no connection to any mount-s3. */
+  /** Starts another process: it has the stored records and no connection to any mount-s3. */
   async restart(): Promise<void> {
     await this.#end();
     this.#stop = new AbortController();
@@ -46,8 +49,8 @@ export class FakeHealing implements AsyncDisposable {
 
   #ofProcess() {
     return {
-      records: new MountRecords(this.#kept),
-      pendingHeals: new PendingHeals(this.#kept),
+      records: new MountRecords(this.#storage),
+      pendingHeals: new PendingHeals(this.#storage),
       sources: new SourceRegistry(unpinned()),
     };
   }
@@ -57,7 +60,7 @@ export class FakeHealing implements AsyncDisposable {
     this.node.hangUp();
   }
 
-  /** The node plugin was away, so it has no connection that could tell. */
+  /** The node plugin was restarted, so it has no connection that reports the death. */
   restartedAfterDeath(): void {
     this.parts.sources.disconnect(mountpointPod);
     this.node.kernel.server(source, "dead");
@@ -88,7 +91,7 @@ export function mapStorage(): RecordStorage & { readonly files: Map<string, stri
   };
 }
 
-/** In the one namespace that the fake kernel has. */
+/** Replaces mounts in the only namespace of the fake kernel. */
 function fakeSwapper({ kernel }: FakeNode): Swapper {
   return {
     swap: async (_call, minor, from) => {
@@ -101,7 +104,7 @@ function fakeSwapper({ kernel }: FakeNode): Swapper {
   };
 }
 
-/** In our own namespace it works, in a container of this workload it does not, for so many times. */
+/** Heals the own namespace, and fails for a container of this workload for the given number of times. */
 export function failingInside(node: FakeNode, times: number, whose: PodUid | undefined = workload): Swapper {
   const whole = fakeSwapper(node);
   let left = times;
@@ -116,7 +119,7 @@ export function failingInside(node: FakeNode, times: number, whose: PodUid | und
   };
 }
 
-/** As above; but for so many times a container of this workload cannot be looked through. */
+/** Fails once like failingInside; then a container of this workload cannot be inspected for the given number of times. */
 export function unseenInside(node: FakeNode, times: number, whose: PodUid = workload): Swapper {
   const failing = failingInside(node, 1);
   let left = times;

@@ -13,14 +13,14 @@ type Server = "starting" | "serving" | "dead" | "hung";
 
 export class FakeKernel implements Kernel {
   table: readonly Mount[] = [];
-  /** What a bind of a plain directory shows. */
+  /** The file system of plain directories. */
   disk = { major: 254, minor: 0, fsType: "ext4", device: "/dev/vda" };
-  /** From where mount(2) was called last. */
+  /** The pid namespace of the last mount(2). */
   lastPids: PidNamespace | undefined;
   readonly directories = new Set<string>(["/"]);
   /** Paths of regular files: what makes a directory not empty. */
   readonly files = new Set<string>();
-  /** The next call of this name fails with this errno, or does this instead. */
+  /** The next call of this name fails with this errno, or runs this function first. */
   readonly faults = new Map<keyof Kernel, string | (() => void)>();
   readonly #servers = new Map<number, Server>();
   readonly #devices = new Map<Descriptor, number>();
@@ -34,28 +34,28 @@ export class FakeKernel implements Kernel {
     return this.table;
   }
 
-  /** Whether what is mounted here reaches the node; undefined: that cannot be seen. */
+  /** Whether mounts propagate to the node; undefined: the node's mounts are not visible. */
   propagates: boolean | undefined = true;
 
   isOnNode(path: string, minor: number): boolean | undefined {
     return this.propagates && this.at(path)?.minor === minor;
   }
 
-  /** What mounts show was deleted. */
+  /** Whether the roots of mounts were deleted. */
   vanished = false;
 
   async hasVanished(): Promise<boolean> {
     return this.vanished;
   }
 
-  /** Pods with processes; undefined: nobody can see them. */
+  /** Pods with processes; undefined: processes are not visible. */
   running: ReadonlySet<string> | undefined;
 
   podsWithProcesses(): ReadonlySet<string> | undefined {
     return this.running;
   }
 
-  /** What a user of the tests asks: who is mounted where. */
+  /** The mount at a path. */
   at(path: string): Mount | undefined {
     return mountAt(this.table, path);
   }
@@ -64,7 +64,7 @@ export class FakeKernel implements Kernel {
     return [...this.#devices.keys()].filter(isOpen).length;
   }
 
-  /** The server of the mount that a device belongs to, or that is at a path, changes its state. */
+  /** Changes the state of the server of a mount, which is given by its device or its path. */
   server(of: Descriptor | string, state: Server): void {
     const minor = typeof of === "string" ? this.at(of)?.minor : this.#devices.get(of);
     this.#servers.set(minor ?? -1, state);
@@ -134,7 +134,7 @@ export class FakeKernel implements Kernel {
     return top !== undefined;
   }
 
-  /** Of every mount-s3; undefined: nobody can see it. */
+  /** CPU time of every mount-s3; undefined: processes are not visible. */
   cpuNs: number | undefined = 0;
 
   cpuTimeNs(): number | undefined {
@@ -177,7 +177,7 @@ export class FakeKernel implements Kernel {
     this.#changed();
   }
 
-  /** The kernel tells afterwards, never in the middle of a call. */
+  /** Notifies listeners after the call, like the kernel. */
   #changed(): void {
     for (const listener of this.#listeners) queueMicrotask(listener);
   }
@@ -198,6 +198,6 @@ function isOpen(device: Descriptor): boolean {
   try {
     return device.fd >= 0;
   } catch {
-    return false; // that is how a closed one answers
+    return false; // a closed Descriptor throws
   }
 }

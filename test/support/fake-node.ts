@@ -1,4 +1,4 @@
-/** A node program around a fake kernel, with Mountpoint Pods that do as the test tells them. */
+/** A node plugin with a fake kernel, and Mountpoint Pods whose behaviour a test sets. */
 import { InFlight } from "../../src/core/in-flight.ts";
 import {
   mountpointPodName,
@@ -97,7 +97,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
   };
 }
 
-/** What a mounter does with its request; by default mount-s3 serves at once. */
+/** The reaction of a mounter to its request; by default mount-s3 serves at once. */
 export type Behaviour = (node: FakeNode, device: Descriptor) => void;
 
 const serves: Behaviour = ({ kernel }, device) => kernel.server(device, "serving");
@@ -107,7 +107,7 @@ export const dies: Behaviour = (node, device) => {
   node.hangUp();
 };
 
-/** Without descriptors of mounts, which a fake kernel does not have. */
+/** DeadDevices that opens no mounts, because those of a fake kernel cannot be opened. */
 export function unpinned(): DeadDevices {
   return new DeadDevices(() => ({ [Symbol.dispose]: () => undefined }));
 }
@@ -115,15 +115,15 @@ export function unpinned(): DeadDevices {
 export class FakeNode implements Disposable {
   readonly kernel = new FakeKernel();
   readonly parts: NodeParts;
-  /** Requests that the mounter got, decoded. */
+  /** Decoded requests that the mounter received. */
   readonly requests: unknown[] = [];
   readonly credentials = new Map<string, string>();
-  /** Workloads that keys of were written for, in the way of 1.x. */
+  /** Workloads for which credential files of 1.x were written. */
   readonly v1Files = new Set<PodUid>();
-  /** How often a credential file was written. */
+  /** Number of credential files that were written. */
   writes = 0;
   exitAsked = false;
-  /** What mount-s3 has printed. */
+  /** The log of mount-s3. */
   log = "";
   openConnections = 0;
   volumeExists = true;
@@ -179,7 +179,7 @@ export class FakeNode implements Disposable {
     };
   }
 
-  /** The API has told everything, beginning with these. */
+  /** Completes the initial lists, with this Mountpoint Pod and these workloads. */
   knows(pod: LocalMountpointPod | undefined, ...workloads: readonly PodUid[]): this {
     if (pod !== undefined) this.put(pod);
     if (workloads.length > 0) this.parts.attachments.store.put("s3pa-1", this.#next(), attachmentOf(workloads));
@@ -188,13 +188,15 @@ export class FakeNode implements Disposable {
     return this;
   }
 
-  /** The controller writes into the attachment that a Mountpoint Pod has no place here. */
-  reportsUnschedulable(words: string): void {
+  /** The controller reports in the attachment that a Mountpoint Pod is unschedulable. */
+  reportsUnschedulable(message: string): void {
     const { store } = this.parts.attachments;
-    for (const one of store.values()) store.put(one.name, this.#next(), { ...one, unschedulable: words });
+    for (const attachment of store.values()) {
+      store.put(attachment.name, this.#next(), { ...attachment, unschedulable: message });
+    }
   }
 
-  /** The mounter listens from now on, and the volume tells of it. */
+  /** The mounter starts to listen, which notifies listeners of the volume. */
   startsListening(): void {
     this.listens = true;
     for (const listener of this.#listeners) listener();
@@ -204,7 +206,7 @@ export class FakeNode implements Disposable {
     this.parts.mountpointPods.store.put(`${namespace}/${pod.name}`, this.#next(), pod);
   }
 
-  /** Nothing mounted, no device and no connection open: what a failure must leave. */
+  /** Mounts, open devices and open connections, of which a failure must leave none. */
   get traces() {
     const { kernel, openConnections } = this;
     return { mounts: kernel.table.map(({ mountPoint }) => mountPoint), devices: kernel.openDevices, openConnections };

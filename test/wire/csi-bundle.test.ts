@@ -10,7 +10,7 @@ import { bundle, smallProcess } from "../../scripts/bundle.ts";
 import { IdentityService } from "../../src/csi/gen/csi.ts";
 import { csiClient } from "../support/csi-client.ts";
 
-it("serves from a bundle alone, with the settings of the image, and ends on SIGTERM", async () => {
+it("serves from a single bundle with the settings of the image, and ends on SIGTERM", async () => {
   await using undo = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), "csi-"));
   undo.defer(() => rm(dir, { recursive: true }));

@@ -36,7 +36,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(dir, { recursive: true }));
 
-it("tells kubelet where the CSI socket is on the host", async () => {
+it("returns the path of the CSI socket on the host to kubelet", async () => {
   await using _registration = await serveRegistration(call, { registryDir: dir, csiSocket, onRegistered });
   // kubelet's dial sends the percent-encoded path of the socket as authority.
   const socket = join(dir, "s3.csi.scality.com-reg.sock");
@@ -64,12 +64,12 @@ it.for([
   using kubelet = csiClient(RegistrationService, `unix:${join(dir, "s3.csi.scality.com-reg.sock")}`);
   await kubelet.notifyRegistrationStatus(answer);
   expect(registered).toBe(answer.pluginRegistered);
-  const told = lines.filter((line) => line["message"] === message);
-  expect(told).toHaveLength(1);
-  expect(told[0]?.["error"] ?? "").toBe(answer.error);
+  const logged = lines.filter((line) => line["message"] === message);
+  expect(logged).toHaveLength(1);
+  expect(logged[0]?.["error"] ?? "").toBe(answer.error);
 });
 
-it("takes its socket away at the end, so that kubelet forgets the driver at once", async () => {
+it("removes its socket at the end, so that kubelet unregisters the driver at once", async () => {
   const registration = await serveRegistration(call, { registryDir: dir, csiSocket, onRegistered });
   await registration[Symbol.asyncDispose]();
   expect(existsSync(join(dir, "s3.csi.scality.com-reg.sock"))).toBe(false);
@@ -108,7 +108,7 @@ it("answers both kinds of probe from the same readiness", async () => {
   await expect(fetched("/metrics")).resolves.toEqual({ code: 404, body: "" });
 });
 
-it("serves what is counted beside health", async () => {
+it("serves metrics on the health port", async () => {
   const metrics = new NodeMetrics();
   metrics.deaths.inc();
   await using _health = await serveHealth(call, 0, { readiness: ready, liveness: ready, metrics: metrics.text });
@@ -117,7 +117,7 @@ it("serves what is counted beside health", async () => {
   expect(body).toContain("\ns3_csi_mount_deaths_total 1\n");
 });
 
-it("is not alive while a reconcile loop is frozen, and names it", async () => {
+it("fails the liveness probe while a reconcile loop is frozen, and names the loop", async () => {
   using queue = new WorkQueue<string>();
   const progress = new Progress(200);
   using _progress = progress.follow("reconciling", () => queue.stalledMs);
@@ -140,7 +140,7 @@ it("is not alive while a reconcile loop is frozen, and names it", async () => {
   await running;
 });
 
-it("ends although somebody sent half a request and waits", async () => {
+it("ends although a client has sent half a request", async () => {
   const health = await serveHealth(call, 0, { readiness: ready, liveness: ready });
   const peer = connect(healthPort());
   await once(peer, "connect");
@@ -151,7 +151,7 @@ it("ends although somebody sent half a request and waits", async () => {
   await Promise.all([health[Symbol.asyncDispose](), cut]);
 });
 
-it("says why the health port cannot be served", async () => {
+it("reports why it cannot listen on the health port", async () => {
   await using _health = await serveHealth(call, 0, { readiness: ready, liveness: ready });
   await expect(serveHealth(call, healthPort(), { readiness: ready, liveness: ready })).rejects.toThrow(/EADDRINUSE/);
 });

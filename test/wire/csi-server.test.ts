@@ -52,7 +52,7 @@ function untilAborted() {
   return { method, started: started.promise, ended: ended.promise };
 }
 
-it("replaces the socket of a process that was killed, keeps others out, and removes it at the end", async () => {
+it("replaces the socket of a killed process, restricts its access rights, and removes it at the end", async () => {
   await writeFile(socket, "");
   {
     await using _server = await serving(async () => ({}));
@@ -63,7 +63,7 @@ it("replaces the socket of a process that was killed, keeps others out, and remo
   expect(existsSync(socket)).toBe(false);
 });
 
-it("says why it cannot listen", async () => {
+it("reports why it cannot listen", async () => {
   socket = join(dir, "missing", "csi.sock");
   await expect(serving(async () => ({}))).rejects.toThrow(/EACCES/);
 });
@@ -83,7 +83,7 @@ it("answers Unimplemented for methods that are left out", async () => {
   await expect(client.nodeGetInfo({})).rejects.toMatchObject({ code: status.UNIMPLEMENTED });
 });
 
-it("tells the caller code, text and hint of a failure, and logs it once", async () => {
+it("returns code, text and hint of a failure to the caller, and logs the failure once", async () => {
   await using _server = await serving(async () => {
     const cause = new Error("errno 111");
     throw new DriverError("notReady", "no Mountpoint Pod yet — “ü”", { cause, hint: "kubectl get pods" });
@@ -104,7 +104,7 @@ it("tells the caller code, text and hint of a failure, and logs it once", async 
   ]);
 });
 
-it("survives an error whose text cannot be sent as it is", async () => {
+it("returns an error whose text is not valid in a gRPC header", async () => {
   await using _server = await serving(() => Promise.reject(new Error(`\ud800\n\0${"ü".repeat(100_000)}`)));
   using client = node();
   await expect(client.nodeUnpublishVolume(request)).rejects.toMatchObject({ code: status.INTERNAL });
@@ -160,7 +160,7 @@ it("aborts the call when its caller's deadline passes", async () => {
   await expect.poll(() => logged("call failed")).toMatchObject([{ code: "DEADLINE_EXCEEDED" }]);
 });
 
-it("answers before the caller's deadline when a limit of our own ends", async () => {
+it("answers before the caller's deadline when a limit of the driver passes", async () => {
   const { method } = untilAborted();
   await using _server = await serving(async (call, message) => {
     using limited = deadline(call, 1, "mount-s3 to serve");
@@ -174,7 +174,7 @@ it("answers before the caller's deadline when a limit of our own ends", async ()
   });
 });
 
-it("lets calls finish at the end and takes no new ones", async () => {
+it("lets running calls finish at the end and accepts no new ones", async () => {
   const gate = Promise.withResolvers<void>();
   const started = Promise.withResolvers<void>();
   const server = await serving(async ({ signal }) => {
@@ -193,7 +193,7 @@ it("lets calls finish at the end and takes no new ones", async () => {
   await stopped;
 });
 
-it("cancels calls that do not finish in time, with a code that makes kubelet repeat them", async () => {
+it("cancels calls that do not finish within the limit, with a code that makes kubelet repeat them", async () => {
   const { method, started } = untilAborted();
   const server = await serving(method, { finishMs: 1, cancelMs: 60_000 });
   using client = node();
@@ -204,7 +204,7 @@ it("cancels calls that do not finish in time, with a code that makes kubelet rep
   await stopped;
 });
 
-it("ends even if a call ignores everything", async () => {
+it("ends even if a call ignores its cancellation", async () => {
   const started = Promise.withResolvers<void>();
   const server = await serving(
     () => {

@@ -37,7 +37,7 @@ it.for([
   expect(text).not.toMatch(/^\s+at /m);
 });
 
-it("help needs nothing and ends well", async () => {
+it("help needs no tools and succeeds", async () => {
   const { code, text } = await dev([]);
   expect(code).toBe(0);
   expect(text).toContain("./dev up");

@@ -127,7 +127,7 @@ it("becomes mount-s3 with exactly the arguments, environment and descriptors tha
   expect(procFile(mounter.pid, "environ")).toBe("FIXTURE=wait\0AWS_REGION=eu-west-1\0EMPTY=\0");
 });
 
-it("gives mount-s3 the signals and standard streams of a program started afresh, but blocks those that end it", async () => {
+it("gives mount-s3 default signals and standard streams, but blocks the signals that terminate it", async () => {
   await using mounter = startMounter();
   await listening();
   using _connection = sendTo(commDir);
@@ -143,7 +143,7 @@ it("gives mount-s3 the signals and standard streams of a program started afresh,
   }
 });
 
-it("tells the node of the death of mount-s3 by the end of the connection", async () => {
+it("closes the connection to the node with the death of mount-s3", async () => {
   await using mounter = startMounter();
   await listening();
   using connection = sendTo(commDir);
@@ -152,7 +152,7 @@ it("tells the node of the death of mount-s3 by the end of the connection", async
   await expect(connection.closed).resolves.toBe("byPeer");
 });
 
-it("ends with the code of mount-s3 and leaves its error in the log", async () => {
+it("exits with the code of mount-s3, whose error is in the log", async () => {
   await using mounter = startMounter();
   await listening();
   using connection = sendTo(commDir, { ...request, env: { FIXTURE: "exit=3" } });
@@ -161,7 +161,7 @@ it("ends with the code of mount-s3 and leaves its error in the log", async () =>
   expect(mounter.stderr).toContain("Error: Failed to create mount process");
 });
 
-it("is driven by a node of 2.x, which sends and closes completely", async () => {
+it("works with a node plugin of 2.x, which sends and then closes the connection", async () => {
   await using mounter = startMounter();
   await listening();
   const message = '{"bucketName":"old","args":null,"env":["FIXTURE=wait"],"later":1}';
@@ -201,7 +201,7 @@ it.for([
   expect(readdirSync(commDir)).toEqual([]);
 });
 
-it("says which program is missing, and fails without a core dump", async () => {
+it("names the missing program, and fails without a core dump", async () => {
   await using mounter = startMounter(`--mountpoint-bin-dir=${commDir}`);
   await listening();
   using _connection = sendTo(commDir);
@@ -209,7 +209,7 @@ it("says which program is missing, and fails without a core dump", async () => {
   expect(mounter.stderr).toContain(`${commDir}/mount-s3 cannot be run`);
 });
 
-it("listens on when a node hangs up without a request", async () => {
+it("keeps listening when a node closes the connection without a request", async () => {
   await using mounter = startMounter();
   await listening();
   await run(peer, ["send", socket, "", "0"]);
@@ -218,7 +218,7 @@ it("listens on when a node hangs up without a request", async () => {
   await begun(mounter);
 });
 
-it("MP-8 listens although a predecessor was killed and left its socket", async () => {
+it("MP-8 listens although a killed predecessor left its socket", async () => {
   {
     await using _killed = startMounter();
     await listening();
@@ -238,14 +238,14 @@ function tryToSend(): boolean {
   }
 }
 
-it("listens although a predecessor was killed before it had finished", async () => {
+it("listens although a predecessor was killed before it listened", async () => {
   writeFileSync(join(commDir, ".mount.sock.new"), "");
   await using _mounter = startMounter();
   await listening();
   expect(readdirSync(commDir)).toEqual(["mount.sock"]);
 });
 
-it("ends with 0 and never listens when mount.exit is there before it starts", async () => {
+it("exits with 0 and never listens if mount.exit exists at its start", async () => {
   writeFileSync(join(commDir, "mount.exit"), "");
   writeFileSync(join(commDir, ".mount.sock.new"), ""); // would not survive an attempt to listen
   await using mounter = startMounter();
@@ -253,7 +253,7 @@ it("ends with 0 and never listens when mount.exit is there before it starts", as
   expect(readdirSync(commDir)).toEqual([".mount.sock.new", "mount.exit"]);
 });
 
-it("ends with 0 when mount.exit appears while it waits", async () => {
+it("exits with 0 when mount.exit appears while it waits", async () => {
   await using mounter = startMounter();
   await listening();
   using directory = Directory.open(commDir);
@@ -262,7 +262,7 @@ it("ends with 0 when mount.exit appears while it waits", async () => {
   expect(readdirSync(commDir)).toEqual(["mount.exit"]);
 });
 
-it("ends with 0 when mount.exit appears while a node is connected but silent", async () => {
+it("exits with 0 when mount.exit appears while a silent node is connected", async () => {
   await using mounter = startMounter();
   await listening();
   using directory = Directory.open(commDir);
@@ -272,7 +272,7 @@ it("ends with 0 when mount.exit appears while a node is connected but silent", a
   await expect(connection.closed).resolves.toBe("byPeer");
 });
 
-it("notices mount.exit without inotify, of which a user has few", async () => {
+it("notices mount.exit without inotify, whose instances are limited per user", async () => {
   const withoutInotify = 'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"';
   const flags = [`--comm-dir=${commDir}`, `--mountpoint-bin-dir=${join(root, "bin")}`];
   await using mounter = new MounterProcess(flags, [
@@ -302,7 +302,7 @@ it.for([
   expect(readdirSync(commDir)).toEqual([]);
 });
 
-it("gives up when no request comes in time", async () => {
+it("fails when no request arrives within the limit", async () => {
   await using mounter = startMounter("--mount-sock-recv-timeout=50ms");
   await expect(mounter.end()).resolves.toBe(1);
   expect(mounter.stderr).toContain("gave up after 50 ms waiting for a mount request on mount.sock");

@@ -26,7 +26,7 @@ async function print(): Promise<Record<string, unknown>> {
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-it("prints what credential_process has to print, with an expiry of five and a half minutes from now", async () => {
+it("prints the output of a credential_process, which expires in five and a half minutes", async () => {
   const secret = `%s %d \\n \\\\ "quoted" $(date) \`date\` $HOME é`;
   const keys = {
     accessKeyId: new Secret("AKIA"),

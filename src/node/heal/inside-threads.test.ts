@@ -21,7 +21,7 @@ function replacementAt(path: string): Replacement & { readonly areOpen: () => bo
     namespaceId: "mnt:[1]",
     mountId: path.length,
     path,
-    isMeant: async () => true,
+    isExpected: async () => true,
     inside,
     copy: nothing,
     areOpen,

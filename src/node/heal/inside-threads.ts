@@ -14,7 +14,7 @@ export interface Replacement {
   readonly mountId: number;
   readonly path: string;
   /** Whether the mount with this id is still planned for replacement, by the namespace's current mount table. */
-  readonly isMeant: (mountId: number) => Promise<boolean>;
+  readonly isExpected: (mountId: number) => Promise<boolean>;
   readonly inside: Inside & Disposable;
   /** Makes the detached mount that replaces the held one. Sends requests to mount-s3, so it may take long. */
   readonly copy: (held: HeldMount) => Promise<Descriptor>;
@@ -69,7 +69,7 @@ export class InsideThreads {
  */
 export async function replaceMount(
   call: Call,
-  { path, mountId, isMeant, inside, copy }: Replacement,
+  { path, mountId, isExpected, inside, copy }: Replacement,
   limited: Limited,
   canMountBeneath?: boolean,
 ): Promise<void> {
@@ -78,7 +78,7 @@ export async function replaceMount(
   // The look-up may have hung for minutes: the new mount may be dead by now, or a later attempt has replaced the old one.
   call.signal.throwIfAborted();
   using tree = await copy(held);
-  if (!(await isMeant(held.id))) throw wrongMount();
+  if (!(await isExpected(held.id))) throw wrongMount();
   call.signal.throwIfAborted();
   // Before Linux 6.5 the last component of the path is resolved once more.
   await limited(() => replaceInside(inside, tree, held, canMountBeneath));

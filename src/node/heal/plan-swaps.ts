@@ -43,11 +43,11 @@ export function isOfDead(mount: WholeMount, minor: number): boolean {
 }
 
 /** Linear in the size of the table, which a container controls. */
-function swapsAmong(mounts: readonly WholeMount[], isMeant: (mount: WholeMount) => boolean): Swaps {
+function swapsAmong(mounts: readonly WholeMount[], isDead: (mount: WholeMount) => boolean): Swaps {
   const swaps: Swap[] = [];
   const refusals: Refusal[] = [];
   const byParent = mountsByParent(mounts);
-  for (const mount of mounts.filter(isMeant)) {
+  for (const mount of mounts.filter(isDead)) {
     const above = byParent.get(mount.id) ?? [];
     // A mount at the same path covers this one, as after a publish without healing: the path does not lead to the dead mount.
     if (above.some(({ mountPoint }) => mountPoint === mount.mountPoint)) continue;

@@ -141,13 +141,13 @@ export class HostSwapper implements Swapper {
         // Each replacement opens the namespace anew, because a hung thread keeps its descriptors.
         const own = await openUnlessAborted(call, openInside(this.#proc, namespace));
         if (own === undefined) throw new Error("its process has ended");
-        const isMeant = async (id: number) => {
+        const isExpected = async (id: number) => {
           const now = id === swap.id ? await planInside(call, own, work) : undefined;
           return now !== undefined && isPlanned(now, swap);
         };
         const { id: mountId, mountPoint: path } = swap;
         const copy = (held: HeldMount) => copyFor(call, work, swap, held);
-        await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isMeant, inside: own, copy });
+        await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isExpected, inside: own, copy });
       },
     });
     const lost = lostBefore.map(({ mountPoint, because, isUnsafe }) => ({
