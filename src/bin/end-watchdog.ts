@@ -1,4 +1,4 @@
-/** Started by a node plugin that ends: `end-watchdog ENDING`, with a standard input that ends with the plugin. */
+/** Started by a node plugin that exits: `end-watchdog ENDING`. Its standard input reaches end-of-file when the plugin has exited. */
 import { abortConnection as abortFuse, connectionsWithRequests } from "../linux/fuse/fusectl.ts";
 import { readMounts as mounts } from "../linux/mounts/mountinfo.ts";
 import { cpuTimeNs } from "../linux/process/processes.ts";

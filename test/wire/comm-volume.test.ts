@@ -117,7 +117,7 @@ it("connects when a mounter listens, and returns undefined for a socket without 
   await expect(connection?.closed).resolves.toBe("byPeer");
   server.close();
   await once(server, "close");
-  // What a mounter leaves that was killed: the file, and nobody behind it.
+  // A killed mounter leaves the socket file without a listener.
   const dead = createServer().listen(`${socket}.other`);
   await once(dead, "listening");
   linkSync(`${socket}.other`, socket);

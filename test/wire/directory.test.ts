@@ -104,7 +104,7 @@ it("returns undefined for a missing file", () => {
 
 it.for([
   { what: "a link to a file of the host", make: (path: string) => symlinkSync(hostFile, path) },
-  { what: "a FIFO that nobody writes", make: (path: string) => execFileSync("mkfifo", [path]) },
+  { what: "a FIFO without a writer", make: (path: string) => execFileSync("mkfifo", [path]) },
   { what: "a directory", make: (path: string) => mkdirSync(path) },
 ])("refuses to read $what", ({ make }) => {
   make(join(volume, "mount.err"));

@@ -112,11 +112,11 @@ it("does not connect to a file that is not a socket", () => {
 });
 
 it.for([
-  { when: "there is no socket", leftover: false, code: "ENOENT" },
-  { when: "nobody listens on it any more", leftover: true, code: "ECONNREFUSED" },
-])("says $code when $when", ({ leftover, code }) => {
+  { when: "there is no socket", isOrphaned: false, code: "ENOENT" },
+  { when: "the listener has died", isOrphaned: true, code: "ECONNREFUSED" },
+])("throws $code when $when", ({ isOrphaned, code }) => {
   using directory = Directory.open(path);
-  if (leftover) leaveSocketBehind(directory);
+  if (isOrphaned) leaveSocketBehind(directory);
   expect(() => connect(directory, "mount.sock")).toThrow(expect.objectContaining({ code }));
 });
 

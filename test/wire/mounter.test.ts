@@ -234,7 +234,7 @@ function tryToSend(): boolean {
     sendTo(commDir)[Symbol.dispose]();
     return true;
   } catch {
-    return false; // nobody listens yet
+    return false; // the mounter does not listen yet
   }
 }
 

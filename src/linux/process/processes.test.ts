@@ -20,8 +20,8 @@ it.for([
     line: `0::/../../kubepods-besteffort-pod${uid.replaceAll("-", "_")}.slice/cri-containerd-0123abcd.scope`,
     is: uid,
   },
-  { by: "nobody: it is of the host", line: "0::/system.slice/podman.service", is: undefined },
-  { by: "nobody: it has ended", line: undefined, is: undefined },
+  { by: "no Pod: a process of the host", line: "0::/system.slice/podman.service", is: undefined },
+  { by: "no Pod: the process has ended", line: undefined, is: undefined },
 ])("the Pod of a process is known by its cgroup, named by $by", ({ line, is }) => {
   rmSync(join(proc, "7"), { recursive: true, force: true });
   mkdirSync(join(proc, "7"));
@@ -32,7 +32,7 @@ it.for([
 it.for([
   { threads: ["100 5 2", "23 0 1"], is: 123 },
   { threads: ["100 5 2", undefined], is: undefined, why: "one of them cannot be read" },
-  { threads: ["100 5 2", ""], is: undefined, why: "one of them tells nothing" },
+  { threads: ["100 5 2", ""], is: undefined, why: "the time of one thread is unknown" },
   { threads: ["0 0 0", "0 0 0"], is: undefined, why: "the kernel keeps no such figures" },
   { threads: [], is: undefined, why: "there is no process" },
 ])("processor time of $threads is $is ($why)", ({ threads, is }) => {

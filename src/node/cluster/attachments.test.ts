@@ -23,7 +23,7 @@ it("finds the Mountpoint Pod for this volume among all that serve the workload",
   const others = [
     attachment({ persistentVolumeName: "another-pv" as PvName }, "mp-other-volume"),
     attachment({ volumeID: "before" as VolumeId }, "mp-before-the-volume-was-made-anew"),
-    attachment({}, "mp-other-workload", "somebody-else" as PodUid),
+    attachment({}, "mp-other-workload", "other-workload" as PodUid),
   ];
   for (const [index, spec] of others.entries()) attachments.store.put(`s3pa-${index}`, "1", spec);
   attachments.store.complete();

@@ -10,11 +10,11 @@ import { removeStartupTaint } from "./startup-taint.ts";
 
 const node = "worker-1" as NodeName;
 const foreign: Taint = { key: "example.com/gpu", value: "yes", effect: "NoSchedule" };
-const twins: readonly Taint[] = ["NoSchedule", "NoExecute"].map((effect) => ({ key: startupTaintKey, effect }));
+const startupTaints: readonly Taint[] = ["NoSchedule", "NoExecute"].map((effect) => ({ key: startupTaintKey, effect }));
 
 /** One Node object with the rule of an API server: a patch with another resourceVersion is a conflict. */
 class OneNode {
-  taints: readonly Taint[] = [foreign, ...twins];
+  taints: readonly Taint[] = [foreign, ...startupTaints];
   /** Errors of the next patches, in order. */
   readonly refusals: Error[] = [];
   /** The watch has received the initial list. */
@@ -90,7 +90,7 @@ const patience = { timeout: 20_000, interval: 10 };
 
 it("removes every taint with the key, and no other, once kubelet has registered the driver", async () => {
   await worker.listed.promise;
-  expect(worker.taints).toEqual([foreign, ...twins]);
+  expect(worker.taints).toEqual([foreign, ...startupTaints]);
   registered.resolve();
   await expect.poll(() => worker.taints, patience).toEqual([foreign]);
 });
@@ -98,7 +98,7 @@ it("removes every taint with the key, and no other, once kubelet has registered 
 it("removes the taint again whenever it is set again", async () => {
   registered.resolve();
   await expect.poll(() => worker.taints, patience).toEqual([foreign]);
-  worker.taint(...twins, foreign);
+  worker.taint(...startupTaints, foreign);
   await expect.poll(() => worker.taints, patience).toEqual([foreign]);
 });
 

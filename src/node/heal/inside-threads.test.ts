@@ -76,7 +76,7 @@ it("abandons a hung thread, keeps its descriptors open, and starts no second one
   expect(second.areOpen()).toBe(false);
   expect(started).toEqual(["/data/inner"]);
 
-  ends.get("/data/inner")?.reject(new Error("nobody listens any more"));
+  ends.get("/data/inner")?.reject(new Error("the server has died"));
   await expect.poll(first.areOpen).toBe(false);
   await inside.replace(call, replacementAt("/data/inner")).catch(() => undefined);
   expect(started).toEqual(["/data/inner", "/data/inner"]);

@@ -1,5 +1,5 @@
 /**
- * Heals that are not complete. They are stored beside the mount records: once kubelet's mounts are healed, the node plugin's own
+ * Heals that are not complete. They are stored together with the mount records: once kubelet's mounts are healed, the node plugin's own
  * mount table no longer shows a container that still has the dead mount, so a restarted node plugin would not look for it.
  */
 import type { PodName } from "../../core/names.ts";
@@ -13,6 +13,7 @@ export interface PendingHeal {
   readonly targets: readonly string[];
 }
 
+/** File name prefix. Earlier versions wrote it, too, so it must not change. */
 const prefix = "owed-";
 
 export class PendingHeals {
