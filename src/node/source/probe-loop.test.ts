@@ -171,3 +171,23 @@ it("notices a dead target without a source, after healing has resumed the pendin
   await vi.advanceTimersByTimeAsync(1);
   expect(dead.isKnown(minor)).toBe(true);
 });
+
+it("goes on when the mount table cannot be read for once", async () => {
+  const read = vi.spyOn(node.kernel, "mounts").mockImplementationOnce(() => {
+    throw errno("EMFILE");
+  });
+  await vi.advanceTimersByTimeAsync(30_000);
+  read.mockRestore();
+  node.kernel.server(source, "dead");
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(seen().condition).toBe("dead");
+});
+
+it("looks at the processes of the host for a hung source in full rounds only, also without a connection", async () => {
+  node.parts.sources.disconnect(mountpointPod);
+  node.kernel.server(source, "hung");
+  const scans = vi.spyOn(node.kernel, "cpuTimeNs");
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(seen().condition).toBe("hung");
+  expect(scans.mock.calls.length).toBeLessThanOrEqual(4);
+});

@@ -36,7 +36,7 @@ export async function probeSources(call: Call, node: NodeParts, progress: Pulses
   using _mounts = node.kernel.onMountChange(() => changed.resolve());
   using _ends = node.sources.onEnd((name) => {
     // Immediately, because mount-s3 may serve again before the next round.
-    inBackground(call.log, "probing a source", probeSource(call, node, name));
+    inBackground(call.log, "probing a source", unlessEnded(call, probeSource(call, node, name, "deaths")));
   });
   const turned = progress.pulse("probing sources");
   let isDue = true;
@@ -47,7 +47,13 @@ export async function probeSources(call: Call, node: NodeParts, progress: Pulses
       changed = Promise.withResolvers();
       roundAtMs = performance.now();
     }
-    await probeAll(call, node, { problems, everySource: isDue });
+    try {
+      await probeAll(call, node, { problems, everySource: isDue });
+      problems.resolve("round");
+    } catch (error) {
+      // No descriptor for the mount table, for example: the next round reads it again.
+      if (!call.signal.aborted) problems.report(call.log, "round", "mounts could not be probed", { error });
+    }
     if (call.signal.aborted) return;
     const isChanged = await pause(call, Math.min(unconnectedEveryMs, periodMs), changed.promise);
     isDue = isChanged || performance.now() - roundAtMs >= periodMs;
@@ -76,7 +82,10 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
   ]);
   const due = [...names].filter((name) => everySource || !node.sources.isConnected(name));
   const probes = [
-    ...due.map((name) => ({ about: name as string, probe: () => probeSource(call, node, name) })),
+    ...due.map((name) => ({
+      about: name as string,
+      probe: () => probeSource(call, node, name, everySource ? "everything" : "deaths"),
+    })),
     ...targetsWithoutSource(node).map((mount) => ({
       about: mount.mountPoint,
       probe: () => probeTarget(call, node, mount),
@@ -97,7 +106,13 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
   if (everySource && !call.signal.aborted) node.sources.completeRound(names);
 }
 
-async function probeSource(call: Call, node: NodeParts, name: PodName): Promise<void> {
+/**
+ * "deaths": a source that does not answer is left to the next full round. To judge a hang takes a look at all processes of the host,
+ * and after a restart of the node plugin every source is without a connection.
+ */
+type Purpose = "everything" | "deaths";
+
+async function probeSource(call: Call, node: NodeParts, name: PodName, purpose: Purpose): Promise<void> {
   const { kernel, sources } = node;
   const mount = node.mounts().source(name);
   // DS-14: the reconciler deletes a Mountpoint Pod that does not exit only when no workload uses its source.
@@ -109,6 +124,7 @@ async function probeSource(call: Call, node: NodeParts, name: PodName): Promise<
     return;
   }
   const answer = await kernel.probe(call, mount.mountPoint, answerLimitMs);
+  if (answer === "hung" && purpose === "deaths") return;
   const giveUp = sources.observe(name, {
     saw: "answer",
     minor: mount.minor,
@@ -128,6 +144,15 @@ async function probeTarget(call: Call, node: NodeParts, mount: Mount): Promise<v
   noticeIfDead(call, node, { mount, answer, name: undefined });
 }
 
+/** A probe that the end of the program cuts off is no failure. */
+async function unlessEnded(call: Call, work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!call.signal.aborted) throw error;
+  }
+}
+
 interface Answered {
   readonly mount: Mount;
   readonly answer: Health;
@@ -135,7 +160,7 @@ interface Answered {
 }
 
 function noticeIfDead(call: Call, node: NodeParts, { mount, answer, name }: Answered): void {
-  if (answer === "dead") inBackground(call.log, "noticing a dead mount", notice(node, mount, name));
+  if (answer === "dead") inBackground(call.log, "noticing a dead mount", unlessEnded(call, notice(node, mount, name)));
 }
 
 async function notice(node: NodeParts, mount: Mount, name: PodName | undefined): Promise<void> {
