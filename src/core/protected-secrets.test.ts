@@ -39,10 +39,17 @@ it.for([
     isNeeded: false,
     self: "process-2",
     now: later(1000),
-    keep: settleMs - 1000,
+    keep: settleMs * 1.5 - 1000,
   },
-  { what: "recorded by another, long ago", isNeeded: false, self: "process-2", now: later(settleMs), keep: 0 },
-  { what: "recorded in the future", isNeeded: false, self: "process-2", now: later(-1), keep: 0 },
+  { what: "recorded by another, long ago", isNeeded: false, self: "process-2", now: later(settleMs * 1.5), keep: 0 },
+  {
+    what: "recorded by a clock that is a little ahead",
+    isNeeded: false,
+    self: "process-2",
+    now: later(-50),
+    keep: settleMs * 1.5,
+  },
+  { what: "recorded in the far future", isNeeded: false, self: "process-2", now: later(-3_600_001), keep: 0 },
 ])("$what: kept for $keep ms", ({ isNeeded, self, now, keep }) => {
   expect(keepForMs({ record, isNeeded, self, now })).toBe(keep);
 });

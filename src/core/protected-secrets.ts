@@ -50,6 +50,12 @@ export function namespaceAndName(secret: SecretKey): { readonly namespace: strin
   return { namespace: secret.slice(0, at), name: secret.slice(at + 1) };
 }
 
+/** The Secret that csi-provisioner has noted on a PersistentVolume for DeleteVolume; undefined: it needs none. */
+export function deletionSecretIn(annotations: Readonly<Record<string, string>>): SecretKey | undefined {
+  const noted = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
+  return noted("name") ? `${noted("namespace") ?? ""}/${noted("name") ?? ""}` : undefined;
+}
+
 export interface ReleaseCase {
   readonly record: SecretRecord;
   /** Whether a PersistentVolume, or a CreateVolume call of this process that has no PersistentVolume yet, needs the Secret. */
@@ -61,11 +67,16 @@ export interface ReleaseCase {
 /** How long csi-provisioner may take to create the PersistentVolume if the process that answered CreateVolume has ended. */
 export const settleMs = 600_000;
 
+/** A process renews its record only every half of the time, so that a burst of claims writes it once. */
+const keepForOthersMs = settleMs * 1.5;
+const farAheadMs = 3_600_000;
+
 /** How long the Secret must still be kept. 0: release it; undefined: keep it until no volume needs it. */
 export function keepForMs({ record, isNeeded, self, now }: ReleaseCase): number | undefined {
   if (isNeeded) return undefined;
   if (record.by === self) return 0;
   const ageMs = now.valueOf() - record.at.valueOf();
-  // A time in the future comes from a clock that is ahead: its age is unknown and counts as old.
-  return ageMs < 0 || ageMs >= settleMs ? 0 : settleMs - ageMs;
+  // Clocks of two nodes differ by a little. A time that is far ahead says nothing, and would keep the Secret for as long.
+  if (ageMs < -farAheadMs) return 0;
+  return Math.max(0, keepForOthersMs - Math.max(0, ageMs));
 }

@@ -1,6 +1,6 @@
 /** A cache of the PersistentVolumes of this driver. DeleteVolume receives only the handle and looks up the rest here. */
 import { driverName } from "../core/names.ts";
-import type { SecretKey } from "../core/protected-secrets.ts";
+import { deletionSecretIn, type SecretKey } from "../core/protected-secrets.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type PersistentVolume } from "../kube/kinds.ts";
 import { Store } from "../kube/watch/store.ts";
@@ -73,6 +73,11 @@ export class VolumeCache {
     return this.#store.by("neededSecret", secret).length > 0;
   }
 
+  /** Secrets that PersistentVolumes need for their deletion. */
+  neededSecrets(): ReadonlySet<SecretKey> {
+    return new Set([...this.#store.values()].flatMap(({ neededSecret }) => neededSecret ?? []));
+  }
+
   onSecretChange(listener: (change: SecretChange) => void): Disposable {
     return this.#store.subscribe(({ before, after }) =>
       listener({ handle: after?.handle, before: before?.neededSecret, after: after?.neededSecret }),
@@ -131,9 +136,4 @@ function trim({ metadata, spec }: PersistentVolume): CachedVolume {
 
 function isPrefixOption(option: string): boolean {
   return /^\s*-*prefix[= ]/.test(option);
-}
-
-function deletionSecretIn(annotations: Readonly<Record<string, string>>): SecretKey | undefined {
-  const recorded = (field: string) => annotations[`volume.kubernetes.io/provisioner-deletion-secret-${field}`];
-  return recorded("name") ? `${recorded("namespace")}/${recorded("name")}` : undefined;
 }

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await installAttachmentKind(cluster);
   stage = await Stage.open(cluster);
   access = await ChartAccess.apply(stage);
-  await cluster.apply(only(render(), "ConfigMap", configMap));
+  await applyRecords();
   // The API server learns of rights in its own time.
   await vi.waitFor(async () => {
     const answer = await access.can("controller", "patch", "secrets", "everywhere");
@@ -58,7 +58,7 @@ it("PR-11 a Secret is kept from before the bucket is made until its last volume 
   expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
   await volumeFor(first, secret);
   await volumeFor(second, secret);
-  await deleteSecret(secret);
+  await cluster.kubectl("delete", "secret", nameOf(secret), "-n", stage.name, "--wait=false");
   await cluster.kubectl("delete", "pv", first.name);
   await service.controller.deleteVolume({ volumeId: first.id, secrets: secretFields(rootAccount) });
   expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
@@ -166,10 +166,47 @@ it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on non
   const next = await claimWithSecret();
   await created(service, next);
   expect(await finalizersOf(next.secret)).toEqual([]);
-  await cluster.apply(only(render(), "ConfigMap", configMap));
+  // As after an uninstallation that was refused, and the upgrade that follows: a service that runs on protects again.
+  await applyRecords();
+  const another = await claimWithSecret();
+  await volumeFor(await created(service, another), another.secret);
+  await expect.poll(() => finalizersOf(secret), patient).toEqual([secretFinalizer]);
+  await expect.poll(records, patient).toContain(secret);
+});
+
+it("PR-11 the Job releases nothing where all objects were applied at once, without Helm", async () => {
+  const secret = await newSecret({ finalizers: [secretFinalizer] });
+  await write({ secret, at: new Date(), by: "somebody" });
+  await cluster.kubectl("annotate", "configmap", configMap, "-n", releaseNamespace, "meta.helm.sh/release-name-");
+  expect(await setup("release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`)).toBe(0);
+  expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
+  await applyRecords();
+  await forget(secret);
+});
+
+it("PR-11 a finalizer whose record is lost is removed by the service that set it, and by the Job", async () => {
+  const first = await claimWithSecret();
+  await using service = await start();
+  const volume = await created(service, first);
+  await volumeFor(volume, first.secret);
+  await forget(first.secret);
+  await cluster.kubectl("delete", "pv", volume.name);
+  await expect.poll(() => finalizersOf(first.secret), patient).toEqual([]);
+  await service.kill();
+  const unrecorded = await newSecret({ finalizers: [secretFinalizer] });
+  await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), unrecorded);
+  expect(await setup("release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`)).toBe(0);
+  expect(await finalizersOf(unrecorded)).toEqual([]);
+  await applyRecords();
 });
 
 const noFinalizers = JSON.stringify({ metadata: { finalizers: null } });
+
+/** The ConfigMap as Helm makes it. */
+async function applyRecords(): Promise<void> {
+  const { metadata, ...rest } = only(render(), "ConfigMap", configMap);
+  await cluster.apply({ ...rest, metadata: { ...metadata, annotations: { "meta.helm.sh/release-name": "release" } } });
+}
 
 /** With the rights of the chart. */
 async function start(options: Partial<CsiControllerOptions> = {}): Promise<CsiControllerProcess> {
@@ -274,10 +311,6 @@ function noted(field: string): string {
 async function finalizersOf(secret: SecretKey): Promise<readonly string[] | undefined> {
   const found = await cluster.get("secret", nameOf(secret), "-n", stage.name);
   return found && (found.metadata.finalizers ?? []);
-}
-
-async function deleteSecret(secret: SecretKey): Promise<void> {
-  await cluster.kubectl("delete", "secret", nameOf(secret), "-n", stage.name, "--wait=false");
 }
 
 async function records(): Promise<readonly string[]> {

@@ -32,7 +32,8 @@ export async function protectSecret(
 async function protect(call: Call, { client, classes, protection }: ProtectDependencies, volume: PendingVolume) {
   if (protection === undefined) return;
   const { claim, storageClass } = (await classes.ofClaim(call, client, volume.claim)) ?? {};
-  if (claim === undefined || storageClass?.provisionerSecret === undefined || !storageClass.deletesVolumes) return;
+  if (claim === undefined) return protection.stillExpectVolume(volume.id);
+  if (storageClass?.provisionerSecret === undefined || !storageClass.deletesVolumes) return;
   const secret = resolvedSecret(storageClass.provisionerSecret, claim, volume.name);
   if (secret !== undefined) await protection.expectVolume(call, volume.id, secret);
 }

@@ -3,6 +3,7 @@
  * same time, and without its Secret a volume could never be deleted. A finalizer delays the deletion of the Secret until the last of
  * its volumes is deleted.
  */
+import { DriverError } from "../../core/errors.ts";
 import { keepForMs, type SecretKey, type SecretRecord, settleMs } from "../../core/protected-secrets.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
@@ -15,6 +16,8 @@ import type { SecretRecords } from "./secret-records.ts";
 
 export interface VolumeSecrets {
   synced(call: Call): Promise<void>;
+  /** Secrets that PersistentVolumes need, by the cache. */
+  neededSecrets(): ReadonlySet<SecretKey>;
   needsSecret(secret: SecretKey): boolean;
   /** Called for every change of a PersistentVolume. */
   onSecretChange(listener: (change: SecretChange) => void): Disposable;
@@ -37,22 +40,30 @@ export interface ProtectionDependencies {
   readonly self: string;
 }
 
-/** Queue key for the release of all unneeded Secrets. It cannot be a SecretKey, which contains a slash. */
-const releases = "releases";
-/** Batches the deletions of a namespace's volumes, so that the PersistentVolumes are listed once for all of them. */
+/** One pass looks at all Secrets, so there is one key. */
+const pass = "pass";
+/** Batches changes: the volumes of a namespace are deleted together. */
 const batchMs = 1000;
-const workers = 4;
-/** HTTP codes for a missing right and for a full ConfigMap; the code for the latter depends on its size. */
-const refusals: ReadonlySet<number> = new Set([403, 413, 422]);
+/** A pass without a change repairs what was refused, removed by hand, or left by a volume that never got its PersistentVolume. */
+const resyncMs = settleMs;
+/** How often a pass reads every needed Secret, and not only those that it has not seen with the finalizer yet. */
+const verifyEveryMs = 6 * resyncMs;
+const atOnce = 4;
+/** HTTP codes of a missing right, of an admission webhook that denies, and of a full ConfigMap. Repeating the request does not help. */
+const refusals: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 
 export class SecretProtection {
   readonly #dependencies: ProtectionDependencies;
-  readonly #queue = new WorkQueue<SecretKey | typeof releases>();
+  readonly #queue = new WorkQueue<typeof pass>();
   readonly #turns = new OneAtATime<SecretKey>();
+  readonly #slots = new Slots(atOnce);
+  readonly #problems = new ProblemLog();
   /** By volume ID: volumes that CreateVolume is creating, or has created without a PersistentVolume yet. */
   readonly #pending = new Map<string, { readonly secret: SecretKey; readonly untilMs: number }>();
-  readonly #problems = new ProblemLog();
-  readonly #slots = new Slots(workers);
+  /** Secrets that this process has seen with the finalizer. They are released even if their record is lost. */
+  readonly #protected = new Set<SecretKey>();
+  #verifiedAtMs = 0;
+  #isOff = false;
 
   constructor(dependencies: ProtectionDependencies) {
     this.#dependencies = dependencies;
@@ -63,8 +74,8 @@ export class SecretProtection {
     using queue = this.#queue;
     using _ = this.#dependencies.volumes.onSecretChange((change) => this.#noteChange(change));
     await this.#dependencies.volumes.synced(call);
-    queue.add(releases);
-    await runController(call, { queue, workers, reconcile: (each, key) => this.#reconcile(each, key) });
+    queue.add(pass);
+    await runController(call, { queue, workers: 1, reconcile: (each) => this.#pass(each) });
   }
 
   /** Call it before the bucket is created. Keeps the Secret until the PersistentVolume exists, or `volumeNotCreated` is called. */
@@ -72,79 +83,132 @@ export class SecretProtection {
     const nowMs = performance.now();
     for (const [other, { untilMs }] of this.#pending) if (untilMs <= nowMs) this.#pending.delete(other);
     this.#pending.set(handle, { secret, untilMs: nowMs + settleMs });
-    await this.#protect(call, secret);
+    await this.#turns.run(secret, () => this.#unlessRefused(call, secret, this.#protectPending(call, secret)));
+  }
+
+  /** CreateVolume is repeated for a claim that is gone: its Secret cannot be resolved again. */
+  stillExpectVolume(handle: string): void {
+    const pending = this.#pending.get(handle);
+    if (pending !== undefined) this.#pending.set(handle, { ...pending, untilMs: performance.now() + settleMs });
   }
 
   volumeNotCreated(handle: string): void {
-    if (this.#pending.delete(handle)) this.#queue.addLater(releases, batchMs);
+    if (this.#pending.delete(handle)) this.#queue.addLater(pass, batchMs);
   }
 
   #noteChange({ handle, before, after }: SecretChange): void {
     if (handle !== undefined) this.#pending.delete(handle);
-    if (before === after) return;
-    if (after !== undefined) this.#queue.add(after);
-    if (before !== undefined) this.#queue.addLater(releases, batchMs);
+    if (before !== after) this.#queue.addLater(pass, batchMs);
   }
 
-  async #reconcile(call: Call, key: SecretKey | typeof releases): Promise<Outcome> {
-    if (key === releases) return await this.#releaseUnneeded(call);
-    if (this.#isNeeded(key)) await this.#protect(call, key);
-    return { kind: "done" };
-  }
-
-  /** A refusal of the API server is logged and does not fail CreateVolume. */
-  async #protect(call: Call, secret: SecretKey): Promise<void> {
-    await this.#turns.run(secret, async () => {
-      try {
-        await this.#record(call, secret);
-        this.#problems.resolve("protect");
-      } catch (error) {
-        if (!(error instanceof ApiError && refusals.has(error.code))) throw error;
-        this.#problems.report(call.log, "protect", "failed to protect the Secret of a volume", { secret, error });
-      }
-    });
-  }
-
-  async #record(call: Call, secret: SecretKey): Promise<void> {
+  async #protectPending(call: Call, secret: SecretKey): Promise<void> {
     const { records, self } = this.#dependencies;
     const known = await records.read(call);
     if (known === undefined) return;
     const record = known.find((each) => each.secret === secret);
-    if (record === undefined || (this.#isPending(secret) && !isRecent(record, self))) {
-      await records.write(call, { secret, at: new Date(), by: self });
+    if (record === undefined || !isRecent(record, self)) await records.write(call, [this.#newRecord(secret)]);
+    const state = await this.#addFinalizer(call, secret);
+    if (state !== "added") {
+      throw new DriverError(
+        "notReady",
+        `Secret ${secret} ${state === "gone" ? "does not exist any more" : "is being deleted"}`,
+      );
     }
-    const result = await records.protect(call, secret);
-    if (result !== "added") call.log.info("the Secret of a volume is gone or being deleted", { secret, state: result });
   }
 
-  async #releaseUnneeded(call: Call): Promise<Outcome> {
-    const known = (await this.#dependencies.records.read(call)) ?? [];
-    const judged = known.map((record) => ({ record, keepMs: this.#keepForMs(record) }));
-    const unneeded = judged.filter(({ keepMs }) => keepMs === 0).map(({ record }) => record);
-    if (unneeded.length > 0) {
-      const needed = await this.#dependencies.neededNow(call);
-      const left = unneeded.filter(({ secret }) => !needed.has(secret));
-      await this.#slots.forEach(call, left, (record) => this.#release(call, record));
-    }
-    const delays = judged.flatMap(({ keepMs }) => (keepMs ? [keepMs] : []));
-    if (delays.length === 0) return { kind: "done" };
-    return {
-      kind: "again",
-      afterMs: Math.min(...delays),
-      because: "csi-provisioner may still create the PersistentVolume",
-    };
+  async #pass(call: Call): Promise<Outcome> {
+    const known = await this.#dependencies.records.read(call);
+    this.#noteSwitch(call, known === undefined);
+    if (known === undefined) return again(resyncMs);
+    await this.#protectNeeded(call, known);
+    return again(Math.min(resyncMs, await this.#releaseUnneeded(call, known)));
   }
 
-  async #release(call: Call, record: SecretRecord): Promise<void> {
-    const { records } = this.#dependencies;
-    const { secret } = record;
-    await this.#turns.run(secret, async () => {
-      if (this.#isNeeded(secret)) return; // a volume has come to need it since the list was read
-      await records.release(call, secret);
-      if (await records.remove(call, record))
-        call.log.info("released a Secret that no volume needs any more", { secret });
-      else await records.protect(call, secret);
+  /** After the protection was off, for example during a refused uninstallation, no Secret is known to have the finalizer. */
+  #noteSwitch(call: Call, isOff: boolean): void {
+    if (isOff && !this.#isOff)
+      call.log.info("Secrets of volumes are not protected: the ConfigMap is missing or says off");
+    if (isOff || performance.now() - this.#verifiedAtMs >= verifyEveryMs) {
+      this.#protected.clear();
+      this.#verifiedAtMs = performance.now();
+    }
+    this.#isOff = isOff;
+  }
+
+  async #protectNeeded(call: Call, known: readonly SecretRecord[]): Promise<void> {
+    const { records, volumes } = this.#dependencies;
+    const needed = [...volumes.neededSecrets()];
+    const recorded = new Set(known.map(({ secret }) => secret));
+    const unrecorded = needed.filter((secret) => !recorded.has(secret)).map((secret) => this.#newRecord(secret));
+    if (unrecorded.length > 0) await this.#unlessRefused(call, "records", records.write(call, unrecorded));
+    const unseen = needed.filter((secret) => !this.#protected.has(secret));
+    await this.#each(call, unseen, async (secret) => {
+      if (this.#isNeeded(secret)) await this.#addFinalizer(call, secret);
     });
+  }
+
+  /** Answers after how many milliseconds the next record may be released. */
+  async #releaseUnneeded(call: Call, known: readonly SecretRecord[]): Promise<number> {
+    const { records, neededNow, self } = this.#dependencies;
+    const recorded = new Set(known.map(({ secret }) => secret));
+    const lost = [...this.#protected].filter((secret) => !recorded.has(secret));
+    const all = [...known, ...lost.map((secret) => ({ secret, at: new Date(0), by: self }))];
+    const judged = all.map((record) => ({ record, keepMs: this.#keepForMs(record) }));
+    const unneeded = judged.flatMap(({ record, keepMs }) => (keepMs === 0 ? [record] : []));
+    if (unneeded.length > 0) {
+      const needed = await neededNow(call);
+      // Another process may have renewed a record while the volumes were listed.
+      const current = new Map((await records.read(call))?.map((record) => [record.secret, record.at.valueOf()]));
+      const left = unneeded.filter(
+        ({ secret, at }) => !needed.has(secret) && (current.get(secret) ?? 0) <= at.valueOf(),
+      );
+      await this.#release(call, left);
+    }
+    return Math.min(...judged.flatMap(({ keepMs }) => (keepMs ? [keepMs] : [])), resyncMs);
+  }
+
+  async #release(call: Call, unneeded: readonly SecretRecord[]): Promise<void> {
+    const { records } = this.#dependencies;
+    const released: SecretRecord[] = [];
+    const recordOf = new Map(unneeded.map((record) => [record.secret, record]));
+    await this.#each(call, [...recordOf.keys()], async (secret) => {
+      const record = recordOf.get(secret);
+      if (record === undefined || this.#isNeeded(secret)) return; // a volume has come to need it since the list was read
+      await records.release(call, secret);
+      this.#protected.delete(secret);
+      released.push(record);
+    });
+    if (released.length === 0) return;
+    const renewed = await records.remove(call, released);
+    await this.#each(call, renewed, async (secret) => void (await records.protect(call, secret)));
+    call.log.info("released Secrets that no volume needs any more", { secrets: released.length - renewed.length });
+  }
+
+  /** A Secret that the API server refuses to change does not hold up the others. */
+  async #each(call: Call, secrets: readonly SecretKey[], work: (secret: SecretKey) => Promise<void>): Promise<void> {
+    await this.#slots.forEach(call, secrets, (secret) =>
+      this.#turns.run(secret, () => this.#unlessRefused(call, secret, work(secret))),
+    );
+  }
+
+  async #unlessRefused(call: Call, about: SecretKey | "records", work: Promise<void>): Promise<void> {
+    try {
+      await work;
+      this.#problems.resolve(about);
+    } catch (error) {
+      if (!(error instanceof ApiError && refusals.has(error.code))) throw error;
+      this.#problems.report(call.log, about, "failed to protect the Secret of a volume", { secret: about, error });
+    }
+  }
+
+  async #addFinalizer(call: Call, secret: SecretKey): Promise<"added" | "gone" | "ending"> {
+    const state = await this.#dependencies.records.protect(call, secret);
+    if (state === "added") this.#protected.add(secret);
+    return state;
+  }
+
+  #newRecord(secret: SecretKey): SecretRecord {
+    return { secret, at: new Date(), by: this.#dependencies.self };
   }
 
   #keepForMs(record: SecretRecord): number | undefined {
@@ -155,16 +219,17 @@ export class SecretProtection {
   }
 
   #isNeeded(secret: SecretKey): boolean {
-    return this.#isPending(secret) || this.#dependencies.volumes.needsSecret(secret);
-  }
-
-  #isPending(secret: SecretKey): boolean {
-    return this.#pendingWith(secret).some(({ untilMs }) => untilMs > performance.now());
+    const isPending = this.#pendingWith(secret).some(({ untilMs }) => untilMs > performance.now());
+    return isPending || this.#dependencies.volumes.needsSecret(secret);
   }
 
   #pendingWith(secret: SecretKey) {
     return [...this.#pending.values()].filter((each) => each.secret === secret);
   }
+}
+
+function again(afterMs: number): Outcome {
+  return { kind: "again", afterMs, because: "Secrets of volumes are looked at regularly" };
 }
 
 /** Limits writes: a burst of claims writes the record once. */

@@ -31,22 +31,24 @@ export class SecretRecords {
     return found !== undefined && isProtectionOn(data) ? recordsIn(data) : undefined;
   }
 
-  async write(call: Call, record: SecretRecord): Promise<void> {
-    const data = { [recordKey(record.secret)]: recordText(record) };
+  /** In as few requests as possible: every write stores the whole ConfigMap again. */
+  async write(call: Call, records: readonly SecretRecord[]): Promise<void> {
+    const data = Object.fromEntries(records.map((record) => [recordKey(record.secret), recordText(record)]));
     await this.#client.patch(call, kinds.configMaps, this.#configMap, { data });
   }
 
-  /** false: another process has rewritten the record since it was read, because it needs the Secret. */
-  async remove(call: Call, record: SecretRecord): Promise<boolean> {
-    const key = recordKey(record.secret);
+  /** Answers the Secrets whose records another process has renewed since they were read, because it needs them. */
+  async remove(call: Call, records: readonly SecretRecord[]): Promise<readonly SecretKey[]> {
     for (;;) {
       const found = await this.#client.get(call, kinds.configMaps, this.#configMap);
-      const text = found?.data?.[key];
-      if (found === undefined || text === undefined) return true;
-      if (text !== recordText(record)) return false;
+      const present = records.filter(({ secret }) => found?.data?.[recordKey(secret)] !== undefined);
+      const same = present.filter((record) => found?.data?.[recordKey(record.secret)] === recordText(record));
+      const renewed = present.filter((record) => !same.includes(record)).map(({ secret }) => secret);
+      if (found === undefined || same.length === 0) return renewed;
       const { resourceVersion } = found.metadata;
-      const patch = { metadata: { resourceVersion }, data: { [key]: null } };
-      if (await unlessChanged(this.#client.patch(call, kinds.configMaps, this.#configMap, patch))) return true;
+      const data = Object.fromEntries(same.map(({ secret }) => [recordKey(secret), null]));
+      const patch = { metadata: { resourceVersion }, data };
+      if (await unlessChanged(this.#client.patch(call, kinds.configMaps, this.#configMap, patch))) return renewed;
     }
   }
 

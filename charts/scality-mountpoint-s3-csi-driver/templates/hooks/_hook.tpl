@@ -57,7 +57,7 @@ roleRef:
   name: {{ $name }}
 {{- end }}
 
-{{/* The Job of a hook, which runs the driver's image: (list $ HOOKS NAME ARGUMENTS CONFIGMAP). */}}
+{{/* The Job of a hook, which runs the driver's image: (list $ HOOKS NAME ARGUMENTS CONFIGMAP WEIGHT). */}}
 {{- define "s3-csi.hookJob" -}}
 {{- $ := index . 0 -}}
 {{- $name := include "s3-csi.scopedName" (list $ (index . 2)) -}}
@@ -67,7 +67,7 @@ kind: Job
 metadata:
   name: {{ $name }}
   namespace: {{ $.Release.Namespace }}
-  {{- include "s3-csi.hookMetadata" (list $ (index . 1) "0") | nindent 2 }}
+  {{- include "s3-csi.hookMetadata" (list $ (index . 1) (index . 5)) | nindent 2 }}
 spec:
   backoffLimit: 0
   template:
