@@ -141,7 +141,8 @@ export class SecretProtection {
     const recorded = new Set(known.map(({ secret }) => secret));
     const unrecorded = needed.filter((secret) => !recorded.has(secret)).map((secret) => this.#newRecord(secret));
     if (unrecorded.length > 0) await this.#unlessRefused(call, "records", records.write(call, unrecorded));
-    const unseen = needed.filter((secret) => !this.#protected.has(secret));
+    // Without its record a Secret may have lost the finalizer, too: the Job of the chart removes both.
+    const unseen = needed.filter((secret) => !this.#protected.has(secret) || !recorded.has(secret));
     await this.#each(call, unseen, async (secret) => {
       if (this.#isNeeded(secret)) await this.#addFinalizer(call, secret);
     });
