@@ -168,6 +168,10 @@ it("LC-10 options edited under a running workload: it keeps its mount, and all i
   const { workload, mountpointPod } = await stage.running("app", claim);
   const options = { spec: { mountOptions: ["read-only", "prefix=other/"] } };
   await stage.client.patch(stage.call, kinds.persistentVolumes, { name: claim }, options);
+  // Watches of different kinds are late each by itself. One that shows a later volume has shown the change of this one.
+  const later = await stage.running("later", await stage.volume());
+  await stage.deletePod(later.workload);
+  await expect.poll(async () => (await stage.attachments()).length, long).toBe(1);
   const newcomer = await stage.running("newcomer", claim);
   expect(await stage.served()).toEqual({
     [mountpointPod.metadata.name]: [workload.metadata.uid],

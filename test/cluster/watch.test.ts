@@ -94,7 +94,7 @@ it("a server that has forgotten where we were (410) is asked for everything, and
   follower.gate.open();
 
   await expect.poll(() => follower.now, long).toEqual({ kept: "1", changed: "2", replaced: "2" });
-  expect(follower.log).toMatch(/watch starts anew.*"saw":"expired"/);
+  expect(follower.log).toMatch(/watch starts again.*"saw":"expired"/);
   expect(new Set(follower.story.slice(before))).toEqual(new Set(["changed: 1 → 2", "gone: 1 → -", "replaced: 1 → 2"]));
 });
 
