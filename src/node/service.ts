@@ -1,26 +1,26 @@
 /** The CSI node service: each method parses its request, calls the implementation and builds the response. */
 import { NodeServiceCapability_RPC_Type as Capability, NodeService } from "../csi/gen/csi.ts";
 import { type Service, service } from "../csi/service.ts";
-import type { NodeParts } from "./node-parts.ts";
 import { parseRequest } from "./publish/parse-request.ts";
 import { publish } from "./publish/publish.ts";
+import type { PublishRoom } from "./publish/publish-room.ts";
 import { unpublish } from "./publish/unpublish.ts";
 import { volumeStats } from "./publish/volume-stats.ts";
 
-export function nodeService(node: NodeParts): Service {
+export function nodeService(room: PublishRoom): Service {
   return service(NodeService, {
     nodePublishVolume: async (call, request) => {
-      await publish(call, node, parseRequest(node, request));
+      await publish(call, room, parseRequest(room, request));
       return {};
     },
     nodeUnpublishVolume: async (call, request) => {
-      unpublish(call, node, request);
+      unpublish(call, room, request);
       return {};
     },
-    nodeGetVolumeStats: (call, request) => volumeStats(call, node, request),
+    nodeGetVolumeStats: (call, request) => volumeStats(call, room, request),
     nodeGetCapabilities: async () => ({ capabilities: capabilities.map(capability) }),
     // No topology: a bucket is reachable from every node. maxVolumesPerNode 0 means no limit.
-    nodeGetInfo: async () => ({ nodeId: node.config.nodeId, maxVolumesPerNode: 0n }),
+    nodeGetInfo: async () => ({ nodeId: room.settings.nodeId, maxVolumesPerNode: 0n }),
   });
 }
 

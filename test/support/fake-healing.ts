@@ -2,18 +2,15 @@
 import type { PodUid } from "../../src/core/names.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
-import type { NodeParts } from "../../src/node/node-parts.ts";
-import { MountRecords, type RecordStorage } from "../../src/node/records/mount-records.ts";
-import { PendingHeals } from "../../src/node/records/pending-heals.ts";
+import type { RecordStorage } from "../../src/node/records/mount-records.ts";
 import { probeSources } from "../../src/node/source/probe-loop.ts";
-import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import { describeError } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
-import { call, FakeNode, mountpointPod, podOf, source, unpinned, workload } from "./fake-node.ts";
+import { call, FakeNode, mountpointPod, podOf, type Rooms, source, workload } from "./fake-node.ts";
 
 export class FakeHealing implements AsyncDisposable {
   readonly node = new FakeNode();
-  parts: NodeParts;
+  rooms: Rooms;
   readonly healed: Healed[] = [];
   readonly delayed: Delayed[] = [];
   /** The tmpfs, which outlives the node plugin. */
@@ -23,7 +20,7 @@ export class FakeHealing implements AsyncDisposable {
 
   constructor() {
     this.node.knows(podOf(), workload);
-    this.parts = { ...this.node.parts, ...this.#ofProcess(), swapper: fakeSwapper(this.node) };
+    this.rooms = this.#newProcess(fakeSwapper(this.node));
   }
 
   start(): void {
@@ -33,8 +30,8 @@ export class FakeHealing implements AsyncDisposable {
     };
     const background = { ...call, signal: this.#stop.signal };
     const loops = [
-      healDeadMounts(background, this.parts, reports),
-      probeSources(background, this.parts, new Progress()),
+      healDeadMounts(background, this.rooms.healing, reports),
+      probeSources(background, this.rooms.sources, new Progress()),
     ];
     this.#loop = Promise.all(loops).then(() => undefined);
   }
@@ -43,16 +40,23 @@ export class FakeHealing implements AsyncDisposable {
   async restart(): Promise<void> {
     await this.#end();
     this.#stop = new AbortController();
-    this.parts = { ...this.parts, ...this.#ofProcess() };
+    this.rooms = this.#newProcess(this.rooms.healing.swapper);
     this.start();
   }
 
-  #ofProcess() {
-    return {
-      records: new MountRecords(this.#storage),
-      pendingHeals: new PendingHeals(this.#storage),
-      sources: new SourceRegistry(unpinned()),
-    };
+  /** Healing enters containers in another way from now on. */
+  swapWith(swapper: Swapper): void {
+    this.rooms = { ...this.rooms, healing: { ...this.rooms.healing, swapper } };
+  }
+
+  /** Starts another process that finds no records. */
+  forget(): void {
+    this.#storage.files.clear();
+    this.rooms = this.#newProcess(this.rooms.healing.swapper);
+  }
+
+  #newProcess(swapper: Swapper | undefined): Rooms {
+    return this.node.process({ storage: this.#storage, ...(swapper && { swapper }) });
   }
 
   death(): void {
@@ -62,7 +66,7 @@ export class FakeHealing implements AsyncDisposable {
 
   /** The node plugin was restarted, so it has no connection that reports the death. */
   restartedAfterDeath(): void {
-    this.parts.sources.disconnect(mountpointPod);
+    this.rooms.sources.registry.disconnect(mountpointPod);
     this.node.kernel.server(source, "dead");
   }
 

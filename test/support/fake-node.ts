@@ -1,5 +1,4 @@
 /** A node plugin with a fake kernel, and Mountpoint Pods whose behaviour a test sets. */
-import { InFlight } from "../../src/core/in-flight.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -13,18 +12,23 @@ import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments, type LocalAttachment } from "../../src/node/cluster/attachments.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/cluster/mountpoint-pods.ts";
+import type { MountCredentials } from "../../src/node/credentials/credentials.ts";
 import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
 import { sourcePath, targetPath } from "../../src/node/domain/target-path.ts";
+import type { HealRoom } from "../../src/node/heal/heal-room.ts";
+import type { Swapper } from "../../src/node/heal/swap.ts";
+import type { V1Mounts } from "../../src/node/legacy/v1-mounts.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
-import type { CommVolume, Connection } from "../../src/node/mounts/comm-volume.ts";
-import { MountTable } from "../../src/node/mounts/mount-table.ts";
-import type { NodeParts } from "../../src/node/node-parts.ts";
+import type { CommVolume, CommVolumes, Connection } from "../../src/node/mounts/comm-volume.ts";
+import { type NodeMounts, nodeMounts } from "../../src/node/mounts/node-mounts.ts";
 import type { PublishIntent } from "../../src/node/publish/publish-request.ts";
-import { MountRecords } from "../../src/node/records/mount-records.ts";
-import { PendingHeals } from "../../src/node/records/pending-heals.ts";
+import { type PublishRoom, publishRoom } from "../../src/node/publish/publish-room.ts";
+import type { RecordStorage } from "../../src/node/records/mount-records.ts";
+import { type NodeRecords, nodeRecords } from "../../src/node/records/node-records.ts";
 import { noStorage } from "../../src/node/records/tmpfs-storage.ts";
 import { DeadDevices } from "../../src/node/source/dead-devices.ts";
 import { SourceRegistry } from "../../src/node/source/source-registry.ts";
+import type { SourceRoom } from "../../src/node/source/source-room.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
@@ -108,16 +112,43 @@ export const dies: Behaviour = (node, device) => {
 };
 
 /** DeadDevices that opens no mounts, because those of a fake kernel cannot be opened. */
-export function unpinned(): DeadDevices {
+function unpinned(): DeadDevices {
   return new DeadDevices(() => ({ [Symbol.dispose]: () => undefined }));
+}
+
+/** The rooms of one process of the node plugin. */
+export interface Rooms {
+  readonly records: NodeRecords;
+  readonly sources: SourceRoom;
+  readonly publishing: PublishRoom;
+  readonly healing: HealRoom;
+}
+
+interface Surroundings {
+  readonly mounts: NodeMounts;
+  readonly comm: CommVolumes;
+  readonly registry: SourceRegistry;
+  readonly storage: RecordStorage;
+  readonly swapper: Swapper;
 }
 
 export class FakeNode implements Disposable {
   readonly kernel = new FakeKernel();
-  readonly parts: NodeParts;
+  readonly mounts = nodeMounts(kubeletDir, this.kernel);
+  readonly metrics = new NodeMetrics();
+  readonly cluster = {
+    attachments: new Attachments("ask the controller"),
+    mountpointPods: new MountpointPods(namespace),
+    mountS3Log: async () => this.log,
+    kubernetesVersion: () => "v1.36.3",
+  };
+  readonly credentials: MountCredentials;
+  readonly v1: V1Mounts;
+  readonly rooms: Rooms;
   /** Decoded requests that the mounter received. */
   readonly requests: unknown[] = [];
-  readonly credentials = new Map<string, string>();
+  /** Content of the credential files, by name. */
+  readonly credentialFiles = new Map<string, string>();
   /** Workloads for which credential files of 1.x were written. */
   readonly v1Files = new Set<PodUid>();
   /** Number of credential files that were written. */
@@ -135,20 +166,8 @@ export class FakeNode implements Disposable {
   readonly #listeners = new Set<() => void>();
 
   constructor({ driverKeys }: { readonly driverKeys: Credentials | undefined } = { driverKeys: keysOf("driver") }) {
-    this.parts = {
-      config: {
-        nodeId: "node-1",
-        kubeletDir,
-        s3: { endpointUrl: "http://s3", region: "us-east-1" },
-        proxy: {},
-        pidNamespaces: { usual: "private", inHostPids: false },
-        hangLimitMs: 600_000,
-        fallbackToDriverCredentials: true,
-      },
-      driverVersion: "3.0.0",
-      kubernetesVersion: () => "v1.36.3",
-      kernel: this.kernel,
-      mounts: () => new MountTable(this.kernel.mounts(), kubeletDir),
+    this.credentials = {
+      driverKeys: fixedKeys(driverKeys),
       comm: {
         open: () => (this.volumeExists ? this.#commVolume() : undefined),
         subscribe: (_pod, listener) => {
@@ -156,11 +175,11 @@ export class FakeNode implements Disposable {
           return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
         },
       },
-      attachments: new Attachments("ask the controller"),
-      mountpointPods: new MountpointPods(namespace),
-      mountS3Log: async () => this.log,
-      driverKeys: fixedKeys(driverKeys),
-      v1Files: {
+    };
+    this.v1 = {
+      attachments: this.cluster.attachments,
+      driverKeys: this.credentials.driverKeys,
+      files: {
         keep: ({ workload: of }) => void this.v1Files.add(of),
         remove: ({ workload: of }) => void this.v1Files.delete(of),
         removeUnless: (isUsed) => {
@@ -169,28 +188,44 @@ export class FakeNode implements Disposable {
           return unused;
         },
       },
-      sources: new SourceRegistry(unpinned()),
-      inFlight: new InFlight(),
-      records: new MountRecords(noStorage),
-      metrics: new NodeMetrics(),
-      pendingHeals: new PendingHeals(noStorage),
-      swapper: undefined,
-      unmounts: new WorkQueue<PodName>(),
     };
+    this.rooms = this.process();
+  }
+
+  /** Starts a process of the node plugin, which knows what is in the storage. */
+  process(but: Partial<Surroundings> = {}): Rooms {
+    const { cluster, metrics, v1 } = this;
+    const { storage = noStorage, swapper, registry = new SourceRegistry(unpinned()), comm, mounts } = but;
+    const records = nodeRecords(storage);
+    const credentials = { ...this.credentials, ...(comm && { comm }) };
+    const shared = { mounts: mounts ?? this.mounts, cluster, records: records.mounts };
+    const ofSources = { metrics, hangLimitMs: 600_000, unmounts: new WorkQueue<PodName>() };
+    const sources = { ...shared, ...ofSources, credentials, registry };
+    const settings = {
+      nodeId: "node-1",
+      s3: { endpointUrl: "http://s3", region: "us-east-1" },
+      proxy: {},
+      pidNamespaces: { usual: "private", inHostPids: false } as const,
+      fallbackToDriverCredentials: true,
+      driverVersion: "3.0.0",
+      entersContainers: swapper !== undefined,
+    };
+    const publishing = publishRoom({ ...shared, settings, credentials, sources, v1 });
+    return { records, sources, publishing, healing: { ...shared, records, sources, metrics, swapper } };
   }
 
   /** Completes the initial lists, with this Mountpoint Pod and these workloads. */
   knows(pod: LocalMountpointPod | undefined, ...workloads: readonly PodUid[]): this {
     if (pod !== undefined) this.put(pod);
-    if (workloads.length > 0) this.parts.attachments.store.put("s3pa-1", this.#next(), attachmentOf(workloads));
-    this.parts.attachments.store.complete();
-    this.parts.mountpointPods.store.complete();
+    if (workloads.length > 0) this.cluster.attachments.store.put("s3pa-1", this.#next(), attachmentOf(workloads));
+    this.cluster.attachments.store.complete();
+    this.cluster.mountpointPods.store.complete();
     return this;
   }
 
   /** The controller reports in the attachment that a Mountpoint Pod is unschedulable. */
   reportsUnschedulable(message: string): void {
-    const { store } = this.parts.attachments;
+    const { store } = this.cluster.attachments;
     for (const attachment of store.values()) {
       store.put(attachment.name, this.#next(), { ...attachment, unschedulable: message });
     }
@@ -203,7 +238,7 @@ export class FakeNode implements Disposable {
   }
 
   put(pod: LocalMountpointPod): void {
-    this.parts.mountpointPods.store.put(`${namespace}/${pod.name}`, this.#next(), pod);
+    this.cluster.mountpointPods.store.put(`${namespace}/${pod.name}`, this.#next(), pod);
   }
 
   /** Mounts, open devices and open connections, of which a failure must leave none. */
@@ -213,7 +248,7 @@ export class FakeNode implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.parts.unmounts[Symbol.dispose]();
+    this.rooms.sources.unmounts[Symbol.dispose]();
   }
 
   #next(): string {
@@ -226,12 +261,12 @@ export class FakeNode implements Disposable {
       connect: () => (this.listens ? this.#connection() : undefined),
       writeCredentials: (files) => {
         for (const [name, content] of Object.entries(files)) {
-          if (this.credentials.get(name) === content) continue;
-          this.credentials.set(name, content);
+          if (this.credentialFiles.get(name) === content) continue;
+          this.credentialFiles.set(name, content);
           this.writes += 1;
         }
       },
-      credentialFiles: () => [...this.credentials.keys()],
+      credentialFiles: () => [...this.credentialFiles.keys()],
       askToExit: () => {
         this.exitAsked = true;
       },

@@ -18,7 +18,7 @@ const client = {
     refused += refusal === undefined ? 0 : 1;
     if (refusal !== undefined) throw refusal;
     written.push(said.status);
-    const { store } = node.parts.attachments;
+    const { store } = node.cluster.attachments;
     const before = store.get("s3pa-1");
     if (before !== undefined) store.put("s3pa-1", `written-${written.length}`, { ...before, status: said.status });
     return said as never;
@@ -39,7 +39,8 @@ afterEach(() => {
 
 function start(): void {
   const until = { ...call, signal: end.signal };
-  for (const loop of [probeSources(until, node.parts, new Progress()), reportStatus(until, client, node.parts)]) {
+  const reported = { attachments: node.cluster.attachments, sources: node.rooms.sources.registry };
+  for (const loop of [probeSources(until, node.rooms.sources, new Progress()), reportStatus(until, client, reported)]) {
     loop.catch(() => undefined);
   }
 }
@@ -47,7 +48,7 @@ function start(): void {
 const health = (status: AttachmentStatus | undefined) => status?.mountpointPods?.[mountpointPod]?.health;
 
 it("reports a mounted volume once, then its death at once", async () => {
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   start();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(written.map(health)).toEqual(["serving"]);
@@ -67,7 +68,7 @@ it("does not report a volume as missing that is mounted soon", async () => {
 
 it("continues without the right to write, retries rarely, and reports once the right is granted", async () => {
   refusal = new ApiError(403, "Forbidden", "no");
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   start();
   await vi.advanceTimersByTimeAsync(59_000);
   expect(refused).toBe(1);

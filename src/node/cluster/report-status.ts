@@ -9,9 +9,14 @@ import { kinds } from "../../kube/kinds.ts";
 import { MissingRight } from "../../kube/missing-right.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { NodeParts } from "../node-parts.ts";
-import type { LocalAttachment } from "./attachments.ts";
+import type { SourceRegistry } from "../source/source-registry.ts";
+import type { Attachments, LocalAttachment } from "./attachments.ts";
 import { nodeStatusOf } from "./node-status.ts";
+
+interface Reported {
+  readonly attachments: Attachments;
+  readonly sources: SourceRegistry;
+}
 
 type Api = Pick<KubeClient, "applyStatus">;
 
@@ -19,8 +24,8 @@ type Api = Pick<KubeClient, "applyStatus">;
 const firstReportDelayMs = 3000;
 
 /** Reports until the call ends. Without the right to patch, which manifests of 2.x do not grant, only the status is missing. */
-export async function reportStatus(call: Call, client: Api, node: NodeParts): Promise<void> {
-  const { attachments, sources } = node;
+export async function reportStatus(call: Call, client: Api, reported: Reported): Promise<void> {
+  const { attachments, sources } = reported;
   using queue = new WorkQueue<string>();
   await Promise.all([attachments.store.synced(call), orAborted(call, sources.firstRound)]);
   using _attachments = attachments.store.subscribe(({ key, after }) => {
@@ -30,7 +35,7 @@ export async function reportStatus(call: Call, client: Api, node: NodeParts): Pr
     for (const attachment of attachments.store.values()) if (lists(attachment, name)) queue.add(attachment.name);
   });
   for (const { name } of attachments.store.values()) queue.add(name);
-  const reporter = new Reporter(client, node);
+  const reporter = new Reporter(client, reported);
   const reconcile = (attempt: Call, name: string) => reporter.report(attempt, name);
   await runController(call, { queue, workers: 1, reconcile });
 }
@@ -41,25 +46,27 @@ function lists({ mountpointS3PodAttachments }: LocalAttachment, name: PodName): 
 
 class Reporter {
   readonly #client: Api;
-  readonly #node: NodeParts;
+  readonly #attachments: Attachments;
+  readonly #sources: SourceRegistry;
   /** Attachments without a status whose first report was delayed. */
   readonly #delayed = new Set<string>();
   readonly #right = new MissingRight();
 
-  constructor(client: Api, node: NodeParts) {
+  constructor(client: Api, { attachments, sources }: Reported) {
     this.#client = client;
-    this.#node = node;
+    this.#attachments = attachments;
+    this.#sources = sources;
   }
 
   async report(call: Call, name: string): Promise<Outcome> {
-    const attachment = this.#node.attachments.store.get(name);
+    const attachment = this.#attachments.store.get(name);
     return attachment === undefined ? { kind: "done" } : await this.#reportOf(call, attachment);
   }
 
   async #reportOf(call: Call, attachment: LocalAttachment): Promise<Outcome> {
     const { name } = attachment;
     this.#adoptReport(attachment);
-    const status = nodeStatusOf(attachment, (pod) => this.#node.sources.get(pod), new Date());
+    const status = nodeStatusOf(attachment, (pod) => this.#sources.get(pod), new Date());
     if (isSameStatus(attachment.status, status)) return { kind: "done" };
     const { conditions: reported = [] } = attachment.status;
     if (reported.length === 0 && status.conditions?.[0]?.status !== "True" && !this.#delayed.has(name)) {
@@ -92,7 +99,7 @@ class Reporter {
   #adoptReport({ status }: LocalAttachment): void {
     for (const [pod, { lastDeath, heals = 0 }] of Object.entries(status.mountpointPods ?? {})) {
       const death = lastDeath === undefined ? undefined : new Date(lastDeath);
-      this.#node.sources.observe(pod as PodName, { saw: "report", lastDeath: death, heals });
+      this.#sources.observe(pod as PodName, { saw: "report", lastDeath: death, heals });
     }
   }
 }

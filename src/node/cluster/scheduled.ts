@@ -1,10 +1,8 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { Cluster } from "./cluster.ts";
 import type { LocalMountpointPod } from "./mountpoint-pods.ts";
-
-type Needed = Pick<NodeParts, "attachments" | "mountpointPods">;
 
 /**
  * Waits until the scheduler has bound the Mountpoint Pod to this node. An unschedulable Pod is not visible to the node plugin, whose
@@ -12,11 +10,10 @@ type Needed = Pick<NodeParts, "attachments" | "mountpointPods">;
  */
 export async function waitUntilScheduled(
   call: Call,
-  node: Needed,
+  { attachments, mountpointPods }: Pick<Cluster, "attachments" | "mountpointPods">,
   workload: PodUid,
   name: PodName,
 ): Promise<LocalMountpointPod> {
-  const { attachments, mountpointPods } = node;
   const here = mountpointPods.get(name);
   if (here !== undefined) return here;
   const over = new AbortController();

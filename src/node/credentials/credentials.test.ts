@@ -13,17 +13,17 @@ it.for([
 ])("a changed key reaches a Mountpoint Pod $what that reads credential files of 2.x", ({ isLegacy, ours }) => {
   using node = new FakeNode();
   const files = staticProfile(profile, keysOf("old")).files;
-  for (const [name, content] of Object.entries(files)) node.credentials.set(name, content);
+  for (const [name, content] of Object.entries(files)) node.credentialFiles.set(name, content);
 
-  refreshKeys(node.parts, podOf({ isLegacy }), keysOf("new"));
+  refreshKeys(node.credentials, podOf({ isLegacy }), keysOf("new"));
 
-  expect(node.credentials.get(`${profile}-credentials`)).toContain("new-secret");
-  expect([...node.credentials.values()].join("")).not.toContain("old-secret");
-  expect([...node.credentials.keys()]).toEqual([...Object.keys(files), ...ours]);
+  expect(node.credentialFiles.get(`${profile}-credentials`)).toContain("new-secret");
+  expect([...node.credentialFiles.values()].join("")).not.toContain("old-secret");
+  expect([...node.credentialFiles.keys()]).toEqual([...Object.keys(files), ...ours]);
 });
 
 it("creates no credential file of 2.x if there is none", () => {
   using node = new FakeNode();
-  refreshKeys(node.parts, podOf(), keysOf("new"));
-  expect([...node.credentials.keys()]).toEqual(["s3-csi-config", "s3-csi-keys"]);
+  refreshKeys(node.credentials, podOf(), keysOf("new"));
+  expect([...node.credentialFiles.keys()]).toEqual(["s3-csi-config", "s3-csi-keys"]);
 });

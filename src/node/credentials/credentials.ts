@@ -4,14 +4,23 @@ import type { Call } from "../../runtime/call.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
-import type { CommVolume } from "../mounts/comm-volume.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
+import type { DriverKeys } from "./driver-keys.ts";
 import { renewedFiles } from "./profile.ts";
 
+export interface MountCredentials {
+  readonly driverKeys: DriverKeys;
+  readonly comm: CommVolumes;
+}
+
 /** The volume's own keys, else those of the driver. */
-export async function keysFor(call: Call, { driverKeys }: Pick<NodeParts, "driverKeys">, intent: PublishIntent) {
-  return intent.keys ?? (await driverKeys.get(call));
+export async function keysFor(
+  call: Call,
+  { driverKeys }: Pick<MountCredentials, "driverKeys">,
+  volumeKeys: Credentials | undefined,
+): Promise<Credentials> {
+  return volumeKeys ?? (await driverKeys.get(call));
 }
 
 /**
@@ -25,7 +34,7 @@ function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Credential
 
 /** Writes the current keys to a running Mountpoint Pod. Makes no API call: unknown keys of the driver are written when they arrive. */
 export function refreshKeys(
-  { comm, driverKeys }: Pick<NodeParts, "comm" | "driverKeys">,
+  { comm, driverKeys }: MountCredentials,
   pod: LocalMountpointPod,
   volumeKeys: Credentials | undefined,
 ): void {

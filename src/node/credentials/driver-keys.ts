@@ -36,6 +36,11 @@ export function fixedKeys(keys: Credentials | undefined): DriverKeys {
   };
 }
 
+/** The keys of the driver, wherever the configuration says that they are. */
+export function driverKeysFrom(config: DriverCredentialsConfig): DriverKeys {
+  return config.from === "secret" ? new SecretKeys(config) : fixedKeys(config.credentials);
+}
+
 type SecretReference = DriverCredentialsConfig & { readonly from: "secret" };
 
 /** The keys of a Secret, or the reason why it is unusable. */

@@ -23,14 +23,15 @@ it("writes a changed key to every mount with the driver's identity and to no oth
   const listeners: (() => void)[] = [];
   let keys = keysOf("old");
   const driverKeys = {
-    ...node.parts.driverKeys,
+    ...node.credentials.driverKeys,
     known: () => keys,
     onChange: (listener: () => void) => {
       listeners.push(listener);
       return { [Symbol.dispose]: () => undefined };
     },
   };
-  using _ = keepDriverKeys(silentLogger, { ...node.parts, driverKeys, comm: { ...node.parts.comm, open: volumeOf } });
+  const comm = { ...node.credentials.comm, open: volumeOf };
+  using _ = keepDriverKeys(silentLogger, { driverKeys, comm }, node.cluster.mountpointPods);
   const identities = { going: "driver", first: "driver", own: "secret:default/keys", old2x: undefined, last: "driver" };
   for (const [uid, identity] of Object.entries(identities)) {
     node.put(podOf({ name: `mp-${uid}` as PodName, uid: uid as PodUid, identity }));

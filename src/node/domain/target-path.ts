@@ -11,16 +11,22 @@ export interface Target {
 
 /** NodeUnpublishVolume names neither the Pod nor the PersistentVolume: both are parsed from the path. */
 export function parseTargetPath(kubeletDir: string, target: string): Target {
+  const parsed = targetAt(kubeletDir, target);
+  if (parsed !== undefined) return parsed;
+  const root = withoutEndSlash(normalize(kubeletDir));
+  throw new DriverError("invalid", `target path ${target} is not a volume of a Pod under ${root}`, {
+    hint: `Set the chart value node.kubeletPath to the root directory of kubelet (its --root-dir); it is ${root} now.`,
+  });
+}
+
+/** The target of a path; undefined for a path that is not a target. */
+export function targetAt(kubeletDir: string, target: string): Target | undefined {
   const root = withoutEndSlash(normalize(kubeletDir));
   const path = withoutEndSlash(normalize(target));
   const inside = path.startsWith(`${root}/`) ? path.slice(root.length) : "";
   const [, workload, persistentVolume] =
     /^\/pods\/([^/]+)\/volumes\/kubernetes\.io~csi\/([^/]+)\/mount$/.exec(inside) ?? [];
-  if (workload === undefined || persistentVolume === undefined) {
-    throw new DriverError("invalid", `target path ${target} is not a volume of a Pod under ${root}`, {
-      hint: `Set the chart value node.kubeletPath to the root directory of kubelet (its --root-dir); it is ${root} now.`,
-    });
-  }
+  if (workload === undefined || persistentVolume === undefined) return undefined;
   return { workload: workload as PodUid, persistentVolume: persistentVolume as PvName };
 }
 

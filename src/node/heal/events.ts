@@ -7,12 +7,15 @@ import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
-import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
+import type { MountRecords } from "../records/mount-records.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import type { HealReports } from "./heal.ts";
 
-type Needed = Pick<NodeParts, "records" | "mountpointPods">;
+interface Needed {
+  readonly records: MountRecords;
+  readonly mountpointPods: MountpointPods;
+}
 
 /** Most mounts are healed within this time and get no VolumeNotHealed event. */
 const silentMs = 3000;

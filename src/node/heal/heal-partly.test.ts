@@ -21,7 +21,7 @@ const soon = { timeout: 10_000, interval: 5 };
 const nudged =
   <Answer>(ask: () => Answer) =>
   () => {
-    healing.parts.sources.dead.wake();
+    healing.rooms.sources.registry.dead.wake();
     return ask();
   };
 
@@ -49,9 +49,9 @@ async function untilHealed(times: number): Promise<void> {
 }
 
 it("retries for a container that failed, although kubelet's own mount works", async () => {
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2) };
+  healing.swapWith(failingInside(healing.node, 2));
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   diesAndListens();
   await untilHealed(1);
   expect(healing.healed).toMatchObject([{ mountpointPod, targets: [target] }]);
@@ -59,13 +59,13 @@ it("retries for a container that failed, although kubelet's own mount works", as
     expect.stringContaining("/data: it hangs"),
     expect.stringContaining("/data: it hangs"),
   ]);
-  expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
+  expect((await healing.node.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
 });
 
 it("LC-22 a restarted node plugin retries a container that failed, and reports the heal", async () => {
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 3) };
+  healing.swapWith(failingInside(healing.node, 3));
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   const minor = healing.node.kernel.at(target)?.minor ?? -1;
   diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBe(1);
@@ -73,74 +73,74 @@ it("LC-22 a restarted node plugin retries a container that failed, and reports t
   await untilHealed(1);
   expect(healing.healed).toMatchObject([{ dead: { minor, mountpointPod }, targets: [target] }]);
   await healing.restart();
-  expect(healing.parts.pendingHeals.all).toEqual([]);
+  expect(healing.rooms.records.pendingHeals.all).toEqual([]);
 });
 
 /** A heal becomes pending, because a container failed; then the node plugin restarts. */
 async function owedAtRestart(): Promise<void> {
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBe(1);
   await healing.restart();
 }
 
 it("LC-22 a heal stays pending and is reported while a container of its workload cannot be inspected, and completes later", async () => {
-  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, 2) };
+  healing.swapWith(unseenInside(healing.node, 2));
   await owedAtRestart();
   await expect.poll(() => healing.reasons()[1], soon).toContain("its table is too large");
-  expect(healing.parts.pendingHeals.all).toMatchObject([{ targets: [target] }]);
+  expect(healing.rooms.records.pendingHeals.all).toMatchObject([{ targets: [target] }]);
   await untilHealed(1);
   expect(healing.delayed.map(({ targets }) => targets)).toEqual([[target], [target], [target]]);
-  await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
+  await expect.poll(() => healing.rooms.records.pendingHeals.all, soon).toEqual([]);
 });
 
 it("LC-22 an undecided heal stays pending for the next node plugin", async () => {
-  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity) };
+  healing.swapWith(unseenInside(healing.node, Infinity));
   await owedAtRestart();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
   await healing.restart();
-  expect(healing.parts.pendingHeals.all).toMatchObject([{ targets: [target] }]);
+  expect(healing.rooms.records.pendingHeals.all).toMatchObject([{ targets: [target] }]);
 });
 
 it("LC-22 an undecided heal is removed when its Pod is gone", async () => {
-  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity) };
+  healing.swapWith(unseenInside(healing.node, Infinity));
   await owedAtRestart();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
-  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
-  const owed = nudged(() => healing.parts.pendingHeals.all);
+  unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });
+  const owed = nudged(() => healing.rooms.records.pendingHeals.all);
   await expect.poll(owed, soon).toEqual([]);
 });
 
 it("LC-22 a container of another Pod that cannot be inspected does not keep a heal pending", async () => {
-  healing.parts = { ...healing.parts, swapper: unseenInside(healing.node, Infinity, otherWorkload) };
+  healing.swapWith(unseenInside(healing.node, Infinity, otherWorkload));
   await owedAtRestart();
-  await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
+  await expect.poll(() => healing.rooms.records.pendingHeals.all, soon).toEqual([]);
 });
 
 it("LC-22 a restarted node plugin does not confuse a new mount with the dead one that had its minor number", async () => {
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1) };
-  await publish(call, healing.parts, intentOf());
+  healing.swapWith(failingInside(healing.node, 1));
+  await publish(call, healing.rooms.publishing, intentOf());
   const { minor = -1 } = healing.node.kernel.at(source) ?? {};
   const owed = { minor, since: new Date(), targets: [target] };
-  healing.parts.pendingHeals.add({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
+  healing.rooms.records.pendingHeals.add({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
   healing.start();
-  await expect.poll(() => healing.parts.pendingHeals.all, soon).toEqual([]);
-  expect(healing.parts.sources.dead.isKnown(minor)).toBe(false);
+  await expect.poll(() => healing.rooms.records.pendingHeals.all, soon).toEqual([]);
+  expect(healing.rooms.sources.registry.dead.isKnown(minor)).toBe(false);
 });
 
 it("stops healing a container when its Pod is gone", async () => {
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, Infinity) };
+  healing.swapWith(failingInside(healing.node, Infinity));
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   const minor = healing.node.kernel.at(target)?.minor ?? -1;
   diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
-  expect(healing.parts.sources.dead.isKnown(minor)).toBe(true);
-  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
+  expect(healing.rooms.sources.registry.dead.isKnown(minor)).toBe(true);
+  unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });
   await expect
     .poll(
-      nudged(() => healing.parts.sources.dead.isKnown(minor)),
+      nudged(() => healing.rooms.sources.registry.dead.isKnown(minor)),
       soon,
     )
     .toBe(false);
@@ -149,9 +149,9 @@ it("stops healing a container when its Pod is gone", async () => {
 
 it("reports workloads whose containers are healed, and keeps only the failed one pending", async () => {
   healing.node.knows(podOf(), workload, otherWorkload);
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 2, otherWorkload) };
-  await publish(call, healing.parts, intentOf());
-  await publish(call, healing.parts, intentOf(otherWorkload));
+  healing.swapWith(failingInside(healing.node, 2, otherWorkload));
+  await publish(call, healing.rooms.publishing, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf(otherWorkload));
   healing.start();
   diesAndListens();
   await untilHealed(2);
@@ -160,13 +160,13 @@ it("reports workloads whose containers are healed, and keeps only the failed one
 });
 
 it("counts a failure of an unknown workload for all targets, and that of a workload without the volume for none", async () => {
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, 1, undefined) };
-  await publish(call, healing.parts, intentOf());
+  healing.swapWith(failingInside(healing.node, 1, undefined));
+  await publish(call, healing.rooms.publishing, intentOf());
   healing.start();
   diesAndListens();
   await untilHealed(1);
   expect(healing.delayed.map(({ targets }) => targets)).toEqual([[target]]);
-  healing.parts = { ...healing.parts, swapper: failingInside(healing.node, Infinity, otherWorkload) };
+  healing.swapWith(failingInside(healing.node, Infinity, otherWorkload));
   await healing.restart();
   healing.node.startsListening();
   healing.death();
@@ -175,19 +175,19 @@ it("counts a failure of an unknown workload for all targets, and that of a workl
 });
 
 it("without the host's /proc mounts the source again, reports what is missing, and leaves the target to kubelet's call", async () => {
-  healing.parts = healing.node.parts;
+  healing.rooms = healing.node.rooms;
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   for (let death = 1; death <= 2; death += 1) {
     const minor = healing.node.kernel.at(target)?.minor ?? -1;
     healing.delayed.length = 0;
     diesAndListens();
     await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("/proc is not mounted"));
-    await publish(call, healing.parts, intentOf());
+    await publish(call, healing.rooms.publishing, intentOf());
     expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
     await expect
       .poll(
-        nudged(() => healing.parts.sources.dead.isKnown(minor)),
+        nudged(() => healing.rooms.sources.registry.dead.isKnown(minor)),
         soon,
       )
       .toBe(false);
@@ -197,12 +197,12 @@ it("without the host's /proc mounts the source again, reports what is missing, a
 });
 
 it("neither counts nor reports the death of a mount without users", async () => {
-  await publish(call, healing.parts, intentOf());
-  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
+  await publish(call, healing.rooms.publishing, intentOf());
+  unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });
   healing.restartedAfterDeath();
   healing.start();
   await healing.restart();
   const minor = healing.node.kernel.at(source)?.minor ?? -1;
-  expect(healing.parts.sources.dead.isKnown(minor)).toBe(false);
-  expect((await healing.parts.metrics.deaths.get()).values).toMatchObject([{ value: 0 }]);
+  expect(healing.rooms.sources.registry.dead.isKnown(minor)).toBe(false);
+  expect((await healing.node.metrics.deaths.get()).values).toMatchObject([{ value: 0 }]);
 });

@@ -18,8 +18,6 @@ import { mountpointPodName, type PodUid } from "../../core/names.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
-import { MountRecords } from "../records/mount-records.ts";
-import { noStorage } from "../records/tmpfs-storage.ts";
 
 const soon = { timeout: 10_000, interval: 5 };
 const successor = mountpointPodName(workload, podOf().persistentVolume, 1);
@@ -34,21 +32,21 @@ afterEach(() => healing[Symbol.asyncDispose]());
 
 it("mounts from the record as soon as the mounter listens, and gives the new mount to the workload", async () => {
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   const before = healing.node.kernel.at(target)?.minor;
   healing.death();
-  await expect.poll(() => healing.parts.sources.dead.isKnown(before ?? -1), soon).toBe(true);
+  await expect.poll(() => healing.rooms.sources.registry.dead.isKnown(before ?? -1), soon).toBe(true);
   healing.node.startsListening();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(healing.node.requests[1]).toEqual(healing.node.requests[0]);
   expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
   expect(healing.node.kernel.at(target)?.minor).not.toBe(before);
-  expect(healing.parts.sources.dead.isKnown(before ?? -1)).toBe(false);
+  expect(healing.rooms.sources.registry.dead.isKnown(before ?? -1)).toBe(false);
   expect(healing.delayed).toEqual([]);
 });
 
 it("finds a mount at its start that died before, and mounts from the record on the tmpfs", async () => {
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   healing.restartedAfterDeath();
   healing.node.listens = true;
   healing.start();
@@ -56,47 +54,51 @@ it("finds a mount at its start that died before, and mounts from the record on t
 });
 
 it("reports that it waits for kubelet if there is no record, and heals with kubelet's call", async () => {
-  await publish(call, healing.parts, intentOf());
-  healing.parts.records.dropUser(target);
-  healing.parts.records.remove(mountpointPod);
+  await publish(call, healing.rooms.publishing, intentOf());
+  healing.rooms.records.mounts.dropUser(target);
+  healing.rooms.records.mounts.remove(mountpointPod);
   healing.restartedAfterDeath();
   healing.start();
   await expect
     .poll(() => healing.reasons(), soon)
     .toContainEqual(expect.stringContaining("has no record of the options of this mount"));
   healing.node.listens = true;
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod }]);
   expect(healing.node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(1);
 });
 
 it("records a mount of an earlier node plugin in kubelet's repeated call", async () => {
-  await publish(call, healing.parts, intentOf());
-  healing.parts = { ...healing.parts, records: new MountRecords(noStorage) };
-  await publish(call, healing.parts, intentOf());
-  expect(healing.parts.records.get(mountpointPod)?.request.bucketName).toBe("photos");
-  expect(healing.parts.records.userAt(target)).toMatchObject({ namespace: "default", name: "app", uid: workload });
+  await publish(call, healing.rooms.publishing, intentOf());
+  healing.forget();
+  await publish(call, healing.rooms.publishing, intentOf());
+  expect(healing.rooms.records.mounts.get(mountpointPod)?.request.bucketName).toBe("photos");
+  expect(healing.rooms.records.mounts.userAt(target)).toMatchObject({
+    namespace: "default",
+    name: "app",
+    uid: workload,
+  });
 });
 
 it("follows the workload to another Mountpoint Pod, with the keys of the volume", async () => {
   healing.node.put(podOf({ identity: "secret:default/keys" }));
   healing.start();
-  await publish(call, healing.parts, intentOf(workload, { keys: keysOf("own") }));
+  await publish(call, healing.rooms.publishing, intentOf(workload, { keys: keysOf("own") }));
   healing.node.put(podOf({ identity: "secret:default/keys", phase: "failed", explanation: "Evicted" }));
   healing.death();
   await expect
     .poll(() => healing.reasons(), soon)
     .toContainEqual(expect.stringContaining("has ended (failed: Evicted)"));
-  healing.node.credentials.clear();
+  healing.node.credentialFiles.clear();
   healing.node.put(podOf({ name: successor, uid: "new" as PodUid, identity: "secret:default/keys" }));
   healing.node.listens = true;
   assignTo(successor);
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor }]);
-  expect([...healing.node.credentials.values()].join("")).toContain("own-secret");
+  expect([...healing.node.credentialFiles.values()].join("")).toContain("own-secret");
   expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
-  expect(healing.parts.records.holderOf(target)).toBe(successor);
+  expect(healing.rooms.records.mounts.holderOf(target)).toBe(successor);
   // The unmount loop skipped both sources during the heal.
-  const { unmounts } = healing.parts;
+  const { unmounts } = healing.rooms.sources;
   expect([await unmounts.take(call), await unmounts.take(call)].toSorted()).toEqual(
     [mountpointPod, successor].toSorted(),
   );
@@ -104,7 +106,7 @@ it("follows the workload to another Mountpoint Pod, with the keys of the volume"
 
 it("records options and users of a successor whose start outlasts one attempt", async () => {
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   const third = mountpointPodName(workload, podOf().persistentVolume, 2);
   for (const name of [successor, third]) healing.node.put(podOf({ name, uid: name as unknown as PodUid }));
   healing.node.behaviour = hangs;
@@ -118,13 +120,13 @@ it("records options and users of a successor whose start outlasts one attempt", 
   healing.node.kernel.server(sourcePath(kubeletDir, successor), "serving");
   assignTo(successor);
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor, targets: [target] }]);
-  expect(healing.parts.records.get(successor)?.request.bucketName).toBe("photos");
-  expect(healing.parts.records.userAt(target)).toMatchObject({ name: "app", uid: workload });
+  expect(healing.rooms.records.mounts.get(successor)?.request.bucketName).toBe("photos");
+  expect(healing.rooms.records.mounts.userAt(target)).toMatchObject({ name: "app", uid: workload });
 });
 
 it("never gives keys to a Mountpoint Pod of another identity", async () => {
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   healing.node.put(podOf({ name: successor, uid: "new" as PodUid, identity: "secret:default/keys" }));
   assignTo(successor);
   healing.node.listens = true;
@@ -137,7 +139,7 @@ it("never gives keys to a Mountpoint Pod of another identity", async () => {
 
 it("retries after mount-s3 failed to start, and reports the reason", async () => {
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   healing.node.behaviour = (of, device) => {
     dies(of, device);
     const lastTermination = {
@@ -156,13 +158,13 @@ it("retries after mount-s3 failed to start, and reports the reason", async () =>
 });
 
 it("heals a sub-path whose target works", async () => {
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   const part = `${kubeletDir}/pods/${workload}/volume-subpaths/${podOf().persistentVolume}/app/0`;
   const mount = healing.node.kernel.at(target);
   if (mount === undefined) throw new Error("nothing is mounted");
   const minor = 4000;
   healing.node.kernel.table = [...healing.node.kernel.table, { ...mount, mountPoint: part, minor }];
-  healing.parts.sources.dead.notice({ minor, mountPoint: part }, undefined);
+  healing.rooms.sources.registry.dead.notice({ minor, mountPoint: part }, undefined);
   healing.start();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(healing.node.kernel.at(part)?.minor).toBe(healing.node.kernel.at(source)?.minor);
@@ -170,8 +172,8 @@ it("heals a sub-path whose target works", async () => {
 
 it("follows the attachment of one workload although a terminating one has none any more", async () => {
   healing.node.knows(podOf(), workload, otherWorkload);
-  await publish(call, healing.parts, intentOf());
-  await publish(call, healing.parts, intentOf(otherWorkload));
+  await publish(call, healing.rooms.publishing, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf(otherWorkload));
   healing.start();
   healing.node.knows(podOf({ phase: "failed", explanation: "Evicted" }), otherWorkload);
   healing.node.put(podOf({ name: successor, uid: "new" as PodUid }));
@@ -184,20 +186,20 @@ it("follows the attachment of one workload although a terminating one has none a
 
 it("stops healing a dead mount that is unpublished", async () => {
   healing.start();
-  await publish(call, healing.parts, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf());
   const minor = healing.node.kernel.at(target)?.minor ?? -1;
   healing.node.put(podOf({ phase: "failed" }));
   healing.death();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
-  unpublish(call, healing.parts, { volumeId: "photos", targetPath: target });
-  await expect.poll(() => healing.parts.sources.dead.isKnown(minor), soon).toBe(false);
+  unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });
+  await expect.poll(() => healing.rooms.sources.registry.dead.isKnown(minor), soon).toBe(false);
   expect(healing.healed).toEqual([]);
 });
 
 let version = 1000;
 
 function assignTo(name: typeof mountpointPod): void {
-  const { store } = healing.parts.attachments;
+  const { store } = healing.node.cluster.attachments;
   const spec = store.get("s3pa-1");
   if (spec === undefined) throw new Error("there is no attachment");
   const served = Object.values(spec.mountpointS3PodAttachments).flat();

@@ -8,10 +8,10 @@ import { inBackground } from "../../runtime/in-background.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { isV1Mount, restartHint } from "../legacy/v1-mounts.ts";
 import { workloadAt } from "../mounts/mount-table.ts";
-import type { NodeParts } from "../node-parts.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
-import { bringBack, deadTargets, stillPublished, successorOf } from "./bring-back.ts";
+import { bringBack, stillPublished, successorOf } from "./bring-back.ts";
 import type { SwapFailure } from "./carry-out.ts";
+import type { HealRoom } from "./heal-room.ts";
 import { pause } from "./pause.ts";
 import { resumePendingHeals, retryUndecided } from "./resume.ts";
 import { isStuck } from "./stuck.ts";
@@ -39,20 +39,20 @@ export interface Delayed {
 }
 
 /** Heals until the call ends. */
-export async function healDeadMounts(call: Call, node: NodeParts, reports: HealReports): Promise<void> {
-  const { attachments, mountpointPods } = node;
-  const { dead: devices } = node.sources;
+export async function healDeadMounts(call: Call, room: HealRoom, reports: HealReports): Promise<void> {
+  const { attachments, mountpointPods } = room.cluster;
+  const { dead: devices } = room.sources.registry;
   const healing = new Set<Promise<void>>();
   using _notices = devices.onNotice((dead) => {
-    const work = heal(call, node, dead, reports).finally(() => healing.delete(work));
+    const work = heal(call, room, dead, reports).finally(() => healing.delete(work));
     healing.add(work);
     inBackground(call.log, "healing", work);
   });
   using _attachments = attachments.store.subscribe(() => devices.wake());
   using _pods = mountpointPods.store.subscribe(() => devices.wake());
   // Pending heals are resumed first: a device that the probe loop notices has no pending targets.
-  const undecided = await resumePendingHeals(call, node, node.pendingHeals.all);
-  const later = retryUndecided(call, node, undecided, (delayed) => reportDelayed(call, node, delayed, reports));
+  const undecided = await resumePendingHeals(call, room, room.records.pendingHeals.all);
+  const later = retryUndecided(call, room, undecided, (delayed) => reportDelayed(call, room, delayed, reports));
   inBackground(call.log, "resuming pending heals", later);
   devices.markReady();
   await ended(call);
@@ -62,22 +62,22 @@ export async function healDeadMounts(call: Call, node: NodeParts, reports: HealR
 /** Limit of one attempt. Waiting for a container in back-off takes several attempts, and each failed attempt emits an event. */
 const attemptLimitMs = 20_000;
 
-async function heal(call: Call, node: NodeParts, dead: DeadDevice, reports: HealReports): Promise<void> {
-  const { dead: devices } = node.sources;
+async function heal(call: Call, room: HealRoom, dead: DeadDevice, reports: HealReports): Promise<void> {
+  const { dead: devices } = room.sources.registry;
   const healCall = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
   healCall.log.info("mount-s3 has ended and left a dead mount");
-  if (dead.pendingTargets.length === 0) node.metrics.deaths.inc();
+  if (dead.pendingTargets.length === 0) room.metrics.deaths.inc();
   let { pendingTargets } = dead;
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { nextWake } = devices;
-    pendingTargets = await attempt(healCall, node, { dead, pendingTargets }, reports);
+    pendingTargets = await attempt(healCall, room, { dead, pendingTargets }, reports);
     if (pendingTargets.length === 0) break;
     devices.attemptEnded(dead.minor);
     await pause(call, nextWake, failures);
   }
   devices.remove(dead.minor);
   // When the program ends, the heal stays pending for the next node plugin.
-  if (!call.signal.aborted) node.pendingHeals.remove(dead.minor);
+  if (!call.signal.aborted) room.records.pendingHeals.remove(dead.minor);
 }
 
 interface Task {
@@ -89,40 +89,42 @@ interface Task {
 /** Returns the targets that are not healed. */
 async function attempt(
   call: Call,
-  node: NodeParts,
+  room: HealRoom,
   { dead, pendingTargets }: Task,
   reports: HealReports,
 ): Promise<readonly string[]> {
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
-  const targets = [...new Set([...deadTargets(node, dead), ...stillPublished(node, pendingTargets)])];
+  const targets = [
+    ...new Set([...room.mounts.table().targetsOfDevice(dead.minor), ...stillPublished(room, pendingTargets)]),
+  ];
   if (targets.length === 0) {
     call.log.info("no workload that can be healed uses the dead mount any more");
     return [];
   }
   // Stored before the first replacement, because this program may end at any moment.
-  node.pendingHeals.add({ ...dead, targets });
+  room.records.pendingHeals.add({ ...dead, targets });
   try {
-    const { mountpointPod, failures } = await healOnce(limited, node, dead, targets);
-    const failed = targets.filter((target) => failuresOf(node, target, failures).length > 0);
+    const { mountpointPod, failures } = await healOnce(limited, room, dead, targets);
+    const failed = targets.filter((target) => failuresOf(room, target, failures).length > 0);
     const healed = targets.filter((target) => !failed.includes(target));
-    if (healed.length > 0) reportHealed(call, node, { dead, mountpointPod, targets: healed }, reports);
+    if (healed.length > 0) reportHealed(call, room, { dead, mountpointPod, targets: healed }, reports);
     if (failed.length > 0) {
-      const because = notReplaced(failed.flatMap((target) => failuresOf(node, target, failures)));
-      reportDelayed(call, node, { dead, targets: failed, because }, reports);
+      const because = notReplaced(failed.flatMap((target) => failuresOf(room, target, failures)));
+      reportDelayed(call, room, { dead, targets: failed, because }, reports);
     }
     return failed;
   } catch (error) {
     if (call.signal.aborted) return [];
     const because = error instanceof Error ? error : new Error(String(error));
-    reportIfStuck(call, node, dead);
-    reportDelayed(call, node, { dead, targets, because }, reports);
+    reportIfStuck(call, room, dead);
+    reportDelayed(call, room, { dead, targets, because }, reports);
     return targets;
   }
 }
 
 /** Failures of the workload that has this target, and failures whose workload is unknown. */
-function failuresOf({ config }: NodeParts, target: string, failures: readonly SwapFailure[]): readonly SwapFailure[] {
-  const own = workloadAt(config.kubeletDir, { mountPoint: target });
+function failuresOf({ mounts }: HealRoom, target: string, failures: readonly SwapFailure[]): readonly SwapFailure[] {
+  const own = workloadAt(mounts.kubeletDir, { mountPoint: target });
   return failures.filter(({ workload }) => workload === undefined || workload === own);
 }
 
@@ -138,27 +140,27 @@ function notReplaced(failures: readonly SwapFailure[]): DriverError {
   });
 }
 
-function reportHealed(call: Call, node: NodeParts, healed: Omit<Healed, "awayMs">, reports: HealReports): void {
+function reportHealed(call: Call, room: HealRoom, healed: Omit<Healed, "awayMs">, reports: HealReports): void {
   const { dead, mountpointPod, targets } = healed;
   const awayMs = Date.now() - dead.since.getTime();
   call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
-  node.metrics.healSeconds.observe(awayMs / 1000);
+  room.metrics.healSeconds.observe(awayMs / 1000);
   reports.healed(call, { ...healed, awayMs });
 }
 
-function reportDelayed(call: Call, node: NodeParts, delayed: Delayed, reports: HealReports): void {
+function reportDelayed(call: Call, room: HealRoom, delayed: Delayed, reports: HealReports): void {
   call.log.info("not healed yet", { targets: delayed.targets.length, error: delayed.because });
-  node.metrics.failedHeals.inc();
+  room.metrics.failedHeals.inc();
   reports.delayed(call, delayed);
 }
 
 /** Reports a stuck mount-s3 in the attachment's status. The controller then assigns another Mountpoint Pod to the workloads. */
-function reportIfStuck(call: Call, node: NodeParts, dead: DeadDevice): void {
+function reportIfStuck(call: Call, room: HealRoom, dead: DeadDevice): void {
   const { mountpointPod } = dead;
   const now = new Date();
-  if (mountpointPod === undefined || !isStuck(node, dead, now)) return;
+  if (mountpointPod === undefined || !isStuck(room, dead, now)) return;
   call.log.info("mount-s3 has lost its mount and does not end", { mountpointPod });
-  node.sources.observe(mountpointPod, { saw: "stuck" });
+  room.sources.registry.observe(mountpointPod, { saw: "stuck" });
 }
 
 interface Outcome {
@@ -168,30 +170,30 @@ interface Outcome {
   readonly failures: readonly SwapFailure[];
 }
 
-async function healOnce(call: Call, node: NodeParts, dead: DeadDevice, targets: readonly string[]): Promise<Outcome> {
-  const name = successorOf(node, dead, targets);
-  if (name === undefined) throw noMountpointPod(node, dead);
+async function healOnce(call: Call, room: HealRoom, dead: DeadDevice, targets: readonly string[]): Promise<Outcome> {
+  const name = successorOf(room, dead, targets);
+  if (name === undefined) throw noMountpointPod(room, dead);
   // The unmount loop must check both sources afterwards: the old one loses its bind mounts, and the new one may have no users.
   using after = new DisposableStack();
-  for (const pod of [dead.mountpointPod ?? name, name]) after.defer(() => node.unmounts.add(pod));
-  using _publishing = node.sources.publishing(name);
-  await whileSuccessor(call, node, { dead, name, targets }, (assigned) => bringBack(assigned, node, name, targets));
-  if (node.swapper === undefined) {
+  for (const pod of [dead.mountpointPod ?? name, name]) after.defer(() => room.sources.unmounts.add(pod));
+  using _publishing = room.sources.registry.publishing(name);
+  await whileSuccessor(call, room, { dead, name, targets }, (assigned) => bringBack(assigned, room, name, targets));
+  if (room.swapper === undefined) {
     throw new DriverError("unsupported", "running containers cannot be reached: the host's /proc is not mounted", {
       hint: "Install the node plugin with the chart of this version, which mounts it; until then restart the Pod.",
     });
   }
-  const { replaced, failures } = await node.swapper.swap(call, dead.minor, sourcePath(node.config.kubeletDir, name));
+  const { replaced, failures } = await room.swapper.swap(call, dead.minor, sourcePath(room.mounts.kubeletDir, name));
   call.log.info("dead mounts replaced", { replaced, failures });
-  node.metrics.refusedHeals.inc(failures.filter(({ isUnsafe }) => isUnsafe).length);
-  const mounts = node.mounts();
-  for (const target of targets) if (mounts.at(target)?.minor !== dead.minor) node.records.moveUser(target, name);
+  room.metrics.refusedHeals.inc(failures.filter(({ isUnsafe }) => isUnsafe).length);
+  const mounts = room.mounts.table();
+  for (const target of targets) if (mounts.at(target)?.minor !== dead.minor) room.records.mounts.moveUser(target, name);
   return { mountpointPod: name, failures };
 }
 
-function noMountpointPod(node: NodeParts, { minor }: DeadDevice): DriverError {
-  const mounts = node.mounts();
-  const isV1 = mounts.ofDevice(minor).some((mount) => isV1Mount(node, mount, mounts));
+function noMountpointPod(room: HealRoom, { minor }: DeadDevice): DriverError {
+  const mounts = room.mounts.table();
+  const isV1 = mounts.ofDevice(minor).some((mount) => isV1Mount(room.cluster, mount, mounts));
   return isV1
     ? new DriverError("unsupported", "the driver 1.x mounted it, without a Mountpoint Pod", { hint: restartHint })
     : new DriverError("notReady", "no Mountpoint Pod is assigned to its workloads");
@@ -206,13 +208,13 @@ interface Chosen {
 /** Aborts the work when the controller assigns another Mountpoint Pod to the workloads. */
 async function whileSuccessor(
   call: Call,
-  node: NodeParts,
+  room: HealRoom,
   { dead, name, targets }: Chosen,
   work: (call: Call) => Promise<void>,
 ): Promise<void> {
   const over = new AbortController();
-  using _changes = node.attachments.store.subscribe(() => {
-    const now = successorOf(node, dead, targets);
+  using _changes = room.cluster.attachments.store.subscribe(() => {
+    const now = successorOf(room, dead, targets);
     if (now !== name) over.abort(new DriverError("notReady", `Mountpoint Pod ${name} was replaced by another one`));
   });
   await work({ log: call.log, signal: AbortSignal.any([call.signal, over.signal]) });

@@ -5,10 +5,11 @@ import { openPath } from "../../linux/descriptor.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { NodeMounts } from "../mounts/node-mounts.ts";
 import type { PendingHeal } from "../records/pending-heals.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import { stillPublished } from "./bring-back.ts";
+import type { HealRoom } from "./heal-room.ts";
 import { pause } from "./pause.ts";
 
 const probeLimitMs = 5000;
@@ -24,13 +25,13 @@ interface Undecided {
 /** Checks each heal once: heals a mount that is still dead, and removes the heal of a mount that is gone. Returns the undecided. */
 export async function resumePendingHeals(
   call: Call,
-  node: NodeParts,
+  room: HealRoom,
   heals: readonly PendingHeal[],
 ): Promise<readonly Undecided[]> {
   using limited = deadline(call, resumeLimitMs, "pending heals");
   const checks = heals.map(async (heal) => {
     try {
-      return (await resume(limited, node, heal)) ?? [];
+      return (await resume(limited, room, heal)) ?? [];
     } catch (error) {
       return { heal, because: describeError(error) };
     }
@@ -41,7 +42,7 @@ export async function resumePendingHeals(
 /** Checks undecided heals again and again, and reports each time. Resolves when all are decided or the call ends. */
 export async function retryUndecided(
   call: Call,
-  node: NodeParts,
+  room: HealRoom,
   undecided: readonly Undecided[],
   report: (delayed: {
     readonly dead: DeadDevice;
@@ -51,15 +52,15 @@ export async function retryUndecided(
 ): Promise<void> {
   let remaining = undecided;
   for (let failures = 0; remaining.length > 0 && !call.signal.aborted; failures += 1) {
-    const { nextWake } = node.sources.dead;
+    const { nextWake } = room.sources.registry.dead;
     for (const { heal, because } of remaining) {
-      report({ dead: deadOf(heal), targets: stillPublished(node, heal.targets), because: unknown(because) });
+      report({ dead: deadOf(heal), targets: stillPublished(room, heal.targets), because: unknown(because) });
     }
     await pause(call, nextWake, failures);
     if (call.signal.aborted) return;
     remaining = await resumePendingHeals(
       call,
-      node,
+      room,
       remaining.map(({ heal }) => heal),
     );
   }
@@ -79,23 +80,23 @@ function deadOf({ minor, mountpointPod, since, targets }: PendingHeal): DeadDevi
  * No process held the dead file system while the node plugin was down, so the kernel may have reused its minor number. The heal is
  * resumed only if a mount of the driver has that number, is dead and does not belong to another Mountpoint Pod.
  */
-async function resume(call: Call, node: NodeParts, heal: PendingHeal): Promise<Undecided | undefined> {
+async function resume(call: Call, room: HealRoom, heal: PendingHeal): Promise<Undecided | undefined> {
   const { minor, mountpointPod, targets } = heal;
   using undo = new DisposableStack();
-  const { pin, because } = await findDead(call, node, heal);
+  const { pin, because } = await findDead(call, room, heal);
   if (pin !== undefined) undo.use(pin);
   // The device is being healed already.
-  if (node.sources.dead.isKnown(minor)) return undefined;
-  if (pin !== undefined && !isOfAnother(node, heal)) {
+  if (room.sources.registry.dead.isKnown(minor)) return undefined;
+  if (pin !== undefined && !isOfAnother(room, heal)) {
     const fields = { minor, formerMountpointPod: mountpointPod, targets: targets.length };
     call.log.info("goes on with a heal that was owed", fields);
     undo.move();
-    node.sources.dead.resume(deadOf(heal), pin);
+    room.sources.registry.dead.resume(deadOf(heal), pin);
     return undefined;
   }
-  const isWaitedFor = !isOfAnother(node, heal) && stillPublished(node, targets).length > 0;
+  const isWaitedFor = !isOfAnother(room, heal) && stillPublished(room, targets).length > 0;
   if (because !== undefined && isWaitedFor) return { heal, because };
-  node.pendingHeals.remove(minor);
+  room.records.pendingHeals.remove(minor);
   return undefined;
 }
 
@@ -106,27 +107,27 @@ interface Found {
 }
 
 /** Looks in the node plugin's own namespace, then in containers. Only containers of the pending targets' workloads matter. */
-async function findDead(call: Call, node: NodeParts, heal: PendingHeal): Promise<Found> {
-  const here = await findHere(call, node, heal);
+async function findDead(call: Call, room: HealRoom, heal: PendingHeal): Promise<Found> {
+  const here = await findHere(call, room.mounts, heal);
   if (here.pin !== undefined) return here;
-  const inside = await node.swapper?.holdDead(call, heal.minor);
+  const inside = await room.swapper?.holdDead(call, heal.minor);
   if (inside?.pin !== undefined) return { pin: inside.pin };
-  const users = new Set(heal.targets.map((mountPoint) => workloadAt(node.config.kubeletDir, { mountPoint })));
+  const users = new Set(heal.targets.map((mountPoint) => workloadAt(room.mounts.kubeletDir, { mountPoint })));
   const unseen = inside?.unseen.find(({ workload }) => users.has(workload));
   return { because: unseen?.because ?? here.because };
 }
 
-async function findHere(call: Call, { kernel, mounts }: NodeParts, { minor }: PendingHeal): Promise<Found> {
-  const mount = mounts().ofDevice(minor).find(isOurs);
+async function findHere(call: Call, { kernel, table }: NodeMounts, { minor }: PendingHeal): Promise<Found> {
+  const mount = table().ofDevice(minor).find(isOurs);
   if (mount === undefined) return {};
   const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
   if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
-  const now = mounts().at(mount.mountPoint);
+  const now = table().at(mount.mountPoint);
   return health === "dead" && now?.minor === minor ? { pin: openPath(mount.mountPoint) } : {};
 }
 
-function isOfAnother(node: NodeParts, { minor, mountpointPod }: PendingHeal): boolean {
-  const mounts = node.mounts();
+function isOfAnother(room: HealRoom, { minor, mountpointPod }: PendingHeal): boolean {
+  const mounts = room.mounts.table();
   const mount = mounts.ofDevice(minor).find(isOurs);
   const behind = mount && mounts.podBehind(mount);
   return behind !== undefined && behind !== mountpointPod;

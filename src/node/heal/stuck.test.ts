@@ -51,9 +51,9 @@ it.for<Row>([
   { what: "failed", pod: { phase: "failed" }, stuck: false },
 ])("a Mountpoint Pod that $what: $stuck", ({ pod, mounts = [], isForgotten = false, afterMs = 30_000, stuck }) => {
   const node = {
-    mounts: () => new MountTable(mounts, kubeletDir),
-    records: { get: () => (isForgotten ? undefined : {}) },
-    mountpointPods: { get: () => podOf(pod) },
+    mounts: { table: () => new MountTable(mounts, kubeletDir) },
+    records: { mounts: { get: () => (isForgotten ? undefined : {}) } },
+    cluster: { mountpointPods: { get: () => podOf(pod) } },
   } as unknown as Parameters<typeof isStuck>[0];
   const dead = { minor: deadMinor, mountpointPod, since, pendingTargets: [] };
   expect(isStuck(node, dead, new Date(since.getTime() + afterMs))).toBe(stuck);

@@ -35,18 +35,18 @@ it("does not change a mount of 1.x, even if it should be read-only, and renews i
   node.knows(undefined);
   mountOf1x(target);
   const { table } = node.kernel;
-  await publish(call, node.parts, intentOf(workload, { readOnly: true }));
+  await publish(call, node.rooms.publishing, intentOf(workload, { readOnly: true }));
   expect(node.kernel.table).toBe(table);
   expect([...node.v1Files]).toEqual([workload]);
 
-  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath: target });
   expect([...node.v1Files]).toEqual([]);
 });
 
 it("writes no file for a volume with its own keys", async () => {
   node.knows(undefined);
   mountOf1x(target);
-  await publish(call, node.parts, intentOf(workload, { keys: keysOf("volume") }));
+  await publish(call, node.rooms.publishing, intentOf(workload, { keys: keysOf("volume") }));
   expect([...node.v1Files]).toEqual([]);
 });
 
@@ -54,7 +54,7 @@ it("returns a hint for a dead mount of 1.x instead of waiting for a Mountpoint P
   node.knows(undefined);
   mountOf1x(target);
   node.kernel.server(target, "dead");
-  await expect(publish(call, node.parts, intentOf())).rejects.toMatchObject({
+  await expect(publish(call, node.rooms.publishing, intentOf())).rejects.toMatchObject({
     kind: "notReady",
     message: expect.stringContaining("the mount-s3 that the driver 1.x started has ended"),
     hint: expect.stringContaining("Delete the Pod"),
@@ -63,25 +63,25 @@ it("returns a hint for a dead mount of 1.x instead of waiting for a Mountpoint P
 
 it("does not treat an attached mount as one of 1.x, even if its source is unmounted", async () => {
   node.knows(podOf(), workload);
-  await publish(call, node.parts, intentOf());
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   node.kernel.unmount(source);
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   expect([...node.v1Files]).toEqual([]);
 });
 
 it("does not treat a mount as one of 1.x before the attachments are listed", async () => {
   mountOf1x(target);
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   expect([...node.v1Files]).toEqual([]);
 });
 
 it("removes the files that belong to no mount of 1.x", async () => {
   node.knows(podOf(), otherWorkload);
   mountOf1x(target);
-  await publish(call, node.parts, intentOf(otherWorkload));
+  await publish(call, node.rooms.publishing, intentOf(otherWorkload));
   expect(node.kernel.at(targetOf(otherWorkload))).toBeDefined();
   node.v1Files.add(workload).add(otherWorkload);
-  await removeUnusedV1Files(call, node.parts);
+  await removeUnusedV1Files(call, node.v1, node.mounts);
   expect([...node.v1Files]).toEqual([workload]);
 });

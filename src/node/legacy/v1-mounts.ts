@@ -4,14 +4,21 @@
  */
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
+import type { Attachments } from "../cluster/attachments.ts";
+import type { DriverKeys } from "../credentials/driver-keys.ts";
 import { isOurs, type MountTable } from "../mounts/mount-table.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { NodeMounts } from "../mounts/node-mounts.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
+import type { V1Files } from "./v1-files.ts";
 
-type Needed = Pick<NodeParts, "attachments">;
+export interface V1Mounts {
+  readonly attachments: Attachments;
+  readonly driverKeys: DriverKeys;
+  readonly files: V1Files;
+}
 
 /** A workload in an attachment has no mount of 1.x, even if its source is unmounted: its keys must never be written to the disk. */
-export function isV1Mount({ attachments }: Needed, mount: Mount, mounts: MountTable): boolean {
+export function isV1Mount({ attachments }: Pick<V1Mounts, "attachments">, mount: Mount, mounts: MountTable): boolean {
   const workload = mounts.workloadOf(mount);
   return (
     isOurs(mount) &&
@@ -22,21 +29,21 @@ export function isV1Mount({ attachments }: Needed, mount: Mount, mounts: MountTa
 }
 
 /** Renews the driver's keys. Keys of a volume's own Secret are in the environment of mount-s3 and cannot be renewed. */
-export function refreshV1({ driverKeys, v1Files }: NodeParts, { workload, volumeId, keys }: PublishIntent): void {
+export function refreshV1({ driverKeys, files }: V1Mounts, { workload, volumeId, keys }: PublishIntent): void {
   const known = keys === undefined ? driverKeys.known() : undefined;
-  if (known !== undefined) v1Files.keep({ workload, volumeId }, known);
+  if (known !== undefined) files.keep({ workload, volumeId }, known);
 }
 
 export const restartHint = "Delete the Pod: its successor gets a Mountpoint Pod.";
 
 /** Removes credential files once, after the initial list of attachments: 2.x leaves such files for mounts that do not read them. */
-export async function removeUnusedV1Files(call: Call, node: NodeParts): Promise<void> {
-  await node.attachments.store.synced(call);
-  const mounts = node.mounts();
-  const v1 = mounts.all.filter((mount) => isV1Mount(node, mount, mounts));
-  const users = new Set(v1.map((mount) => mounts.workloadOf(mount)));
+export async function removeUnusedV1Files(call: Call, v1: V1Mounts, { table }: NodeMounts): Promise<void> {
+  await v1.attachments.store.synced(call);
+  const mounts = table();
+  const mountsOfV1 = mounts.all.filter((mount) => isV1Mount(v1, mount, mounts));
+  const users = new Set(mountsOfV1.map((mount) => mounts.workloadOf(mount)));
   try {
-    const removed = node.v1Files.removeUnless((workload) => users.has(workload));
+    const removed = v1.files.removeUnless((workload) => users.has(workload));
     if (removed.length > 0) call.log.info("unused credential files removed", { removed });
   } catch (error) {
     // The node plugin works without this cleanup.

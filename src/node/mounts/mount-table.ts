@@ -4,10 +4,7 @@
  */
 import { mountDevice, type PodName, type PodUid } from "../../core/names.ts";
 import { isCovered, type Mount, mountAt, mountsOfFuse } from "../../linux/mounts/mountinfo.ts";
-import { sourcePath, sourcesDir, targetOfPart } from "../domain/target-path.ts";
-
-/** Reads the table as it is now. */
-export type Mounts = () => MountTable;
+import { sourcePath, sourcesDir, targetAt, targetOfPart } from "../domain/target-path.ts";
 
 export class MountTable {
   readonly all: readonly Mount[];
@@ -66,6 +63,17 @@ export class MountTable {
   /** The workload in whose directory a mount is. */
   workloadOf(mount: Pick<Mount, "mountPoint">): PodUid | undefined {
     return workloadAt(this.#kubeletDir, mount);
+  }
+
+  /**
+   * Targets that show a device, or of which a container has a sub-path of it. Excluded are targets under another mount, and mounts in
+   * directories of Pods that are not targets.
+   */
+  targetsOfDevice(minor: number): readonly string[] {
+    const paths = this.ofDevice(minor)
+      .filter((mount) => isOurs(mount) && this.workloadOf(mount) !== undefined && !this.isCovered(mount))
+      .map((mount) => this.targetOf(mount));
+    return [...new Set(paths)].filter((path) => targetAt(this.#kubeletDir, path) !== undefined);
   }
 
   /** Whether another mount covers this one at the same path. */

@@ -3,7 +3,7 @@ import { FakeKernel } from "../../../test/support/fake-kernel.ts";
 import { call } from "../../../test/support/fake-node.ts";
 import { mountDevice, type PodUid } from "../../core/names.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
-import { MountTable } from "./mount-table.ts";
+import { nodeMounts } from "./node-mounts.ts";
 import { detachVanished, orphanedSubPaths } from "./vanished-sub-paths.ts";
 
 const kubeletDir = "/var/lib/kubelet";
@@ -23,8 +23,7 @@ function nodeWith(
   const kernel = new FakeKernel();
   kernel.table = table;
   kernel.running = running && new Set(running);
-  const mounts = () => new MountTable(kernel.mounts(), kubeletDir);
-  return { kernel, mounts, attachments: { isUnattached: () => isUnattached }, config: { kubeletDir } };
+  return { kernel, mounts: nodeMounts(kubeletDir, kernel), attachments: { isUnattached: () => isUnattached } };
 }
 
 it("LC-25 finds subPaths of the driver, and no other mounts", () => {

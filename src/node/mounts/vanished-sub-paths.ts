@@ -10,17 +10,20 @@ import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
-import type { NodeParts } from "../node-parts.ts";
-import { isOurs } from "./mount-table.ts";
+import type { Attachments } from "../cluster/attachments.ts";
+import type { Kernel } from "./kernel.ts";
+import { isOurs, type MountTable } from "./mount-table.ts";
 
 /** Reading the mount table takes less than a millisecond; all other work is for terminated Pods only. */
 const lookEveryMs = 5000;
 
 interface Parts {
-  readonly kernel: Pick<NodeParts["kernel"], "unmount" | "podsWithProcesses" | "hasVanished">;
-  readonly mounts: NodeParts["mounts"];
-  readonly attachments: Pick<NodeParts["attachments"], "isUnattached">;
-  readonly config: Pick<NodeParts["config"], "kubeletDir">;
+  readonly mounts: {
+    readonly kubeletDir: string;
+    readonly kernel: Pick<Kernel, "unmount" | "podsWithProcesses" | "hasVanished">;
+    readonly table: () => MountTable;
+  };
+  readonly attachments: Pick<Attachments, "isUnattached">;
 }
 
 /** Runs until the call ends. */
@@ -51,13 +54,9 @@ export async function detachVanishedSubPaths(call: Call, node: Parts, progress: 
  * SubPaths of Pods without containers, by Pod. The reconciler removes a workload from its attachment once kubelet reports that its
  * containers have stopped or that the Pod is gone. Only then are the processes of the node read, all in one pass.
  */
-export function orphanedSubPaths({
-  kernel,
-  mounts,
-  attachments,
-  config: { kubeletDir },
-}: Parts): ReadonlyMap<PodUid, readonly Mount[]> {
-  const table = mounts();
+export function orphanedSubPaths({ mounts, attachments }: Parts): ReadonlyMap<PodUid, readonly Mount[]> {
+  const { kubeletDir, kernel } = mounts;
+  const table = mounts.table();
   const unattached = table.all.flatMap((mount) => {
     const workload = isOurs(mount) ? table.workloadOf(mount) : undefined;
     const isSubPath = mount.mountPoint.startsWith(`${kubeletDir}/pods/${workload}/volume-subpaths/`);
@@ -78,12 +77,12 @@ export async function detachVanished(
 ): Promise<void> {
   const vanished = new Set<number>();
   // One after the other: a Pod controls the number of its subPaths, and each request takes a thread.
-  for (const { id, mountPoint } of binds) if (await node.kernel.hasVanished(mountPoint)) vanished.add(id);
+  for (const { id, mountPoint } of binds) if (await node.mounts.kernel.hasVanished(mountPoint)) vanished.add(id);
   if (vanished.size === 0) return;
   const still = orphanedSubPaths(node).get(workload) ?? [];
   for (const { id, mountPoint } of still.filter((mount) => vanished.has(mount.id))) {
     // A mount on top of this one would be unmounted instead.
-    if (node.mounts().at(mountPoint)?.id !== id || !node.kernel.unmount(mountPoint)) continue;
+    if (node.mounts.table().at(mountPoint)?.id !== id || !node.mounts.kernel.unmount(mountPoint)) continue;
     call.log.info("detached a subPath whose directory was deleted", { workload, mountPoint });
   }
 }

@@ -3,12 +3,9 @@ import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Kernel } from "../mounts/kernel.ts";
 import { isOurs, type MountTable } from "../mounts/mount-table.ts";
-import type { NodeParts } from "../node-parts.ts";
-
-type Needed = Pick<NodeParts, "kernel" | "mounts">;
+import type { NodeMounts } from "../mounts/node-mounts.ts";
 
 export interface Bind {
-  readonly kubeletDir: string;
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -19,9 +16,9 @@ export interface Bind {
  * the device of the source: kubelet bind-mounts the target into containers. Synchronous, so that no other call of the node
  * plugin changes the mounts in between.
  */
-export function bindTarget({ kernel, mounts: read }: Needed, { kubeletDir, source, target, readOnly }: Bind): void {
+export function bindTarget({ kubeletDir, kernel, table }: NodeMounts, { source, target, readOnly }: Bind): void {
   using undo = new DisposableStack();
-  const mounts = read();
+  const mounts = table();
   const served = mounts.oursAt(source);
   if (served === undefined) throw vanished(source);
   prepare(kernel, mounts, target, served);
@@ -30,7 +27,7 @@ export function bindTarget({ kernel, mounts: read }: Needed, { kubeletDir, sourc
   else kernel.bind(source, target);
   undo.defer(() => kernel.unmount(target));
 
-  const bound = read().oursAt(target);
+  const bound = table().oursAt(target);
   if (bound === undefined || bound.minor !== served.minor) throw vanished(source);
   if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
   // DS-13: the kernel propagates a bind mount to the node before mount(2) returns, or never.

@@ -18,20 +18,24 @@ const bad: Readonly<Record<string, Partial<NodePublishVolumeRequest>>> = {
 /** The driver's keys must not replace the keys of a volume. */
 function strictNode(): FakeNode {
   const node = new FakeNode().knows(podOf(), workload);
-  Object.assign(node.parts.config, { fallbackToDriverCredentials: false });
+  Object.assign(node.rooms.publishing.settings, { fallbackToDriverCredentials: false });
   return node;
 }
 
 it.for(Object.entries(bad))("a request with %s is refused with a final error", ([, more]) => {
   using node = strictNode();
-  expect(() => parseRequest(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "invalid" }));
+  expect(() => parseRequest(node.rooms.publishing, { ...good, ...more })).toThrow(
+    expect.objectContaining({ kind: "invalid" }),
+  );
 });
 
 it.for(Object.entries(bad))(
   "a request with %s for a volume that is mounted is refused so that kubelet remembers the mount",
   async ([, more]) => {
     using node = strictNode();
-    await publish(call, node.parts, parseRequest(node.parts, good));
-    expect(() => parseRequest(node.parts, { ...good, ...more })).toThrow(expect.objectContaining({ kind: "notReady" }));
+    await publish(call, node.rooms.publishing, parseRequest(node.rooms.publishing, good));
+    expect(() => parseRequest(node.rooms.publishing, { ...good, ...more })).toThrow(
+      expect.objectContaining({ kind: "notReady" }),
+    );
   },
 );

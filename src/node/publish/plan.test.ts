@@ -24,8 +24,8 @@ it.for([
 
 it.for([
   { source: "nothing", plan: "mount" },
-  { source: "foreign", plan: "remount" },
-  { source: "dead", plan: "remount" },
+  { source: "foreign", plan: "mount" },
+  { source: "dead", plan: "mount" },
   { source: "serving", plan: "keep" },
 ] as const)("source $source → $plan", ({ source, plan }) => {
   expect(planSource(source).do).toBe(plan);

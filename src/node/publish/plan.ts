@@ -45,7 +45,7 @@ function planServing(isReadOnly: boolean, wantsReadOnly: boolean): TargetPlan {
 }
 
 export interface SourcePlan {
-  readonly do: "keep" | "mount" | "remount";
+  readonly do: "keep" | "mount";
   readonly because: string;
 }
 
@@ -54,9 +54,9 @@ export function planSource(source: MountState): SourcePlan {
     case "nothing":
       return { do: "mount", because: "the source is not mounted yet" };
     case "foreign":
-      return { do: "remount", because: "something else is mounted at the source" };
+      return { do: "mount", because: "something else is mounted at the source" };
     case "dead":
-      return { do: "remount", because: "the mount at the source is dead" };
+      return { do: "mount", because: "the mount at the source is dead" };
     case "serving":
       return { do: "keep", because: "the source is served already" };
     default:

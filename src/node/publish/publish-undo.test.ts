@@ -25,7 +25,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
+const publishOne = (intent = intentOf()) => publish(call, node.rooms.publishing, intent);
 const nothing = { mounts: [], devices: 0, openConnections: 0 };
 
 it.for(["openFuse", "makeDirectory", "mountFuse"] as const)("leaves no trace when %s fails", async (step) => {

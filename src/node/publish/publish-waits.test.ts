@@ -23,7 +23,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
+const publishOne = (intent = intentOf()) => publish(call, node.rooms.publishing, intent);
 
 it("connects as soon as the mounter listens, without waiting for the API", async () => {
   node.knows(podOf({ phase: "pending" }), workload);
@@ -46,7 +46,7 @@ it("fails at once when the API reports that the Mountpoint Pod cannot start", as
 
 it("reports what is missing before the caller's own deadline", async () => {
   node.knows(podOf());
-  const publishing = publish({ ...call, endsAtMs: Date.now() + 15_000 }, node.parts, intentOf());
+  const publishing = publish({ ...call, endsAtMs: Date.now() + 15_000 }, node.rooms.publishing, intentOf());
   await Promise.all([
     expect(publishing).rejects.toThrow("Timed out waiting for MountpointS3PodAttachment"),
     vi.advanceTimersByTimeAsync(14_000),
@@ -57,7 +57,7 @@ it("queues the source for the unmount loop at its end, which skipped the source 
   node.knows(podOf(), workload);
   node.sendFault = new Error("broken pipe");
   await expect(publishOne()).rejects.toThrow("Could not mount");
-  await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
+  await expect(node.rooms.sources.unmounts.take(call)).resolves.toBe(mountpointPod);
 });
 
 it("reports the connection problem from the log of mount-s3, and leaves the mount for the next call", async () => {
@@ -180,5 +180,5 @@ it("stops waiting for a hung mount-s3 when its Mountpoint Pod needs unmount, so 
   node.behaviour = hangs;
   setTimeout(() => node.put(podOf({ needsUnmount: true })), 1000);
   await Promise.all([expect(publishOne()).rejects.toThrow("is being unmounted"), vi.advanceTimersByTimeAsync(1000)]);
-  expect(node.parts.sources.isPublishing(mountpointPod)).toBe(false);
+  expect(node.rooms.sources.registry.isPublishing(mountpointPod)).toBe(false);
 });

@@ -29,7 +29,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const publishOne = (intent = intentOf()) => publish(call, node.parts, intent);
+const publishOne = (intent = intentOf()) => publish(call, node.rooms.publishing, intent);
 const nothing = { mounts: [], devices: 0, openConnections: 0 };
 
 it("publishes a volume of a read-only Mountpoint Pod read-only, although the request is writable", async () => {
@@ -74,19 +74,19 @@ it("sends the bucket, options and an environment without keys", async () => {
       ],
     },
   ]);
-  expect(node.credentials.get("s3-csi-keys")).toBe('"AccessKeyId":"driver-id","SecretAccessKey":"driver-secret"\n');
+  expect(node.credentialFiles.get("s3-csi-keys")).toBe('"AccessKeyId":"driver-id","SecretAccessKey":"driver-secret"\n');
 });
 
 it("blocks the unmount of the source until the target is bound", async () => {
   node.knows(podOf(), workload);
-  const { sources } = node.parts;
+  const { registry } = node.rooms.sources;
   let held = false;
   node.kernel.faults.set("bind", () => {
-    held = sources.isPublishing(mountpointPod);
+    held = registry.isPublishing(mountpointPod);
   });
   await publishOne();
   expect(held).toBe(true);
-  expect(sources.isPublishing(mountpointPod)).toBe(false);
+  expect(registry.isPublishing(mountpointPod)).toBe(false);
 });
 
 it("adds no workload to a source that needs unmount", async () => {
@@ -126,14 +126,14 @@ it("repeats without an API server, writes new keys, and changes nothing else", a
   node.knows(pod, workload);
   await publishOne(intentOf(workload, { keys: keysOf("old") }));
   const { table } = node.kernel;
-  node.parts.attachments.store.remove("s3pa-1");
+  node.cluster.attachments.store.remove("s3pa-1");
   const written = node.writes;
 
   await publishOne(intentOf(workload, { keys: keysOf("old") }));
   expect(node.writes).toBe(written);
   await publishOne(intentOf(workload, { keys: keysOf("new") }));
   expect(node.writes).toBe(written + 1);
-  expect(node.credentials.get("s3-csi-keys")).toContain("new-secret");
+  expect(node.credentialFiles.get("s3-csi-keys")).toContain("new-secret");
   expect(node.kernel.table).toBe(table);
   expect(node.requests).toHaveLength(1);
 });
@@ -144,7 +144,7 @@ it.for([
 ])("never gives keys to a mount of $identity that has others", async ({ identity, keys }) => {
   node.knows(podOf({ identity }), workload);
   await expect(publishOne(intentOf(workload, { keys }))).rejects.toThrow("uses the keys of");
-  expect(node.credentials.size).toBe(0);
+  expect(node.credentialFiles.size).toBe(0);
   expect(node.traces).toEqual(nothing);
 });
 
@@ -155,7 +155,7 @@ it("PR-10 an empty Secret is refused by name, and the keys of the driver are not
     kind: "invalid",
     message: expect.stringContaining("access_key_id in Secret default/keys is missing or empty"),
   });
-  expect(node.credentials.size).toBe(0);
+  expect(node.credentialFiles.size).toBe(0);
   expect(node.traces).toEqual(nothing);
 });
 
@@ -195,12 +195,12 @@ it("mounts for the second workload when the call of the first is cancelled", asy
   node.knows(podOf(), workload, otherWorkload);
   node.listens = false;
   const leave = new AbortController();
-  const first = publish({ ...call, signal: leave.signal }, node.parts, intentOf());
+  const first = publish({ ...call, signal: leave.signal }, node.rooms.publishing, intentOf());
   const second = publishOne(intentOf(otherWorkload));
   await vi.advanceTimersByTimeAsync(100);
   leave.abort(new Error("kubelet left"));
   await expect(first).rejects.toThrow("kubelet left");
-  node.listens = true;
+  node.startsListening();
   await vi.advanceTimersByTimeAsync(100);
   await second;
   expect(node.kernel.at(targetOf(otherWorkload))).toBeDefined();
@@ -217,7 +217,7 @@ it("covers a dead mount at the target, and unpublishing unmounts both", async ()
   expect(node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(2);
   expect(node.kernel.at(target)?.minor).not.toBe(dead);
 
-  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath: target });
   expect(node.traces.mounts).toEqual([source]);
   expect(node.kernel.directories).not.toContain(target);
 });

@@ -1,28 +1,19 @@
-/** NodePublishVolume: attachment → Mountpoint Pod → keys → source → target. */
-import { isDeepStrictEqual } from "node:util";
+/** NodePublishVolume: arguments → attachment → Mountpoint Pod → source → target → record. */
 import { DriverError } from "../../core/errors.ts";
-import { type MountArguments, mountArguments, userAgentPrefix } from "../../core/mount-args.ts";
 import type { PodName } from "../../core/names.ts";
-import { choosePidNamespace } from "../../core/pid-namespace.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
-import { unusableReason } from "../cluster/mountpoint-pods.ts";
-import { waitUntilScheduled } from "../cluster/scheduled.ts";
-import { checkIdentity, keysFor, refreshKeys } from "../credentials/credentials.ts";
-import { logEnvironment } from "../domain/mount-s3-log.ts";
+import { checkIdentity, refreshKeys } from "../credentials/credentials.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { isV1Mount, refreshV1, restartHint } from "../legacy/v1-mounts.ts";
 import { isOurs } from "../mounts/mount-table.ts";
-import type { NodeParts } from "../node-parts.ts";
-import type { MountRecord } from "../records/mount-records.ts";
-import { recordOfRunning } from "../records/running-users.ts";
-import { askSource } from "../source/ask-source.ts";
-import { mountSource, removeSource } from "../source/mount-source.ts";
 import { bindTarget, isBound, proveServing } from "./bind-target.ts";
+import { ensureSource } from "./ensure-source.ts";
 import { failureAt } from "./failure-at.ts";
-import { mountEnvironment } from "./mount-environment.ts";
-import { type MountState, planSource, planTarget } from "./plan.ts";
+import { type MountState, planTarget } from "./plan.ts";
 import type { PublishIntent } from "./publish-request.ts";
+import type { PublishRoom } from "./publish-room.ts";
+import { type WantedMount, wantedMount } from "./wanted-mount.ts";
 
 /**
  * kubelet waits two minutes and discards a later answer together with its reason. The limit is half of that: until the call
@@ -33,46 +24,48 @@ const publishLimitMs = 60_000;
 const answerTakesMs = 1000;
 
 /** Idempotent: kubelet repeats the call about every minute for running workloads (requiresRepublish). */
-export async function publish(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
-  using _oneAtATime = node.inFlight.enter(intent.target);
+export async function publish(call: Call, room: PublishRoom, intent: PublishIntent): Promise<void> {
+  using _oneAtATime = room.inFlight.enter(intent.target);
   const { workload, persistentVolume: volume, target } = intent;
   const limitMs = Math.min(publishLimitMs, (call.endsAtMs ?? Number.POSITIVE_INFINITY) - Date.now() - answerTakesMs);
   using limited = deadline(withFields(call, { workload, volume, target }), limitMs, "the volume to be mounted");
   try {
-    await publishWithin(limited, node, intent);
+    await publishWithin(limited, room, intent);
   } catch (error) {
     // Functions of Node reject with an AbortError that hides the reason of the abort.
     if (call.signal.aborted) throw call.signal.reason;
-    throw failureAt(node, target, couldNotMount(intent, error));
+    throw failureAt(room.mounts, target, couldNotMount(intent, error));
   }
 }
 
-async function publishWithin(call: Call, node: NodeParts, intent: PublishIntent): Promise<void> {
-  const args = argumentsFor(node, intent);
-  const mount = node.mounts().at(intent.target);
-  const plan = planTarget({ ...(await observeTarget(call, node, mount)), wantsReadOnly: args.readOnly });
+async function publishWithin(call: Call, room: PublishRoom, intent: PublishIntent): Promise<void> {
+  const wanted = wantedMount(room.settings, room.cluster.kubernetesVersion(), intent);
+  const mount = room.mounts.table().at(intent.target);
+  const plan = planTarget({ ...(await observeTarget(call, room, mount)), wantsReadOnly: wanted.readOnly });
   call.log.debug("publish", { step: plan.do, because: plan.because });
   switch (plan.do) {
     case "keep":
-      return refresh(node, intent, mount);
+      return refresh(room, wanted, mount);
     case "keepV1":
-      return refreshV1(node, intent);
+      return refreshV1(room.v1, intent);
     case "giveUp":
-      throw new DriverError("notReady", plan.because, hintAbout(node, mount));
+      throw new DriverError("notReady", plan.because, hintAbout(room, mount));
     case "giveUpV1":
       throw new DriverError("notReady", plan.because, { hint: restartHint });
     case "bind":
-      return await connectWorkload(call, node, intent, args);
+      return await connectWorkload(call, room, wanted);
     default:
       return plan.do satisfies never;
   }
 }
 
-async function observeTarget(call: Call, node: NodeParts, mount: Mount | undefined) {
-  const target = await inspectTarget(call, node, mount);
+async function observeTarget(call: Call, room: PublishRoom, mount: Mount | undefined) {
+  const target = await inspectTarget(call, room, mount);
   if (mount === undefined) return { target, isReadOnly: false, isV1: false };
-  const isV1 = isV1Mount(node, mount, node.mounts());
-  if (target === "dead" && !isV1 && node.swapper !== undefined) node.sources.dead.notice(mount, podBehind(node, mount));
+  const isV1 = isV1Mount(room.v1, mount, room.mounts.table());
+  if (target === "dead" && !isV1 && room.settings.entersContainers) {
+    room.sources.registry.dead.notice(mount, podBehind(room, mount));
+  }
   return { target, isReadOnly: mount.readOnly, isV1 };
 }
 
@@ -81,151 +74,66 @@ const republishProbeLimitMs = 10_000;
 
 async function inspectTarget(
   call: Call,
-  { kernel }: NodeParts,
+  { mounts }: PublishRoom,
   mount: Mount | undefined,
 ): Promise<MountState | "hung"> {
   if (mount === undefined) return "nothing";
   if (!isOurs(mount)) return "foreign";
-  const health = await kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
+  const health = await mounts.kernel.probe(call, mount.mountPoint, republishProbeLimitMs);
   return health === "absent" ? "nothing" : health;
 }
 
-function hintAbout(node: NodeParts, mount: Mount | undefined): { readonly hint?: string } {
-  const name = podBehind(node, mount);
-  return name === undefined ? {} : { hint: node.mountpointPods.logsCommand(name) };
+function hintAbout(room: PublishRoom, mount: Mount | undefined): { readonly hint?: string } {
+  const name = podBehind(room, mount);
+  return name === undefined ? {} : { hint: room.cluster.mountpointPods.logsCommand(name) };
 }
 
 /** The Mountpoint Pod that serves a mount; undefined if its source is unmounted. */
-function podBehind(node: NodeParts, mount: Mount | undefined): PodName | undefined {
-  return mount && node.mounts().podBehind(mount);
+function podBehind({ mounts }: PublishRoom, mount: Mount | undefined): PodName | undefined {
+  return mount && mounts.table().podBehind(mount);
 }
 
 /** Renews keys and record of a target that serves. A target whose Mountpoint Pod is not known stays as it is. */
-function refresh(node: NodeParts, intent: PublishIntent, mount: Mount | undefined): void {
-  const name = podBehind(node, mount);
-  const pod = name && node.mountpointPods.get(name);
+function refresh(room: PublishRoom, wanted: WantedMount, mount: Mount | undefined): void {
+  const name = podBehind(room, mount);
+  const pod = name && room.cluster.mountpointPods.get(name);
   if (pod === undefined) return;
-  checkIdentity(pod, intent);
-  refreshKeys(node, pod, intent.keys);
-  recordUse(node, intent, pod.name);
+  checkIdentity(pod, wanted.intent);
+  refreshKeys(room.credentials, pod, wanted.intent.keys);
+  recordUse(room, wanted, pod.name);
 }
 
 /** Records the user of a mount, for the heal. The mount may be older than the records. */
-function recordUse(node: NodeParts, intent: PublishIntent, name: PodName): void {
-  if (node.records.get(name) === undefined) node.records.set(name, recordOf(node, intent));
-  node.records.keepKeys(name, intent.keys);
-  node.records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
+function recordUse({ records }: PublishRoom, { intent, record }: WantedMount, name: PodName): void {
+  if (records.get(name) === undefined) records.set(name, record);
+  records.keepKeys(name, intent.keys);
+  records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
 }
 
-async function connectWorkload(
-  call: Call,
-  node: NodeParts,
-  intent: PublishIntent,
-  args: MountArguments,
-): Promise<void> {
-  const name = await node.attachments.waitForAssignment(call, intent);
+async function connectWorkload(call: Call, room: PublishRoom, wanted: WantedMount): Promise<void> {
+  const { mounts, cluster, sources } = room;
+  const { target } = wanted.intent;
+  const name = await cluster.attachments.waitForAssignment(call, wanted.intent);
   // The unmount loop skips the source during a publish: it must check the source again afterwards, also after a failure.
-  using _after = { [Symbol.dispose]: () => node.unmounts.add(name) };
+  using _after = { [Symbol.dispose]: () => sources.unmounts.add(name) };
   // From here on the unmount loop leaves the source mounted.
-  using _publishing = node.sources.publishing(name);
-  await node.sources.bringUp(call, name, () => bringUp(withFields(call, { mountpointPod: name }), node, intent, name));
-  const readOnly = args.readOnly || (await node.mountpointPods.waitUntilKnown(call, name)).readOnly;
-  const { kubeletDir } = node.config;
-  const bind = { kubeletDir, source: sourcePath(kubeletDir, name), target: intent.target, readOnly };
-  await waitForHeal(call, node, intent.target);
-  if (!isBound(node.mounts(), bind)) {
-    bindTarget(node, bind);
-    await proveServing(call, node.kernel, bind);
+  using _publishing = sources.registry.publishing(name);
+  await ensureSource(call, sources, name, wanted);
+  const readOnly = wanted.readOnly || (await cluster.mountpointPods.waitUntilKnown(call, name)).readOnly;
+  const bind = { source: sourcePath(mounts.kubeletDir, name), target, readOnly };
+  await waitForHeal(call, room, target);
+  if (!isBound(mounts.table(), bind)) {
+    bindTarget(mounts, bind);
+    await proveServing(call, mounts.kernel, bind);
   }
-  recordUse(node, intent, name);
+  recordUse(room, wanted, name);
   call.log.info("published", { mountpointPod: name, readOnly });
 }
 
 /** Waits for one attempt to heal a dead mount at the target: now that the source serves, the dead mount can be replaced. */
-async function waitForHeal(call: Call, { mounts, sources }: NodeParts, target: string): Promise<void> {
-  const mount = mounts().at(target);
-  if (mount !== undefined) await sources.dead.waitForAttempt(call, mount.minor);
-}
-
-/** Resolves when the source serves with the current keys. */
-async function bringUp(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
-  const pod = await waitUntilScheduled(call, node, intent.workload, name);
-  checkIdentity(pod, intent);
-  const plan = planSource(await inspectSource(call, node, name));
-  call.log.info("source", { step: plan.do, because: plan.because });
-  switch (plan.do) {
-    case "keep":
-      if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${unusableReason(pod)}`);
-      return refreshKeys(node, pod, intent.keys);
-    case "remount":
-      removeSource(node, name);
-      return await mountIntent(call, node, intent, name);
-    case "mount":
-      return await mountIntent(call, node, intent, name);
-    default:
-      return plan.do satisfies never;
-  }
-}
-
-async function inspectSource(call: Call, node: NodeParts, name: PodName): Promise<MountState> {
-  const mount = node.mounts().at(sourcePath(node.config.kubeletDir, name));
-  if (mount === undefined) return "nothing";
-  if (!isOurs(mount)) return "foreign";
-  const health = await askSource(call, node, name);
-  return health === "absent" ? "nothing" : health;
-}
-
-/** Mounts the source. If running workloads use it, their bucket and options win over those of the current PersistentVolume. */
-async function mountIntent(call: Call, node: NodeParts, intent: PublishIntent, name: PodName): Promise<void> {
-  for (const warning of argumentsFor(node, intent).warnings) call.log.info("mount options changed", { warning });
-  const wanted = recordOf(node, intent);
-  const running = recordOfRunning(node, name);
-  const record = running === undefined ? wanted : asMounted(running, wanted);
-  if (
-    record.request.bucketName !== wanted.request.bucketName ||
-    !isDeepStrictEqual(record.request.args, wanted.request.args)
-  ) {
-    call.log.info("running workloads keep bucket and options, which the PersistentVolume or the driver has changed");
-  }
-  const { request, workload, volumeId, pidNamespace } = record;
-  const keys = { keys: await keysFor(call, node, intent), workload, volumeId };
-  await mountSource(call, node, { mountpointPod: name, request, keys, pidNamespace });
-  node.records.set(name, record);
-}
-
-/**
- * The record of running workloads with the current keys and environment. The identity behind the keys was checked against the
- * Mountpoint Pod. Endpoint, region and proxy of the driver may have changed, and the old ones may not work any more.
- */
-function asMounted(running: MountRecord, { keys, request: { env } }: MountRecord): MountRecord {
-  return { ...running, keys, request: { ...running.request, env } };
-}
-
-/** The record of everything that mount-s3 is started with. */
-function recordOf(node: NodeParts, intent: PublishIntent): MountRecord {
-  const { persistentVolume, volumeId, workload, keys } = intent;
-  const { bucket, proxy, pidNamespace: wanted } = intent.attributes;
-  const { args, env } = argumentsFor(node, intent);
-  const request = {
-    bucketName: bucket,
-    args,
-    env: mountEnvironment(node.config, { ...env, ...proxy, ...logEnvironment(args) }),
-  };
-  const pidNamespace = choosePidNamespace(node.config.pidNamespaces, wanted);
-  return { persistentVolume, volumeId, workload, request, keys, pidNamespace };
-}
-
-function argumentsFor({ driverVersion, kubernetesVersion }: NodeParts, intent: PublishIntent): MountArguments {
-  const credentialSource = intent.keys === undefined ? "driver" : "secret";
-  return mountArguments({
-    options: intent.mountOptions,
-    readOnly: intent.readOnly,
-    fsGroup: intent.fsGroup,
-    region: intent.region,
-    prefix: intent.attributes.prefix,
-    cache: intent.attributes.cache,
-    userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion: kubernetesVersion() }),
-  });
+async function waitForHeal(call: Call, { mounts, sources }: PublishRoom, target: string): Promise<void> {
+  const mount = mounts.table().at(target);
+  if (mount !== undefined) await sources.registry.dead.waitForAttempt(call, mount.minor);
 }
 
 /** Adds the text of 2.x, which users search for. Kind and hint stay; an error that is no DriverError stays an internal error. */

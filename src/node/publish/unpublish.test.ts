@@ -20,14 +20,15 @@ beforeEach(() => {
 
 afterEach(() => node[Symbol.dispose]());
 
-const unpublishOne = (targetPath = target) => unpublish(call, node.parts, { volumeId: "photos", targetPath });
+const unpublishOne = (targetPath = target) =>
+  unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath });
 
 it("removes the target, leaves the source, and queues the source for the unmount loop", async () => {
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   unpublishOne();
   expect(node.traces.mounts).toEqual([source]);
   expect(node.kernel.directories).not.toContain(target);
-  await expect(node.parts.unmounts.take(call)).resolves.toBe(mountpointPod);
+  await expect(node.rooms.sources.unmounts.take(call)).resolves.toBe(mountpointPod);
 });
 
 it("succeeds for a missing target and for a target without a mount", () => {
@@ -49,10 +50,10 @@ it.for([
   { request: { volumeId: "photos", targetPath: "" }, refusal: "target_path is required" },
   { request: { volumeId: "photos", targetPath: "/etc" }, refusal: "target path /etc is not a volume of a Pod" },
 ])("refuses with: $refusal", ({ request, refusal }) => {
-  expect(() => unpublish(call, node.parts, request)).toThrow(refusal);
+  expect(() => unpublish(call, node.rooms.publishing, request)).toThrow(refusal);
 });
 
 it("is refused during a publish of the same target", () => {
-  using _publishing = node.parts.inFlight.enter(target);
+  using _publishing = node.rooms.publishing.inFlight.enter(target);
   expect(() => unpublishOne()).toThrow("already running");
 });

@@ -4,7 +4,7 @@ import type { Call } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { parseTargetPath, targetPath } from "../domain/target-path.ts";
 import type { Kernel } from "../mounts/kernel.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { PublishRoom } from "./publish-room.ts";
 
 export interface UnpublishRequest {
   readonly volumeId: string;
@@ -12,25 +12,25 @@ export interface UnpublishRequest {
 }
 
 /** Unmounts everything at the target, whatever its state. The unmount loop removes the source when no workload needs it. */
-export function unpublish(call: Call, node: NodeParts, request: UnpublishRequest): void {
+export function unpublish(call: Call, room: PublishRoom, request: UnpublishRequest): void {
   if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
-  const { kubeletDir } = node.config;
+  const { kubeletDir, kernel, table } = room.mounts;
   const parsed = parseTargetPath(kubeletDir, request.targetPath);
   const target = targetPath(kubeletDir, parsed);
-  using _oneAtATime = node.inFlight.enter(target);
+  using _oneAtATime = room.inFlight.enter(target);
 
-  const mounts = node.mounts();
+  const mounts = table();
   const mount = mounts.at(target);
   const mountpointPod = mount && mounts.podBehind(mount);
   // Mounts are stacked if a dead mount was covered by a living one.
-  while (node.kernel.unmount(target));
-  removeTarget(node.kernel, target);
-  node.v1Files.remove({ workload: parsed.workload, volumeId: request.volumeId as VolumeId });
-  node.records.dropUser(target);
-  node.sources.dead.wake();
+  while (kernel.unmount(target));
+  removeTarget(kernel, target);
+  room.v1.files.remove({ workload: parsed.workload, volumeId: request.volumeId as VolumeId });
+  room.records.dropUser(target);
+  room.sources.registry.dead.wake();
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
-  if (mountpointPod !== undefined) node.unmounts.add(mountpointPod);
+  if (mountpointPod !== undefined) room.sources.unmounts.add(mountpointPod);
 }
 
 /** CSI requires that the target is removed. A file in the directory was never uploaded, so the directory is removed only if empty. */

@@ -9,7 +9,7 @@ let node: FakeNode;
 
 beforeEach(async () => {
   node = new FakeNode().knows(podOf(), workload);
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
 });
 
 afterEach(() => {
@@ -18,7 +18,7 @@ afterEach(() => {
 });
 
 it("a mount that serves is normal, and its usage is an entry of zeros", async () => {
-  await expect(volumeStats(call, node.parts, request)).resolves.toEqual({
+  await expect(volumeStats(call, node.rooms.publishing, request)).resolves.toEqual({
     usage: [{ unit: 1, total: 0n, used: 0n, available: 0n }],
     volumeCondition: { abnormal: false, message: "mount-s3 answers" },
   });
@@ -32,7 +32,7 @@ it.for([
   async (row) => {
     vi.useFakeTimers();
     node.kernel.server(target, row.state);
-    const asked = volumeStats(call, node.parts, request);
+    const asked = volumeStats(call, node.rooms.publishing, request);
     await vi.advanceTimersByTimeAsync(1999);
     const { volumeCondition } = await asked;
     expect(volumeCondition).toMatchObject({ abnormal: true, message: expect.stringMatching(row.says) });
@@ -47,7 +47,7 @@ describe("refuses", () => {
     { volumeId: "photos", volumePath: `${target}/below`, kind: "missing", field: `${target}/below` },
     { volumeId: "photos", volumePath: "some/path", kind: "missing", field: "some/path" },
   ])("volume id '$volumeId' at '$volumePath' as $kind", async ({ kind, field, ...asked }) => {
-    await expect(volumeStats(call, node.parts, asked)).rejects.toMatchObject({
+    await expect(volumeStats(call, node.rooms.publishing, asked)).rejects.toMatchObject({
       kind,
       message: expect.stringContaining(field),
     });
@@ -57,8 +57,8 @@ describe("refuses", () => {
     node.kernel.makeDirectory("/elsewhere");
     node.kernel.makeDirectory("/disk");
     node.kernel.bind("/disk", "/elsewhere");
-    await expect(volumeStats(call, node.parts, { volumeId: "photos", volumePath: "/elsewhere" })).rejects.toMatchObject(
-      { kind: "missing" },
-    );
+    await expect(
+      volumeStats(call, node.rooms.publishing, { volumeId: "photos", volumePath: "/elsewhere" }),
+    ).rejects.toMatchObject({ kind: "missing" });
   });
 });

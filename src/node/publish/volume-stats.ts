@@ -5,14 +5,18 @@ import { type NodeGetVolumeStatsResponse, VolumeUsage_Unit } from "../../csi/gen
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { MountpointPods } from "../cluster/mountpoint-pods.ts";
+import type { NodeMounts } from "../mounts/node-mounts.ts";
 
 export interface StatsRequest {
   readonly volumeId: string;
   readonly volumePath: string;
 }
 
-type Needed = Pick<NodeParts, "kernel" | "mounts" | "mountpointPods">;
+interface Needed {
+  readonly mounts: NodeMounts;
+  readonly cluster: { readonly mountpointPods: MountpointPods };
+}
 
 /** The call returns within two seconds (PR-4). mount-s3 answers within a millisecond, even while S3 is slow. */
 const probeLimitMs = 1000;
@@ -26,21 +30,21 @@ const nothingToMeasure = { unit: VolumeUsage_Unit.BYTES, total: 0n, used: 0n, av
 
 export async function volumeStats(
   call: Call,
-  node: Needed,
+  room: Needed,
   { volumeId, volumePath }: StatsRequest,
 ): Promise<NodeGetVolumeStatsResponse> {
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (volumePath === "") throw new DriverError("invalid", "volume_path is required");
   const notPublished = () => new DriverError("missing", `volume ${volumeId} is not published at ${volumePath}`);
-  const mount = node.mounts().oursAt(normalize(volumePath));
+  const mount = room.mounts.table().oursAt(normalize(volumePath));
   if (mount === undefined) throw notPublished();
-  const health = await node.kernel.probe(call, mount.mountPoint, probeLimitMs);
+  const health = await room.mounts.kernel.probe(call, mount.mountPoint, probeLimitMs);
   // The volume was unpublished during the probe.
   if (health === "absent") throw notPublished();
   const { abnormal, because } = conditionOf(health);
   return {
     usage: [nothingToMeasure],
-    volumeCondition: { abnormal, message: abnormal ? `${because}. ${hintAbout(node, mount)}` : because },
+    volumeCondition: { abnormal, message: abnormal ? `${because}. ${hintAbout(room, mount)}` : because },
   };
 }
 
@@ -66,7 +70,7 @@ function conditionOf(health: Exclude<Health, "absent">): Condition {
 }
 
 /** A mount of 1.x has no Mountpoint Pod: systemd runs its mount-s3 on the host. */
-function hintAbout({ mounts, mountpointPods }: Needed, mount: Mount): string {
-  const name = mounts().podBehind(mount);
-  return name === undefined ? "No Mountpoint Pod serves it" : mountpointPods.logsCommand(name);
+function hintAbout({ mounts, cluster }: Needed, mount: Mount): string {
+  const name = mounts.table().podBehind(mount);
+  return name === undefined ? "No Mountpoint Pod serves it" : cluster.mountpointPods.logsCommand(name);
 }

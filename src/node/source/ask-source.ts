@@ -5,20 +5,21 @@ import type { Call } from "../../runtime/call.ts";
 import { explainTimeout } from "../cluster/explain-timeout.ts";
 import { findConnectionProblem } from "../domain/mount-s3-log.ts";
 import { sourcePath } from "../domain/target-path.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { SourceRoom } from "./source-room.ts";
 
-type Needed = Pick<NodeParts, "config" | "kernel" | "mountpointPods" | "mountS3Log">;
+type Needed = Pick<SourceRoom, "mounts" | "cluster">;
 
 /** Limit for callers whose call has no deadline of its own. */
 const answerLimitMs = 120_000;
 
 /** Waits for the answer of mount-s3 at a source until the call ends or the Mountpoint Pod is no longer needed. */
-export async function askSource(call: Call, node: Needed, name: PodName): Promise<Exclude<Health, "hung">> {
+export async function askSource(call: Call, room: Needed, name: PodName): Promise<Exclude<Health, "hung">> {
+  const { mountpointPods } = room.cluster;
   const unanswered = () =>
     new DriverError("notReady", `Timed out waiting for mount-s3 of Mountpoint Pod ${name} to answer`, {
-      hint: node.mountpointPods.logsCommand(name),
+      hint: mountpointPods.logsCommand(name),
     });
-  const answer = node.mountpointPods.whileNeeded(call, name, (needed) => waitForAnswer(needed, node, name));
+  const answer = mountpointPods.whileNeeded(call, name, (needed) => waitForAnswer(needed, room, name));
   const health = await explainTimeout(call, unanswered, answer);
   if (health === "hung") throw unanswered();
   return health;
@@ -28,15 +29,15 @@ export async function askSource(call: Call, node: Needed, name: PodName): Promis
 const silenceMs = 10_000;
 
 /** Rejects with the connection problem from the log of mount-s3, which itself retries for minutes before it gives up. */
-async function waitForAnswer(call: Call, node: Needed, name: PodName): Promise<Health> {
-  const source = sourcePath(node.config.kubeletDir, name);
+async function waitForAnswer(call: Call, { mounts, cluster }: Needed, name: PodName): Promise<Health> {
+  const source = sourcePath(mounts.kubeletDir, name);
   for (let waitedMs = 0; waitedMs < answerLimitMs; waitedMs += silenceMs) {
-    const health = await node.kernel.probe(call, source, silenceMs);
+    const health = await mounts.kernel.probe(call, source, silenceMs);
     if (health !== "hung") return health;
-    const problem = findConnectionProblem(await node.mountS3Log(call, name));
+    const problem = findConnectionProblem(await cluster.mountS3Log(call, name));
     if (problem === undefined) continue;
     throw new DriverError("notReady", `mount-s3 does not reach the object store: ${problem.message}`, {
-      hint: `${problem.fix} ${node.mountpointPods.logsCommand(name)}`,
+      hint: `${problem.fix} ${cluster.mountpointPods.logsCommand(name)}`,
     });
   }
   return "hung";

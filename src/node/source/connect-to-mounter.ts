@@ -4,8 +4,8 @@ import type { Call } from "../../runtime/call.ts";
 import { explainTimeout } from "../cluster/explain-timeout.ts";
 import { type LocalMountpointPod, unusableReason } from "../cluster/mountpoint-pods.ts";
 import type { CommVolume, Connection } from "../mounts/comm-volume.ts";
-import type { NodeParts } from "../node-parts.ts";
 import { mountS3Error } from "./mount-s3-error.ts";
+import type { MounterParts } from "./mounter-protocol.ts";
 import { type ChangeSource, retryOnChange } from "./retry-on-change.ts";
 
 /** A mounter that waits for its request. The caller owns volume and connection. */
@@ -15,29 +15,27 @@ export interface Listening {
   readonly connection: Connection;
 }
 
-type Needed = Pick<NodeParts, "comm" | "mountpointPods">;
-
 /** Connects to the mounter of a Mountpoint Pod as soon as it listens. Rejects early if the Pod will not become usable. */
-export async function connectToMounter(call: Call, node: Needed, name: PodName): Promise<Listening> {
-  const missing = () => timedOut(node, name);
-  return await explainTimeout(call, missing, connectWhenListening(call, node, name));
+export async function connectToMounter(call: Call, parts: MounterParts, name: PodName): Promise<Listening> {
+  const missing = () => timedOut(parts, name);
+  return await explainTimeout(call, missing, connectWhenListening(call, parts, name));
 }
 
 /**
  * The socket appears in the communication volume as soon as the mounter listens. kubelet reports a running Pod up to a second
  * later, because it inspects all containers first. The API is watched only for the reasons that make a Pod unusable.
  */
-async function connectWhenListening(call: Call, node: Needed, name: PodName): Promise<Listening> {
-  const { uid } = await node.mountpointPods.waitUntilKnown(call, name);
-  const volume: ChangeSource = (wake) => node.comm.subscribe(uid, wake);
-  const pod: ChangeSource = (wake) => node.mountpointPods.subscribe(name, wake);
+async function connectWhenListening(call: Call, parts: MounterParts, name: PodName): Promise<Listening> {
+  const { uid } = await parts.mountpointPods.waitUntilKnown(call, name);
+  const volume: ChangeSource = (wake) => parts.comm.subscribe(uid, wake);
+  const pod: ChangeSource = (wake) => parts.mountpointPods.subscribe(name, wake);
   return await retryOnChange(call, [volume, pod], () => {
-    const known = node.mountpointPods.get(name);
-    return known && tryConnect(node, known);
+    const known = parts.mountpointPods.get(name);
+    return known && tryConnect(parts, known);
   });
 }
 
-function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): Listening | undefined {
+function tryConnect({ comm, mountpointPods }: MounterParts, pod: LocalMountpointPod): Listening | undefined {
   const reason = unusableReason(pod);
   if (reason !== undefined) {
     throw new DriverError("notReady", `Mountpoint Pod ${pod.name} ${reason}`, {
@@ -54,7 +52,7 @@ function tryConnect({ comm, mountpointPods }: Needed, pod: LocalMountpointPod): 
   return { pod, volume, connection };
 }
 
-function timedOut({ mountpointPods }: Needed, name: PodName): DriverError {
+function timedOut({ mountpointPods }: MounterParts, name: PodName): DriverError {
   const pod = mountpointPods.get(name);
   const state = pod?.waiting?.reason || pod?.phase || "not there";
   const error = mountS3Error(pod?.lastTermination?.message ?? "");

@@ -24,8 +24,8 @@ beforeEach(async () => {
   vi.useFakeTimers();
   end = new AbortController();
   node = new FakeNode().knows(podOf(), workload);
-  await publish(call, node.parts, intentOf());
-  probeSources({ ...call, signal: end.signal }, node.parts, new Progress()).catch(() => undefined);
+  await publish(call, node.rooms.publishing, intentOf());
+  probeSources({ ...call, signal: end.signal }, node.rooms.sources, new Progress()).catch(() => undefined);
   await vi.advanceTimersByTimeAsync(1);
 });
 
@@ -35,7 +35,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const seen = () => node.parts.sources.get(mountpointPod);
+const seen = () => node.rooms.sources.registry.get(mountpointPod);
 
 it("reports the death of mount-s3 at once, and counts the heal", async () => {
   expect(seen()).toMatchObject({ condition: "serving", lastDeath: undefined, heals: 0 });
@@ -44,7 +44,7 @@ it("reports the death of mount-s3 at once, and counts the heal", async () => {
   await vi.advanceTimersByTimeAsync(1);
   expect(seen()).toMatchObject({ condition: "dead", lastDeath: expect.any(Date) });
   node.listens = true;
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   await vi.advanceTimersByTimeAsync(2000);
   expect(seen()).toMatchObject({ condition: "serving", heals: 1 });
 });
@@ -71,7 +71,7 @@ it("DS-14 reports the use of a source only if its Pod has the needs-unmount anno
 async function publishInVain(attempts: number, of = workload): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     await Promise.all([
-      expect(publish(call, node.parts, intentOf(of))).rejects.toThrow("Could not mount"),
+      expect(publish(call, node.rooms.publishing, intentOf(of))).rejects.toThrow("Could not mount"),
       vi.advanceTimersByTimeAsync(60_500),
     ]);
   }
@@ -80,7 +80,7 @@ async function publishInVain(attempts: number, of = workload): Promise<void> {
 it("gives up a hung mount while another workload waits for its source, and never reports it as starting", async () => {
   node.knows(podOf(), workload, otherWorkload);
   const reported: string[] = [];
-  using _reports = node.parts.sources.onChange(() => reported.push(seen().condition));
+  using _reports = node.rooms.sources.registry.onChange(() => reported.push(seen().condition));
   const hung = node.kernel.at(source)?.minor;
   node.kernel.server(source, "hung");
   await publishInVain(9, otherWorkload);
@@ -115,7 +115,7 @@ it("does not give up a slow start", async () => {
     await publishInVain(1);
   }
   node.kernel.server(source, "serving");
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
   await vi.advanceTimersByTimeAsync(30_000);
   expect(seen()).toMatchObject({ condition: "serving", heals: 1 });
   expect(node.requests).toHaveLength(2);
@@ -148,7 +148,11 @@ it("continues after an unexpected probe error, logs it once, and ends with the c
   const messages: string[] = [];
   const error = (message: string) => void messages.push(message);
   const stop = new AbortController();
-  const watching = probeSources({ signal: stop.signal, log: { ...call.log, error } }, node.parts, new Progress());
+  const watching = probeSources(
+    { signal: stop.signal, log: { ...call.log, error } },
+    node.rooms.sources,
+    new Progress(),
+  );
   const probe = vi.spyOn(node.kernel, "probe").mockRejectedValue(errno("EAGAIN"));
   await vi.advanceTimersByTimeAsync(100_000);
   expect(messages).toEqual(["a mount could not be probed"]);
@@ -161,7 +165,7 @@ it("continues after an unexpected probe error, logs it once, and ends with the c
 });
 
 it("notices a dead target without a source, after healing has resumed the pending heals", async () => {
-  const { dead } = node.parts.sources;
+  const { dead } = node.rooms.sources.registry;
   const minor = node.kernel.at(target)?.minor ?? -1;
   node.kernel.unmount(source);
   node.kernel.server(target, "dead");
@@ -184,7 +188,7 @@ it("goes on when the mount table cannot be read for once", async () => {
 });
 
 it("looks at the processes of the host for a hung source in full rounds only, also without a connection", async () => {
-  node.parts.sources.disconnect(mountpointPod);
+  node.rooms.sources.registry.disconnect(mountpointPod);
   node.kernel.server(source, "hung");
   const scans = vi.spyOn(node.kernel, "cpuTimeNs");
   await vi.advanceTimersByTimeAsync(120_000);

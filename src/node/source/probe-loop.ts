@@ -12,11 +12,10 @@ import { elapsed } from "../../runtime/elapsed.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { Pulses } from "../../runtime/progress.ts";
-import { deadTargets } from "../heal/bring-back.ts";
 import { isV1Mount } from "../legacy/v1-mounts.ts";
 import { isOurs } from "../mounts/mount-table.ts";
-import type { NodeParts } from "../node-parts.ts";
 import type { Hang } from "./hang.ts";
+import type { SourceRoom } from "./source-room.ts";
 
 /** mount-s3 answers statfs within a millisecond, even while the object store is slow. */
 const answerLimitMs = 2000;
@@ -28,15 +27,15 @@ const unconnectedEveryMs = 5000;
 const shortestPauseMs = 1000;
 
 /** Probes until the call ends. */
-export async function probeSources(call: Call, node: NodeParts, progress: Pulses): Promise<void> {
-  const { hangLimitMs } = node.config;
+export async function probeSources(call: Call, room: SourceRoom, progress: Pulses): Promise<void> {
+  const { hangLimitMs } = room;
   const periodMs = hangLimitMs === 0 ? allEveryMs : Math.min(allEveryMs, hangLimitMs / 5);
   const problems = new ProblemLog();
   let changed = Promise.withResolvers<void>();
-  using _mounts = node.kernel.onMountChange(() => changed.resolve());
-  using _ends = node.sources.onEnd((name) => {
+  using _mounts = room.mounts.kernel.onMountChange(() => changed.resolve());
+  using _ends = room.registry.onEnd((name) => {
     // Immediately, because mount-s3 may serve again before the next round.
-    inBackground(call.log, "probing a source", unlessEnded(call, probeSource(call, node, name, "deaths")));
+    inBackground(call.log, "probing a source", unlessEnded(call, probeSource(call, room, name, "deaths")));
   });
   const turned = progress.pulse("probing sources");
   let isDue = true;
@@ -48,7 +47,7 @@ export async function probeSources(call: Call, node: NodeParts, progress: Pulses
       roundAtMs = performance.now();
     }
     try {
-      await probeAll(call, node, { problems, everySource: isDue });
+      await probeAll(call, room, { problems, everySource: isDue });
       problems.resolve("round");
     } catch (error) {
       // No descriptor for the mount table, for example: the next round reads it again.
@@ -75,20 +74,20 @@ interface Round {
   readonly everySource: boolean;
 }
 
-async function probeAll(call: Call, node: NodeParts, { problems, everySource }: Round): Promise<void> {
+async function probeAll(call: Call, room: SourceRoom, { problems, everySource }: Round): Promise<void> {
   const names = new Set([
-    ...[...node.mountpointPods.store.values()].map(({ name }) => name),
-    ...node.mounts().sourceNames,
+    ...[...room.cluster.mountpointPods.store.values()].map(({ name }) => name),
+    ...room.mounts.table().sourceNames,
   ]);
-  const due = [...names].filter((name) => everySource || !node.sources.isConnected(name));
+  const due = [...names].filter((name) => everySource || !room.registry.isConnected(name));
   const probes = [
     ...due.map((name) => ({
       about: name as string,
-      probe: () => probeSource(call, node, name, everySource ? "everything" : "deaths"),
+      probe: () => probeSource(call, room, name, everySource ? "everything" : "deaths"),
     })),
-    ...targetsWithoutSource(node).map((mount) => ({
+    ...targetsWithoutSource(room).map((mount) => ({
       about: mount.mountPoint,
-      probe: () => probeTarget(call, node, mount),
+      probe: () => probeTarget(call, room, mount),
     })),
   ];
   await Promise.all(
@@ -103,7 +102,7 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
       }
     }),
   );
-  if (everySource && !call.signal.aborted) node.sources.completeRound(names);
+  if (everySource && !call.signal.aborted) room.registry.completeRound(names);
 }
 
 /**
@@ -112,36 +111,36 @@ async function probeAll(call: Call, node: NodeParts, { problems, everySource }: 
  */
 type Purpose = "everything" | "deaths";
 
-async function probeSource(call: Call, node: NodeParts, name: PodName, purpose: Purpose): Promise<void> {
-  const { kernel, sources } = node;
-  const mount = node.mounts().source(name);
+async function probeSource(call: Call, room: SourceRoom, name: PodName, purpose: Purpose): Promise<void> {
+  const { registry } = room;
+  const mount = room.mounts.table().source(name);
   // DS-14: the reconciler deletes a Mountpoint Pod that does not exit only when no workload uses its source.
-  if (node.mountpointPods.get(name)?.needsUnmount === true) {
-    sources.observe(name, { saw: "use", inUse: isInUse(node, name) });
+  if (room.cluster.mountpointPods.get(name)?.needsUnmount === true) {
+    registry.observe(name, { saw: "use", inUse: isInUse(room, name) });
   }
   if (mount === undefined) {
-    sources.observe(name, { saw: "nothing" });
+    registry.observe(name, { saw: "nothing" });
     return;
   }
-  const answer = await kernel.probe(call, mount.mountPoint, answerLimitMs);
+  const answer = await room.mounts.kernel.probe(call, mount.mountPoint, answerLimitMs);
   if (answer === "hung" && purpose === "deaths") return;
-  const giveUp = sources.observe(name, {
+  const giveUp = registry.observe(name, {
     saw: "answer",
     minor: mount.minor,
     answer,
-    isAwaited: sources.isStarting(name),
-    cpuNs: answer === "hung" ? cpuTimeOf(node, name) : undefined,
+    isAwaited: registry.isStarting(name),
+    cpuNs: answer === "hung" ? cpuTimeOf(room, name) : undefined,
     nowMs: performance.now(),
-    hangLimitMs: node.config.hangLimitMs,
+    hangLimitMs: room.hangLimitMs,
   });
-  if (giveUp !== undefined) abort(call, node, { name, mount, hang: giveUp });
-  noticeIfDead(call, node, { mount, answer, name });
+  if (giveUp !== undefined) abort(call, room, { name, mount, hang: giveUp });
+  noticeIfDead(call, room, { mount, answer, name });
 }
 
 /** Probes a target whose source is unmounted: no Mountpoint Pod leads to its device. */
-async function probeTarget(call: Call, node: NodeParts, mount: Mount): Promise<void> {
-  const answer = await node.kernel.probe(call, mount.mountPoint, answerLimitMs);
-  noticeIfDead(call, node, { mount, answer, name: undefined });
+async function probeTarget(call: Call, room: SourceRoom, mount: Mount): Promise<void> {
+  const answer = await room.mounts.kernel.probe(call, mount.mountPoint, answerLimitMs);
+  noticeIfDead(call, room, { mount, answer, name: undefined });
 }
 
 /** A probe that the end of the program cuts off is no failure. */
@@ -159,42 +158,42 @@ interface Answered {
   readonly name: PodName | undefined;
 }
 
-function noticeIfDead(call: Call, node: NodeParts, { mount, answer, name }: Answered): void {
-  if (answer === "dead") inBackground(call.log, "noticing a dead mount", unlessEnded(call, notice(node, mount, name)));
+function noticeIfDead(call: Call, room: SourceRoom, { mount, answer, name }: Answered): void {
+  if (answer === "dead") inBackground(call.log, "noticing a dead mount", unlessEnded(call, notice(room, mount, name)));
 }
 
-async function notice(node: NodeParts, mount: Mount, name: PodName | undefined): Promise<void> {
-  const { dead } = node.sources;
+async function notice(room: SourceRoom, mount: Mount, name: PodName | undefined): Promise<void> {
+  const { dead } = room.registry;
   await dead.ready;
   // The mount may have been replaced since the probe.
-  if (node.mounts().at(mount.mountPoint)?.minor !== mount.minor) return;
+  if (room.mounts.table().at(mount.mountPoint)?.minor !== mount.minor) return;
   // A dead source without targets needs no heal. The source stays until the reconciler asks for the unmount.
-  if (deadTargets(node, mount).length > 0) dead.notice(mount, name);
+  if (room.mounts.table().targetsOfDevice(mount.minor).length > 0) dead.notice(mount, name);
 }
 
 /** One mount of each device that is mounted at targets but at no source. Mounts of 1.x, which never had a source, are excluded. */
-function targetsWithoutSource(node: NodeParts): readonly Mount[] {
-  const mounts = node.mounts();
+function targetsWithoutSource(room: SourceRoom): readonly Mount[] {
+  const mounts = room.mounts.table();
   const ours = mounts.all.filter(isOurs);
   const withSource = new Set(ours.flatMap((mount) => (mounts.sourceNameOf(mount) === undefined ? [] : [mount.minor])));
   const found = new Map<number, Mount>();
   for (const mount of ours) {
-    const isKnown = withSource.has(mount.minor) || found.has(mount.minor) || node.sources.dead.isKnown(mount.minor);
-    if (isKnown || mounts.workloadOf(mount) === undefined || isV1Mount(node, mount, mounts)) continue;
+    const isKnown = withSource.has(mount.minor) || found.has(mount.minor) || room.registry.dead.isKnown(mount.minor);
+    if (isKnown || mounts.workloadOf(mount) === undefined || isV1Mount(room.cluster, mount, mounts)) continue;
     found.set(mount.minor, mount);
   }
   return [...found.values()];
 }
 
-function isInUse({ mounts: read, sources }: NodeParts, name: PodName): boolean {
-  const mounts = read();
+function isInUse({ mounts: { table }, registry }: SourceRoom, name: PodName): boolean {
+  const mounts = table();
   const mount = mounts.source(name);
-  return sources.isPublishing(name) || (mount !== undefined && mounts.binds(mount).length > 0);
+  return registry.isPublishing(name) || (mount !== undefined && mounts.binds(mount).length > 0);
 }
 
-function cpuTimeOf({ kernel, mountpointPods }: NodeParts, name: PodName): number | undefined {
-  const podUid = mountpointPods.get(name)?.uid;
-  return podUid === undefined ? undefined : kernel.cpuTimeNs({ podUid, program: "mount-s3" });
+function cpuTimeOf({ mounts, cluster }: SourceRoom, name: PodName): number | undefined {
+  const podUid = cluster.mountpointPods.get(name)?.uid;
+  return podUid === undefined ? undefined : mounts.kernel.cpuTimeNs({ podUid, program: "mount-s3" });
 }
 
 interface Hung {
@@ -203,10 +202,10 @@ interface Hung {
   readonly hang: Hang;
 }
 
-function abort(call: Call, { kernel, metrics }: NodeParts, { name, mount, hang }: Hung): void {
+function abort(call: Call, { mounts, metrics }: SourceRoom, { name, mount, hang }: Hung): void {
   try {
     // The minor number comes from a mount in the driver's own directory, read just before: no other connection is affected.
-    kernel.abortFuse(mount.minor);
+    mounts.kernel.abortFuse(mount.minor);
     metrics.hangs.inc();
     call.log.info("mount-s3 hung and was given up: its users are unblocked", {
       mountpointPod: name,

@@ -35,7 +35,7 @@ afterEach(async () => {
 
 /** Runs the loop until its queue is empty. */
 async function start(): Promise<void> {
-  loop = unmountUnneeded({ ...call, signal: stop.signal }, node.parts);
+  loop = unmountUnneeded({ ...call, signal: stop.signal }, node.rooms.sources);
   await settled();
 }
 
@@ -45,12 +45,12 @@ const unneeded = podOf({ needsUnmount: true });
 
 async function published(): Promise<void> {
   node.knows(podOf(), workload);
-  await publish(call, node.parts, intentOf());
+  await publish(call, node.rooms.publishing, intentOf());
 }
 
 it("removes an unused source in this order: exit file, unmount, directory", async () => {
   await published();
-  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath: target });
   await start();
   expect(node.traces.mounts).toEqual([source]);
 
@@ -73,7 +73,7 @@ it("unmounts as soon as the last bind mount is gone", async () => {
   expect(node.traces.mounts).toEqual([source, target]);
   expect(node.exitAsked).toBe(false);
 
-  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath: target });
   await settled();
   expect(node.traces.mounts).toEqual([]);
 });
@@ -84,7 +84,7 @@ it("unmounts the source of a terminating Mountpoint Pod with its last user, with
   node.put(podOf({ terminating: true }));
   await settled();
   expect(node.traces.mounts).toEqual([source, target]);
-  unpublish(call, node.parts, { volumeId: "photos", targetPath: target });
+  unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath: target });
   await settled();
   expect(node.traces.mounts).toEqual([]);
   expect(node.exitAsked).toBe(true);
@@ -105,12 +105,12 @@ it("does not unmount during a publish", async () => {
   await published();
   await start();
   node.kernel.unmount(target);
-  const publishing = node.parts.sources.publishing(mountpointPod);
+  const publishing = node.rooms.sources.registry.publishing(mountpointPod);
   node.put(unneeded);
   await settled();
   expect(node.traces.mounts).toEqual([source]);
   publishing[Symbol.dispose]();
-  node.parts.unmounts.add(mountpointPod); // as a publish does at its end
+  node.rooms.sources.unmounts.add(mountpointPod); // as a publish does at its end
   await settled();
   expect(node.traces.mounts).toEqual([]);
 });
@@ -134,7 +134,7 @@ it("unmounts although the communication volume is gone already", async () => {
 it("unmounts sources of an earlier node plugin at the start, and ignores foreign directory entries", async () => {
   await published();
   node.kernel.unmount(target);
-  node.parts.mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
+  node.cluster.mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
   const empty = sourcePath(kubeletDir, "mp-empty" as PodName);
   const odd = sourcePath(kubeletDir, "mp-a-file-in-it" as PodName);
   const foreign = sourcePath(kubeletDir, "lost+found" as PodName);
@@ -166,7 +166,7 @@ it("considers a Mountpoint Pod gone only after the initial list", async () => {
 
 it("keeps a source whose Mountpoint Pod is gone while a workload uses it", async () => {
   await published();
-  node.parts.mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
+  node.cluster.mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
   await start();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(node.traces.mounts).toEqual([source, target]);

@@ -3,32 +3,35 @@ import type { PodName } from "../../core/names.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
+import type { MountCredentials } from "../credentials/credentials.ts";
 import { sourcePath, sourcesDir } from "../domain/target-path.ts";
-import type { NodeParts } from "../node-parts.ts";
+import type { NodeMounts } from "../mounts/node-mounts.ts";
 import { planUnmount, type UnmountPlan } from "../publish/plan.ts";
 import { removeSource } from "./mount-source.ts";
+import type { SourceRoom } from "./source-room.ts";
 
 const workers = 4;
 
 /** Runs until the call ends. Waits for the initial list of Mountpoint Pods: until then a missing Pod is not known to be gone. */
-export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void> {
-  const { mountpointPods, unmounts } = node;
+export async function unmountUnneeded(call: Call, room: SourceRoom): Promise<void> {
+  const { unmounts, records } = room;
+  const { mountpointPods } = room.cluster;
   await mountpointPods.store.synced(call);
   using _changes = mountpointPods.store.subscribe(({ before, after }) => {
     const name = after?.name ?? before?.name;
     if (name !== undefined) unmounts.add(name);
   });
   const stillUsed = new Set<PodName>();
-  using _mounts = node.kernel.onMountChange(() => {
+  using _mounts = room.mounts.kernel.onMountChange(() => {
     for (const name of stillUsed) unmounts.add(name);
   });
   for (const { name } of mountpointPods.store.values()) unmounts.add(name);
-  for (const name of [...sourceNames(node), ...node.records.mountpointPods]) unmounts.add(name);
+  for (const name of [...sourceNames(room.mounts), ...records.mountpointPods]) unmounts.add(name);
   await runController(call, {
     queue: unmounts,
     workers,
     reconcile: async (attempt, name) => {
-      if (unmountIfUnneeded(attempt, node, name) === "later") stillUsed.add(name);
+      if (unmountIfUnneeded(attempt, room, name) === "later") stillUsed.add(name);
       else stillUsed.delete(name);
       return { kind: "done" };
     },
@@ -36,20 +39,19 @@ export async function unmountUnneeded(call: Call, node: NodeParts): Promise<void
 }
 
 /** Entries of the sources directory with the name of a Mountpoint Pod. Other entries are ignored. */
-function sourceNames({ config, kernel }: NodeParts): readonly PodName[] {
-  return kernel.namesIn(sourcesDir(config.kubeletDir)).filter((name) => name.startsWith("mp-")) as PodName[];
+function sourceNames({ kubeletDir, kernel }: NodeMounts): readonly PodName[] {
+  return kernel.namesIn(sourcesDir(kubeletDir)).filter((name) => name.startsWith("mp-")) as PodName[];
 }
 
 /** Synchronous from reading the mount table to the unmount, so that no publish runs in between. */
-function unmountIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountPlan["do"] {
-  const { kubeletDir } = node.config;
-  const pod = node.mountpointPods.get(name);
-  const mounts = node.mounts();
-  const mount = mounts.at(sourcePath(kubeletDir, name));
+function unmountIfUnneeded(call: Call, room: SourceRoom, name: PodName): UnmountPlan["do"] {
+  const pod = room.cluster.mountpointPods.get(name);
+  const mounts = room.mounts.table();
+  const mount = mounts.at(sourcePath(room.mounts.kubeletDir, name));
   const plan = planUnmount({
     mountpointPod: needFor(pod),
     binds: mount === undefined ? 0 : mounts.binds(mount).length,
-    publishing: node.sources.isPublishing(name),
+    publishing: room.registry.isPublishing(name),
   });
   switch (plan.do) {
     case "leave":
@@ -58,9 +60,9 @@ function unmountIfUnneeded(call: Call, node: NodeParts, name: PodName): UnmountP
       call.log.debug("source not unmounted yet", { mountpointPod: name, because: plan.because });
       break;
     case "unmount":
-      if (pod !== undefined) askToExit(node, pod);
-      node.records.remove(name);
-      if (removeSource(node, name)) call.log.info("source unmounted", { mountpointPod: name, because: plan.because });
+      if (pod !== undefined) askToExit(room.credentials, pod);
+      room.records.remove(name);
+      if (removeSource(room, name)) call.log.info("source unmounted", { mountpointPod: name, because: plan.because });
       break;
     default:
       return plan.do satisfies never;
@@ -78,7 +80,7 @@ function needFor(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount"
 }
 
 /** Runs before the unmount, so that a mounter which kubelet restarts just now exits, too. The volume may be gone (LC-16). */
-function askToExit({ comm }: NodeParts, pod: LocalMountpointPod): void {
+function askToExit({ comm }: MountCredentials, pod: LocalMountpointPod): void {
   using volume = comm.open(pod.uid);
   volume?.askToExit();
 }

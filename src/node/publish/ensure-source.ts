@@ -1,0 +1,72 @@
+import { isDeepStrictEqual } from "node:util";
+import { DriverError } from "../../core/errors.ts";
+import type { PodName } from "../../core/names.ts";
+import { type Call, withFields } from "../../runtime/call.ts";
+import { unusableReason } from "../cluster/mountpoint-pods.ts";
+import { waitUntilScheduled } from "../cluster/scheduled.ts";
+import { checkIdentity, refreshKeys } from "../credentials/credentials.ts";
+import { sourcePath } from "../domain/target-path.ts";
+import { isOurs } from "../mounts/mount-table.ts";
+import type { MountRecord } from "../records/mount-records.ts";
+import { recordOfRunning } from "../records/running-users.ts";
+import { askSource } from "../source/ask-source.ts";
+import { startSource } from "../source/mount-source.ts";
+import type { SourceRoom } from "../source/source-room.ts";
+import { type MountState, planSource } from "./plan.ts";
+import type { WantedMount } from "./wanted-mount.ts";
+
+/** Resolves when the source of the Mountpoint Pod serves with the current keys. Shares the work with other calls for the source. */
+export async function ensureSource(call: Call, room: SourceRoom, name: PodName, wanted: WantedMount): Promise<void> {
+  const forPod = withFields(call, { mountpointPod: name });
+  await room.registry.bringUp(call, name, () => bringUp(forPod, room, name, wanted));
+}
+
+async function bringUp(call: Call, room: SourceRoom, name: PodName, wanted: WantedMount): Promise<void> {
+  const { intent } = wanted;
+  const pod = await waitUntilScheduled(call, room.cluster, intent.workload, name);
+  checkIdentity(pod, intent);
+  const plan = planSource(await inspectSource(call, room, name));
+  call.log.info("source", { step: plan.do, because: plan.because });
+  switch (plan.do) {
+    case "keep":
+      if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${unusableReason(pod)}`);
+      return refreshKeys(room.credentials, pod, intent.keys);
+    case "mount":
+      return await startSource(call, room, name, recordToMount(call, room, name, wanted));
+    default:
+      return plan.do satisfies never;
+  }
+}
+
+async function inspectSource(call: Call, room: SourceRoom, name: PodName): Promise<MountState> {
+  const mount = room.mounts.table().at(sourcePath(room.mounts.kubeletDir, name));
+  if (mount === undefined) return "nothing";
+  if (!isOurs(mount)) return "foreign";
+  const health = await askSource(call, room, name);
+  return health === "absent" ? "nothing" : health;
+}
+
+/** If running workloads use the source, their bucket and options win over those of the current PersistentVolume. */
+function recordToMount(
+  call: Call,
+  { mounts, records, cluster }: SourceRoom,
+  name: PodName,
+  { warnings, record: wanted }: WantedMount,
+): MountRecord {
+  for (const warning of warnings) call.log.info("mount options changed", { warning });
+  const running = recordOfRunning({ mounts, records, attachments: cluster.attachments }, name);
+  if (running === undefined) return wanted;
+  const { bucketName, args } = running.request;
+  if (bucketName !== wanted.request.bucketName || !isDeepStrictEqual(args, wanted.request.args)) {
+    call.log.info("running workloads keep bucket and options, which the PersistentVolume or the driver has changed");
+  }
+  return withCurrentAccess(running, wanted);
+}
+
+/**
+ * The record of running workloads with the current keys and environment. The identity behind the keys was checked against the
+ * Mountpoint Pod. Endpoint, region and proxy of the driver may have changed, and the old ones may not work any more.
+ */
+function withCurrentAccess(running: MountRecord, { keys, request: { env } }: MountRecord): MountRecord {
+  return { ...running, keys, request: { ...running.request, env } };
+}
