@@ -1,4 +1,5 @@
 /** The node plugin: serves kubelet, heals dead mounts and unmounts sources without users. */
+
 import { basename, extname, join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { parseEndpoint } from "../csi/endpoint.ts";
@@ -9,6 +10,7 @@ import { serve } from "../csi/server.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
 import { orAborted } from "../kube/or-aborted.ts";
+import { fuseDevice } from "../linux/device-id.ts";
 import { pageOutFiles } from "../linux/process/page-out.ts";
 import { Cluster } from "../node/cluster/cluster.ts";
 import { reportStatus } from "../node/cluster/report-status.ts";
@@ -57,7 +59,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using rooms = roomsOf(config, cluster, storage);
   const { mounts, credentials, v1, records, sources, publishing, healing, metrics } = rooms;
   using _driverKeys = keepDriverKeys(call.log, credentials, mountpointPods);
-  if (mounts.kernel.isOnNode("/", 0) === undefined) {
+  if (mounts.kernel.isOnNode("/", fuseDevice(0)) === undefined) {
     const because = "the host's /proc is not mounted, or does not show the container runtime";
     call.log.info("mounts are checked in this container only, not on the node", { because });
   }

@@ -1,8 +1,10 @@
 /** Containers that try to lead healing astray: whatever they do to their directories, only the dead mount is replaced. */
+
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { DeviceId } from "../../src/linux/device-id.ts";
 import { mountAt, parseMountinfo, type WholeMount } from "../../src/linux/mounts/mountinfo.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { processOf } from "../support/container-process.ts";
@@ -41,8 +43,8 @@ it(`SE-8 a container that exchanges directories through ${heals} heals keeps eve
   const volumes = () =>
     mounts()
       .filter(isVolume)
-      .map(({ minor }) => minor);
-  expect(volumes()).toEqual([await servedMinor(claim)]);
+      .map(({ deviceId }) => deviceId);
+  expect(volumes()).toEqual([await servedDevice(claim)]);
 
   for (let heal = 1; heal <= heals; heal += 1) {
     const [dead] = volumes();
@@ -50,7 +52,7 @@ it(`SE-8 a container that exchanges directories through ${heals} heals keeps eve
     await expect.poll(volumes, long).not.toContain(dead);
     expect(ofRuntime()).toEqual(before);
     // The former Mountpoint Pod may still be listed for a moment, and the next death must hit the one that serves.
-    const isServed = async () => volumes().join() === String(await servedMinor(claim));
+    const isServed = async () => volumes().join() === String(await servedDevice(claim));
     await expect.poll(isServed, long).toBe(true);
   }
 });
@@ -89,8 +91,8 @@ function described({ id, mountPoint, options }: WholeMount): string {
 }
 
 /** Of the source that the volume's Mountpoint Pod serves. */
-async function servedMinor(claim: string): Promise<number | undefined> {
+async function servedDevice(claim: string): Promise<DeviceId | undefined> {
   const [name = ""] = await mountpointPodsOf(cluster, claim);
   const table = parseMountinfo(await onNode(cluster, node, "cat", "/proc/1/mountinfo"));
-  return mountAt(table, `${sourcesDir}/${name}`)?.minor;
+  return mountAt(table, `${sourcesDir}/${name}`)?.deviceId;
 }

@@ -1,5 +1,7 @@
 /** Healing on a fake node: the loops and their reports. */
+
 import type { PodUid } from "../../src/core/names.ts";
+import { fuseDevice } from "../../src/linux/device-id.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { RecordStorage } from "../../src/node/records/mount-records.ts";
@@ -98,10 +100,12 @@ export function mapStorage(): RecordStorage & { readonly files: Map<string, stri
 /** Replaces mounts in the only namespace of the fake kernel. */
 function fakeSwapper({ kernel }: FakeNode): Swapper {
   return {
-    swap: async (_call, minor, from) => {
-      const now = kernel.at(from)?.minor ?? -1;
-      const replaced = kernel.table.filter((mount) => mount.minor === minor && mount.mountPoint.includes("/pods/"));
-      kernel.table = kernel.table.map((mount) => (replaced.includes(mount) ? { ...mount, minor: now } : mount));
+    swap: async (_call, deviceId, from) => {
+      const now = kernel.at(from)?.deviceId ?? fuseDevice(-1);
+      const replaced = kernel.table.filter(
+        (mount) => mount.deviceId === deviceId && mount.mountPoint.includes("/pods/"),
+      );
+      kernel.table = kernel.table.map((mount) => (replaced.includes(mount) ? { ...mount, deviceId: now } : mount));
       return { replaced: replaced.length, failures: [] };
     },
     holdDead: async () => ({ pin: undefined, unseen: [] }),

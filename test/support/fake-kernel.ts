@@ -1,9 +1,11 @@
 /** A kernel with a mount table, directories and FUSE servers, and its rules: ENOENT, EBUSY, EINVAL, ENOTCONN. */
+
 import { openSync } from "node:fs";
 import { dirname } from "node:path/posix";
 import { mountDevice } from "../../src/core/names.ts";
 import type { PidNamespace } from "../../src/core/pid-namespace.ts";
 import { Descriptor } from "../../src/linux/descriptor.ts";
+import { type DeviceId, fuseDevice } from "../../src/linux/device-id.ts";
 import type { Health } from "../../src/linux/fuse/probe.ts";
 import { type Mount, mountAt } from "../../src/linux/mounts/mountinfo.ts";
 import type { Kernel } from "../../src/node/mounts/kernel.ts";
@@ -14,7 +16,7 @@ type Server = "starting" | "serving" | "dead" | "hung";
 export class FakeKernel implements Kernel {
   table: readonly Mount[] = [];
   /** The file system of plain directories. */
-  disk = { major: 254, minor: 0, fsType: "ext4", device: "/dev/vda" };
+  disk = { deviceId: "254:0" as DeviceId, fsType: "ext4", device: "/dev/vda" };
   /** The pid namespace of the last mount(2). */
   lastPids: PidNamespace | undefined;
   readonly directories = new Set<string>(["/"]);
@@ -22,8 +24,8 @@ export class FakeKernel implements Kernel {
   readonly files = new Set<string>();
   /** The next call of this name fails with this errno, or runs this function first. */
   readonly faults = new Map<keyof Kernel, string | (() => void)>();
-  readonly #servers = new Map<number, Server>();
-  readonly #devices = new Map<Descriptor, number>();
+  readonly #servers = new Map<DeviceId, Server>();
+  readonly #devices = new Map<Descriptor, DeviceId>();
   readonly #waiting = new Set<() => void>();
   readonly #listeners = new Set<() => void>();
   #nextId = 100;
@@ -37,8 +39,8 @@ export class FakeKernel implements Kernel {
   /** Whether mounts propagate to the node; undefined: the node's mounts are not visible. */
   propagates: boolean | undefined = true;
 
-  isOnNode(path: string, minor: number): boolean | undefined {
-    return this.propagates && this.at(path)?.minor === minor;
+  isOnNode(path: string, deviceId: DeviceId): boolean | undefined {
+    return this.propagates && this.at(path)?.deviceId === deviceId;
   }
 
   /** Whether the roots of mounts were deleted. */
@@ -66,18 +68,18 @@ export class FakeKernel implements Kernel {
 
   /** Changes the state of the server of a mount, which is given by its device or its path. */
   server(of: Descriptor | string, state: Server): void {
-    const minor = typeof of === "string" ? this.at(of)?.minor : this.#devices.get(of);
-    this.#servers.set(minor ?? -1, state);
+    const deviceId = typeof of === "string" ? this.at(of)?.deviceId : this.#devices.get(of);
+    this.#servers.set(deviceId ?? fuseDevice(-1), state);
     for (const look of this.#waiting) look();
   }
 
   async probe(call: Call, mountPoint: string, limitMs: number): Promise<Health> {
     call.signal.throwIfAborted();
-    const minor = this.at(mountPoint)?.minor;
-    if (minor === undefined) return "absent";
+    const deviceId = this.at(mountPoint)?.deviceId;
+    if (deviceId === undefined) return "absent";
     const { promise, resolve, reject } = Promise.withResolvers<Health>();
     const look = () => {
-      const state = this.#servers.get(minor);
+      const state = this.#servers.get(deviceId);
       if (state === "serving" || state === "dead") resolve(state);
     };
     const timer = setTimeout(() => resolve("hung"), limitMs);
@@ -95,17 +97,17 @@ export class FakeKernel implements Kernel {
   openFuse(): Descriptor {
     this.#fault("openFuse");
     const device = new Descriptor(openSync("/dev/null", "r+"));
-    this.#devices.set(device, -1);
+    this.#devices.set(device, fuseDevice(-1));
     return device;
   }
 
   mountFuse(device: Descriptor, source: string, pids: PidNamespace = "private"): void {
     this.lastPids = pids;
     this.#fault("mountFuse");
-    const minor = this.#nextMinor++;
-    this.#devices.set(device, minor);
-    this.#servers.set(minor, "starting");
-    this.#mount(source, { major: 0, minor, fsType: "fuse", device: mountDevice });
+    const deviceId = fuseDevice(this.#nextMinor++);
+    this.#devices.set(device, deviceId);
+    this.#servers.set(deviceId, "starting");
+    this.#mount(source, { deviceId, fsType: "fuse", device: mountDevice });
   }
 
   bind(source: string, target: string): void {
@@ -141,8 +143,8 @@ export class FakeKernel implements Kernel {
     return this.cpuNs;
   }
 
-  abortFuse(minor: number): void {
-    this.#servers.set(minor, "dead");
+  abortFuse(deviceId: DeviceId): void {
+    this.#servers.set(deviceId, "dead");
     for (const look of this.#waiting) look();
   }
 
@@ -165,15 +167,12 @@ export class FakeKernel implements Kernel {
     return names.map((path) => path.slice(prefix.length));
   }
 
-  #mount(mountPoint: string, of: Pick<Mount, "major" | "minor" | "fsType" | "device">): void {
+  #mount(mountPoint: string, of: Pick<Mount, "deviceId" | "fsType" | "device">): void {
     if (!this.directories.has(mountPoint)) throw errno("ENOENT");
-    const { major, minor, fsType, device } = of;
+    const { deviceId, fsType, device } = of;
     const parentId = this.at(mountPoint)?.id ?? 1;
     const id = this.#nextId++;
-    this.table = [
-      ...this.table,
-      { id, parentId, major, minor, root: "/", mountPoint, readOnly: false, fsType, device },
-    ];
+    this.table = [...this.table, { id, parentId, deviceId, root: "/", mountPoint, readOnly: false, fsType, device }];
     this.#changed();
   }
 

@@ -1,9 +1,11 @@
 /**
  * The kernel's control file system for FUSE connections. An abort is the only means to unblock processes that wait for a server
- * which never answers. fusectl shows all connections of the machine: callers must pass minor numbers of their own mounts only.
+ * which never answers. fusectl shows all connections of the machine: callers must pass devices of their own mounts only.
  */
+
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isErrno } from "../../runtime/errno.ts";
+import { type DeviceId, fuseDevice, fuseMinor } from "../device-id.ts";
 import { MS_NODEV, MS_NOEXEC, MS_NOSUID } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
 import { unmount } from "./fuse.ts";
@@ -12,18 +14,22 @@ import { unmount } from "./fuse.ts";
 const connectionsDir = "/sys/fs/fuse/connections";
 
 /**
- * Aborts the connection of the mount with this minor number. Guarantees that all waiting and future requests fail. Unfinished
+ * Aborts the connection of the mount with this device. Guarantees that all waiting and future requests fail. Unfinished
  * uploads are lost.
  */
-export function abortConnection(minor: number): void {
+export function abortConnection(deviceId: DeviceId): void {
   using _connections = mountConnections();
-  writeFileSync(`${connectionsDir}/${minor}/abort`, "1");
+  writeFileSync(`${connectionsDir}/${fuseMinor(deviceId)}/abort`, "1");
 }
 
-/** Minor numbers of the mounts with unanswered requests, whether or not the server has read them. */
-export function connectionsWithRequests(): ReadonlySet<number> {
+/** Devices of the mounts with unanswered requests, whether or not the server has read them. */
+export function connectionsWithRequests(): ReadonlySet<DeviceId> {
   using _connections = mountConnections();
-  return new Set(readdirSync(connectionsDir).filter(hasRequests).map(Number));
+  return new Set(
+    readdirSync(connectionsDir)
+      .filter(hasRequests)
+      .map((minor) => fuseDevice(Number(minor))),
+  );
 }
 
 function hasRequests(minor: string): boolean {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { mountAt, mountsOfFuse, mountTable, parseMountinfo, readMounts } from "./mountinfo.ts";
+import { fuseDevice } from "../device-id.ts";
+import { mountAt, mountsOfDevice, mountTable, parseMountinfo, readMounts } from "./mountinfo.ts";
 
 const table = parseMountinfo(
   [
@@ -17,8 +18,7 @@ it("parses a line without and with several optional fields", () => {
   expect(mountAt(table, "/")).toMatchObject({
     id: 21,
     parentId: 1,
-    major: 254,
-    minor: 0,
+    deviceId: "254:0",
     mountPoint: "/",
     readOnly: false,
     fsType: "ext4",
@@ -50,7 +50,7 @@ it("decodes the kernel's octal escapes in paths and device names", () => {
 });
 
 it("finds a source and all its bind mounts by their device", () => {
-  expect(mountsOfFuse(table, 45).map((mount) => mount.id)).toEqual([90, 91, 92]);
+  expect(mountsOfDevice(table, fuseDevice(45)).map((mount) => mount.id)).toEqual([90, 91, 92]);
 });
 
 it("finds no mount at a path that only has the prefix of one", () => {

@@ -1,13 +1,12 @@
 /** The mount table of this process. Reading it sends no request to any file system, so it never waits for a hung mount. */
 import { readFileSync } from "node:fs";
+import type { DeviceId } from "../device-id.ts";
 
 export interface Mount {
   readonly id: number;
   readonly parentId: number;
-  /** 0 for file systems without a block device, such as FUSE. */
-  readonly major: number;
-  /** Major and minor number are the device, the same for a source and all its bind mounts. fusectl names FUSE connections by it. */
-  readonly minor: number;
+  /** The same for a source and all its bind mounts. */
+  readonly deviceId: DeviceId;
   /** The path in the file system that is the root of this mount: `/`, or the sub-path of a bind mount. */
   readonly root: string;
   readonly mountPoint: string;
@@ -54,17 +53,17 @@ export function isCovered(mounts: readonly Mount[], { id, mountPoint }: Mount): 
   return mounts.some((other) => other.parentId === id && other.mountPoint === mountPoint);
 }
 
-/** Every mount of one FUSE file system: a source and its bind mounts. A block device may have the same minor number. */
-export function mountsOfFuse(mounts: readonly Mount[], minor: number): readonly Mount[] {
-  return mounts.filter((mount) => mount.major === 0 && mount.minor === minor);
+/** Every mount of one file system: a source and its bind mounts. */
+export function mountsOfDevice(mounts: readonly Mount[], deviceId: DeviceId): readonly Mount[] {
+  return mounts.filter((mount) => mount.deviceId === deviceId);
 }
 
 /**
- * Parses the mounts of one FUSE file system and the mounts on top of them, and no other lines. Linear in the size of the text,
+ * Parses the mounts of one file system and the mounts on top of them, and no other lines. Linear in the size of the text,
  * which may be large.
  */
-export function parseMountsOfFuse(text: string, minor: number): readonly WholeMount[] {
-  const device = ` 0:${minor} `; // occurs in no other field: the kernel writes a space in a path as \\040
+export function parseMountsOfDevice(text: string, deviceId: DeviceId): readonly WholeMount[] {
+  const device = ` ${deviceId} `; // occurs in no other field: the kernel writes a space in a path as \\040
   if (!text.includes(device)) return [];
   const lines = text.split("\n");
   const ids = new Set(lines.filter((line) => line.includes(device)).map((line) => fieldOf(line, 0)));
@@ -91,18 +90,16 @@ export function parseMountinfo(text: string): readonly WholeMount[] {
 function parseLine(line: string): WholeMount {
   const fields = line.split(" ");
   const separator = fields.indexOf("-", 6);
-  const [id, parentId, majorMinor, root, mountPoint, options] = fields;
+  const [id, parentId, deviceId, root, mountPoint, options] = fields;
   const [fsType, device] = fields.slice(separator + 1);
-  if (separator === -1 || majorMinor === undefined || mountPoint === undefined || options === undefined) {
+  if (separator === -1 || deviceId === undefined || mountPoint === undefined || options === undefined) {
     throw new Error(`not a line of mountinfo: ${line}`);
   }
   const own = options.split(",");
-  const [major, minor] = majorMinor.split(":").map(Number);
   return {
     id: Number(id),
     parentId: Number(parentId),
-    major: major ?? -1,
-    minor: minor ?? -1,
+    deviceId: deviceId as DeviceId,
     mountPoint: unescaped(mountPoint),
     readOnly: own.includes("ro"),
     fsType: fsType ?? "",

@@ -2,10 +2,12 @@
  * The mounts of the container runtime. A container's mount namespace is a copy of the namespace of the process that starts it
  * (containerd-shim, conmon), so a mount that is missing there is missing in every new container.
  */
+
 import { constants, openSync, readFileSync, readlinkSync } from "node:fs";
 import { relative } from "node:path/posix";
 import { isErrno, unlessErrno } from "../../runtime/errno.ts";
 import { Descriptor } from "../descriptor.ts";
+import type { DeviceId } from "../device-id.ts";
 import { deviceOf } from "../device-of.ts";
 import { O_PATH, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS } from "../kernel-abi.ts";
 import { syscall } from "../native.ts";
@@ -16,17 +18,17 @@ import { unlessGone } from "../unless-gone.ts";
 const mostAncestors = 16;
 
 /**
- * Whether a path leads to the FUSE file system with this minor number in the runtime's mount namespace. The path is resolved from
+ * Whether a path leads to the file system with this device in the runtime's mount namespace. The path is resolved from
  * the runtime's root, because kubelet's directory may be a symbolic link on the node. Sends no request to a FUSE server.
  * undefined if this process runs in no container, or if the given /proc does not show the runtime's process.
  */
-export function isFuseForRuntime(proc: string, path: string, minor: number): boolean | undefined {
+export function isDeviceForRuntime(proc: string, path: string, deviceId: DeviceId): boolean | undefined {
   const pid = runtimeProcess(proc);
   if (pid === undefined) return undefined;
   return unlessUnsure(() => {
     using root = new Descriptor(openSync(`${proc}/${pid}/root`, O_PATH | constants.O_DIRECTORY));
     using file = openInRoot(root, path);
-    return file !== undefined && deviceOf(file) === `0:${minor}`;
+    return file !== undefined && deviceOf(file) === deviceId;
   });
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
 import { mountDevice, type PodName } from "../../core/names.ts";
+import { type DeviceId, fuseDevice } from "../../linux/device-id.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { watchEnd } from "./end-watchdog.ts";
@@ -23,18 +24,19 @@ afterEach(() => {
 
 function sourceOf(name: PodName, minor: number, device = mountDevice): Mount {
   const mountPoint = sourcePath(kubeletDir, name);
-  return { id: minor, parentId: 1, major: 0, minor, root: "/", mountPoint, readOnly: false, fsType: "fuse", device };
+  const deviceId = fuseDevice(minor);
+  return { id: minor, parentId: 1, deviceId, root: "/", mountPoint, readOnly: false, fsType: "fuse", device };
 }
 
 type Machine = ReturnType<typeof machine>;
 
 /** Two sources; the first neither answers nor uses CPU. */
 function machine() {
-  const aborted: number[] = [];
+  const aborted: DeviceId[] = [];
   return {
     aborted,
     table: [sourceOf(hungPod, 45), sourceOf(otherPod, 46)] as readonly Mount[],
-    withRequests: new Set([45]) as ReadonlySet<number>,
+    withRequests: new Set([fuseDevice(45)]) as ReadonlySet<DeviceId>,
     cpu: (): number | undefined => 5000,
     mounts() {
       return this.table;
@@ -45,11 +47,11 @@ function machine() {
     cpuTimeNs(): number | undefined {
       return this.cpu();
     },
-    abortFuse: (minor: number) => void aborted.push(minor),
+    abortFuse: (deviceId: DeviceId) => void aborted.push(deviceId),
   };
 }
 
-async function givenUpAfter(ms: number, seen: Machine): Promise<readonly number[]> {
+async function givenUpAfter(ms: number, seen: Machine): Promise<readonly DeviceId[]> {
   watchEnd({ ...call, signal: end.signal }, seen, ending).catch(() => undefined);
   await vi.advanceTimersByTimeAsync(ms);
   return seen.aborted;
@@ -59,11 +61,11 @@ it("LC-17 gives up only a mount-s3 with waiting requests that uses no CPU for th
   const seen = machine();
   expect(await givenUpAfter(625_000, seen)).toEqual([]);
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(seen.aborted).toEqual([45]);
+  expect(seen.aborted).toEqual([fuseDevice(45)]);
 });
 
 it.for([
-  ["no request waits for an answer", { withRequests: new Set<number>() }],
+  ["no request waits for an answer", { withRequests: new Set<DeviceId>() }],
   ["mount-s3 uses CPU time", { cpu: () => performance.now() }],
   ["the process is not visible", { cpu: () => undefined }],
   ["the mount is foreign", { table: [sourceOf(hungPod, 45, "sshfs")] }],
@@ -76,7 +78,7 @@ it("LC-17 restarts the limit for a new mount at the same source", async () => {
   const seen = machine();
   await givenUpAfter(500_000, seen);
   seen.table = [sourceOf(hungPod, 47)];
-  seen.withRequests = new Set([47]);
+  seen.withRequests = new Set([fuseDevice(47)]);
   await vi.advanceTimersByTimeAsync(500_000);
   expect(seen.aborted).toEqual([]);
 });

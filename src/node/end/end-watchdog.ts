@@ -3,8 +3,10 @@
  * after SIGKILL, until mount-s3 answers or its connection is aborted, and kubelet cannot start the next plugin. The watchdog is
  * a process of its own that outlives the plugin's event loop, and it gives up mounts by the same rule as the plugin.
  */
+
 import type { PodName } from "../../core/names.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { ContainerProgram } from "../../linux/process/processes.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -24,9 +26,9 @@ export interface Ending {
 
 export interface Machine {
   mounts(): readonly Mount[];
-  connectionsWithRequests(): ReadonlySet<number>;
+  connectionsWithRequests(): ReadonlySet<DeviceId>;
   cpuTimeNs(of: ContainerProgram): number | undefined;
-  abortFuse(minor: number): void;
+  abortFuse(deviceId: DeviceId): void;
 }
 
 const longestPauseMs = 30_000;
@@ -49,27 +51,27 @@ export async function watchEnd(call: Call, machine: Machine, ending: Ending): Pr
   }
 }
 
-/** Key: minor number, which the kernel does not reuse while a request waits. */
-type Hangs = ReadonlyMap<number, Hang>;
+/** Key: device, which the kernel does not reuse while a request waits. */
+type Hangs = ReadonlyMap<DeviceId, Hang>;
 
 function checkMounts(call: Call, machine: Machine, ending: Ending, before: Hangs): Hangs {
   const mounts = new MountTable(machine.mounts(), ending.kubeletDir);
   const withRequests = machine.connectionsWithRequests();
-  const hangs = new Map<number, Hang>();
+  const hangs = new Map<DeviceId, Hang>();
   for (const [name, podUid] of Object.entries(ending.podUids)) {
     const mount = mounts.source(name as PodName);
-    if (mount === undefined || !withRequests.has(mount.minor)) continue;
+    if (mount === undefined || !withRequests.has(mount.deviceId)) continue;
     const cpuNs = machine.cpuTimeNs({ podUid, program: "mount-s3" });
     // A mount-s3 without CPU time has answered no request: the waiting requests are those of the last check.
     const seen = { nowMs: performance.now(), cpuNs, limitMs: ending.hangLimitMs };
-    const { hang, giveUp } = judgeHang(before.get(mount.minor), seen);
+    const { hang, giveUp } = judgeHang(before.get(mount.deviceId), seen);
     if (giveUp) {
-      machine.abortFuse(mount.minor);
+      machine.abortFuse(mount.deviceId);
       call.log.info("mount-s3 hung and was given up: the node plugin can end", { mountpointPod: name, mount, hang });
     } else {
-      hangs.set(mount.minor, hang);
+      hangs.set(mount.deviceId, hang);
     }
-    if (!before.has(mount.minor))
+    if (!before.has(mount.deviceId))
       call.log.info("mount-s3 may keep the node plugin from ending", { mountpointPod: name });
   }
   return hangs;

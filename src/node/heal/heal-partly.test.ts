@@ -1,4 +1,5 @@
 /** Heals that succeed for some workloads only, and node plugins that cannot enter containers. */
+
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeHealing, failingInside, unseenInside } from "../../../test/support/fake-healing.ts";
 import {
@@ -13,6 +14,7 @@ import {
   workload,
 } from "../../../test/support/fake-node.ts";
 import type { PodName } from "../../core/names.ts";
+import { fuseDevice } from "../../linux/device-id.ts";
 import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
 
@@ -66,12 +68,12 @@ it("LC-22 a restarted node plugin retries a container that failed, and reports t
   healing.swapWith(failingInside(healing.node, 3));
   healing.start();
   await publish(call, healing.rooms.publishing, intentOf());
-  const minor = healing.node.kernel.at(target)?.minor ?? -1;
+  const deviceId = healing.node.kernel.at(target)?.deviceId ?? fuseDevice(-1);
   diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBe(1);
   await healing.restart();
   await untilHealed(1);
-  expect(healing.healed).toMatchObject([{ dead: { minor, mountpointPod }, targets: [target] }]);
+  expect(healing.healed).toMatchObject([{ dead: { deviceId, mountpointPod }, targets: [target] }]);
   await healing.restart();
   expect(healing.rooms.records.pendingHeals.all).toEqual([]);
 });
@@ -121,26 +123,26 @@ it("LC-22 a container of another Pod that cannot be inspected does not keep a he
 it("LC-22 a restarted node plugin does not confuse a new mount with the dead one that had its minor number", async () => {
   healing.swapWith(failingInside(healing.node, 1));
   await publish(call, healing.rooms.publishing, intentOf());
-  const { minor = -1 } = healing.node.kernel.at(source) ?? {};
-  const owed = { minor, since: new Date(), targets: [target] };
+  const { deviceId = fuseDevice(-1) } = healing.node.kernel.at(source) ?? {};
+  const owed = { deviceId, since: new Date(), targets: [target] };
   healing.rooms.records.pendingHeals.add({ ...owed, mountpointPod: "mp-of-another-volume" as PodName });
   healing.start();
   await expect.poll(() => healing.rooms.records.pendingHeals.all, soon).toEqual([]);
-  expect(healing.rooms.sources.registry.dead.isKnown(minor)).toBe(false);
+  expect(healing.rooms.sources.registry.dead.isKnown(deviceId)).toBe(false);
 });
 
 it("stops healing a container when its Pod is gone", async () => {
   healing.swapWith(failingInside(healing.node, Infinity));
   healing.start();
   await publish(call, healing.rooms.publishing, intentOf());
-  const minor = healing.node.kernel.at(target)?.minor ?? -1;
+  const deviceId = healing.node.kernel.at(target)?.deviceId ?? fuseDevice(-1);
   diesAndListens();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
-  expect(healing.rooms.sources.registry.dead.isKnown(minor)).toBe(true);
+  expect(healing.rooms.sources.registry.dead.isKnown(deviceId)).toBe(true);
   unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });
   await expect
     .poll(
-      nudged(() => healing.rooms.sources.registry.dead.isKnown(minor)),
+      nudged(() => healing.rooms.sources.registry.dead.isKnown(deviceId)),
       soon,
     )
     .toBe(false);
@@ -179,15 +181,15 @@ it("without the host's /proc mounts the source again, reports what is missing, a
   healing.start();
   await publish(call, healing.rooms.publishing, intentOf());
   for (let death = 1; death <= 2; death += 1) {
-    const minor = healing.node.kernel.at(target)?.minor ?? -1;
+    const deviceId = healing.node.kernel.at(target)?.deviceId ?? fuseDevice(-1);
     healing.delayed.length = 0;
     diesAndListens();
     await expect.poll(() => healing.reasons(), soon).toContainEqual(expect.stringContaining("/proc is not mounted"));
     await publish(call, healing.rooms.publishing, intentOf());
-    expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
+    expect(healing.node.kernel.at(target)?.deviceId).toBe(healing.node.kernel.at(source)?.deviceId);
     await expect
       .poll(
-        nudged(() => healing.rooms.sources.registry.dead.isKnown(minor)),
+        nudged(() => healing.rooms.sources.registry.dead.isKnown(deviceId)),
         soon,
       )
       .toBe(false);
@@ -202,7 +204,7 @@ it("neither counts nor reports the death of a mount without users", async () => 
   healing.restartedAfterDeath();
   healing.start();
   await healing.restart();
-  const minor = healing.node.kernel.at(source)?.minor ?? -1;
-  expect(healing.rooms.sources.registry.dead.isKnown(minor)).toBe(false);
+  const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
+  expect(healing.rooms.sources.registry.dead.isKnown(deviceId)).toBe(false);
   expect((await healing.node.metrics.deaths.get()).values).toMatchObject([{ value: 0 }]);
 });

@@ -15,6 +15,7 @@ import {
   workload,
 } from "../../../test/support/fake-node.ts";
 import { mountpointPodName, type PodUid } from "../../core/names.ts";
+import { fuseDevice } from "../../linux/device-id.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
@@ -33,15 +34,15 @@ afterEach(() => healing[Symbol.asyncDispose]());
 it("mounts from the record as soon as the mounter listens, and gives the new mount to the workload", async () => {
   healing.start();
   await publish(call, healing.rooms.publishing, intentOf());
-  const before = healing.node.kernel.at(target)?.minor;
+  const before = healing.node.kernel.at(target)?.deviceId;
   healing.death();
-  await expect.poll(() => healing.rooms.sources.registry.dead.isKnown(before ?? -1), soon).toBe(true);
+  await expect.poll(() => healing.rooms.sources.registry.dead.isKnown(before ?? fuseDevice(-1)), soon).toBe(true);
   healing.node.startsListening();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
   expect(healing.node.requests[1]).toEqual(healing.node.requests[0]);
-  expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(source)?.minor);
-  expect(healing.node.kernel.at(target)?.minor).not.toBe(before);
-  expect(healing.rooms.sources.registry.dead.isKnown(before ?? -1)).toBe(false);
+  expect(healing.node.kernel.at(target)?.deviceId).toBe(healing.node.kernel.at(source)?.deviceId);
+  expect(healing.node.kernel.at(target)?.deviceId).not.toBe(before);
+  expect(healing.rooms.sources.registry.dead.isKnown(before ?? fuseDevice(-1))).toBe(false);
   expect(healing.delayed).toEqual([]);
 });
 
@@ -95,7 +96,9 @@ it("follows the workload to another Mountpoint Pod, with the keys of the volume"
   assignTo(successor);
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor }]);
   expect([...healing.node.credentialFiles.values()].join("")).toContain("own-secret");
-  expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
+  expect(healing.node.kernel.at(target)?.deviceId).toBe(
+    healing.node.kernel.at(sourcePath(kubeletDir, successor))?.deviceId,
+  );
   expect(healing.rooms.records.mounts.holderOf(target)).toBe(successor);
   // The unmount loop skipped both sources during the heal.
   const { unmounts } = healing.rooms.sources;
@@ -162,12 +165,12 @@ it("heals a sub-path whose target works", async () => {
   const part = `${kubeletDir}/pods/${workload}/volume-subpaths/${podOf().persistentVolume}/app/0`;
   const mount = healing.node.kernel.at(target);
   if (mount === undefined) throw new Error("nothing is mounted");
-  const minor = 4000;
-  healing.node.kernel.table = [...healing.node.kernel.table, { ...mount, mountPoint: part, minor }];
-  healing.rooms.sources.registry.dead.notice({ minor, mountPoint: part }, undefined);
+  const deviceId = fuseDevice(4000);
+  healing.node.kernel.table = [...healing.node.kernel.table, { ...mount, mountPoint: part, deviceId }];
+  healing.rooms.sources.registry.dead.notice({ deviceId, mountPoint: part }, undefined);
   healing.start();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
-  expect(healing.node.kernel.at(part)?.minor).toBe(healing.node.kernel.at(source)?.minor);
+  expect(healing.node.kernel.at(part)?.deviceId).toBe(healing.node.kernel.at(source)?.deviceId);
 });
 
 it("follows the attachment of one workload although a terminating one has none any more", async () => {
@@ -181,18 +184,20 @@ it("follows the attachment of one workload although a terminating one has none a
   healing.node.listens = true;
   healing.death();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod: successor }]);
-  expect(healing.node.kernel.at(target)?.minor).toBe(healing.node.kernel.at(sourcePath(kubeletDir, successor))?.minor);
+  expect(healing.node.kernel.at(target)?.deviceId).toBe(
+    healing.node.kernel.at(sourcePath(kubeletDir, successor))?.deviceId,
+  );
 });
 
 it("stops healing a dead mount that is unpublished", async () => {
   healing.start();
   await publish(call, healing.rooms.publishing, intentOf());
-  const minor = healing.node.kernel.at(target)?.minor ?? -1;
+  const deviceId = healing.node.kernel.at(target)?.deviceId ?? fuseDevice(-1);
   healing.node.put(podOf({ phase: "failed" }));
   healing.death();
   await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(0);
   unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });
-  await expect.poll(() => healing.rooms.sources.registry.dead.isKnown(minor), soon).toBe(false);
+  await expect.poll(() => healing.rooms.sources.registry.dead.isKnown(deviceId), soon).toBe(false);
   expect(healing.healed).toEqual([]);
 });
 

@@ -64,7 +64,7 @@ const attemptLimitMs = 20_000;
 
 async function heal(call: Call, room: HealRoom, dead: DeadDevice, reports: HealReports): Promise<void> {
   const { dead: devices } = room.sources.registry;
-  const healCall = withFields(call, { minor: dead.minor, formerMountpointPod: dead.mountpointPod });
+  const healCall = withFields(call, { deviceId: dead.deviceId, formerMountpointPod: dead.mountpointPod });
   healCall.log.info("mount-s3 has ended and left a dead mount");
   if (dead.pendingTargets.length === 0) room.metrics.deaths.inc();
   let { pendingTargets } = dead;
@@ -72,12 +72,12 @@ async function heal(call: Call, room: HealRoom, dead: DeadDevice, reports: HealR
     const { nextWake } = devices;
     pendingTargets = await attempt(healCall, room, { dead, pendingTargets }, reports);
     if (pendingTargets.length === 0) break;
-    devices.attemptEnded(dead.minor);
+    devices.attemptEnded(dead.deviceId);
     await pause(call, nextWake, failures);
   }
-  devices.remove(dead.minor);
+  devices.remove(dead.deviceId);
   // When the program ends, the heal stays pending for the next node plugin.
-  if (!call.signal.aborted) room.records.pendingHeals.remove(dead.minor);
+  if (!call.signal.aborted) room.records.pendingHeals.remove(dead.deviceId);
 }
 
 interface Task {
@@ -95,7 +95,7 @@ async function attempt(
 ): Promise<readonly string[]> {
   using limited = deadline(call, attemptLimitMs, "a dead mount to be healed");
   const targets = [
-    ...new Set([...room.mounts.table().targetsOfDevice(dead.minor), ...stillPublished(room, pendingTargets)]),
+    ...new Set([...room.mounts.table().targetsOfDevice(dead.deviceId), ...stillPublished(room, pendingTargets)]),
   ];
   if (targets.length === 0) {
     call.log.info("no workload that can be healed uses the dead mount any more");
@@ -183,17 +183,18 @@ async function healOnce(call: Call, room: HealRoom, dead: DeadDevice, targets: r
       hint: "Install the node plugin with the chart of this version, which mounts it; until then restart the Pod.",
     });
   }
-  const { replaced, failures } = await room.swapper.swap(call, dead.minor, sourcePath(room.mounts.kubeletDir, name));
+  const { replaced, failures } = await room.swapper.swap(call, dead.deviceId, sourcePath(room.mounts.kubeletDir, name));
   call.log.info("dead mounts replaced", { replaced, failures });
   room.metrics.refusedHeals.inc(failures.filter(({ isUnsafe }) => isUnsafe).length);
   const mounts = room.mounts.table();
-  for (const target of targets) if (mounts.at(target)?.minor !== dead.minor) room.records.mounts.moveUser(target, name);
+  for (const target of targets)
+    if (mounts.at(target)?.deviceId !== dead.deviceId) room.records.mounts.moveUser(target, name);
   return { mountpointPod: name, failures };
 }
 
-function noMountpointPod(room: HealRoom, { minor }: DeadDevice): DriverError {
+function noMountpointPod(room: HealRoom, { deviceId }: DeadDevice): DriverError {
   const mounts = room.mounts.table();
-  const isV1 = mounts.ofDevice(minor).some((mount) => isV1Mount(room.cluster, mount, mounts));
+  const isV1 = mounts.ofDevice(deviceId).some((mount) => isV1Mount(room.cluster, mount, mounts));
   return isV1
     ? new DriverError("unsupported", "the driver 1.x mounted it, without a Mountpoint Pod", { hint: restartHint })
     : new DriverError("notReady", "no Mountpoint Pod is assigned to its workloads");

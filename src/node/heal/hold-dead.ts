@@ -1,6 +1,8 @@
 /** Keeps a dead FUSE file system alive, so that the kernel does not reuse its minor number. */
+
 import type { PodUid } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import { askServer } from "../../linux/fuse/probe.ts";
 import {
   type MountNamespace,
@@ -9,7 +11,7 @@ import {
   ownMountNamespace,
 } from "../../linux/mounts/mount-namespaces.ts";
 import { holdMount } from "../../linux/mounts/mount-tree.ts";
-import { parseMountsOfFuse } from "../../linux/mounts/mountinfo.ts";
+import { parseMountsOfDevice } from "../../linux/mounts/mountinfo.ts";
 import { readTable } from "../../linux/mounts/read-table.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
@@ -38,7 +40,7 @@ interface Unseen {
   readonly because: string;
 }
 
-export async function holdDead(call: Call, { proc, podOf }: Machine, minor: number): Promise<Holding> {
+export async function holdDead(call: Call, { proc, podOf }: Machine, deviceId: DeviceId): Promise<Holding> {
   const own = ownMountNamespace();
   const unseen: Unseen[] = [];
   const hanging = new Set<string | undefined>();
@@ -46,7 +48,7 @@ export async function holdDead(call: Call, { proc, podOf }: Machine, minor: numb
     const owner = podOf(proc, namespace.pids[0]) as PodUid | undefined;
     if (namespace.id === own || hanging.has(owner)) continue;
     using limited = deadline(call, holdLimitMs, "the path of the dead mount in the container");
-    const held = await orAborted(limited, heldIn(limited, proc, namespace, minor)).catch(describeError);
+    const held = await orAborted(limited, heldIn(limited, proc, namespace, deviceId)).catch(describeError);
     call.signal.throwIfAborted();
     // A Pod may have many namespaces with hung paths, and other Pods wait: the rest of its namespaces is skipped.
     if (limited.signal.aborted) hanging.add(owner);
@@ -62,13 +64,13 @@ async function heldIn(
   call: Call,
   proc: string,
   namespace: MountNamespace,
-  minor: number,
+  deviceId: DeviceId,
 ): Promise<Disposable | undefined> {
   using inside = await openInside(proc, namespace);
   if (inside === undefined) return undefined;
   const text = await readTable(call, inside.table, tableLimits);
   if (text === undefined) throw new Error(tableTooLarge);
-  const mount = parseMountsOfFuse(text, minor).find((one) => isOfDead(one, minor));
+  const mount = parseMountsOfDevice(text, deviceId).find((one) => isOfDead(one, deviceId));
   if (mount === undefined) return undefined;
   using undo = new DisposableStack();
   const held = undo.use(await holdMount(inside.root, mount.mountPoint));

@@ -1,9 +1,10 @@
 import { beforeEach, expect, it } from "vitest";
+import { fuseDevice } from "../../linux/device-id.ts";
 import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
 import { LostMounts } from "./lost-mounts.ts";
 
 const id = "mnt:[4026532001]";
-const lost = { minor: 45, mountPoint: "/data", because: "ENOENT", isUnsafe: false };
+const lost = { deviceId: fuseDevice(45), mountPoint: "/data", because: "ENOENT", isUnsafe: false };
 let starts: Map<number, string>;
 let lostMounts: LostMounts;
 
@@ -23,21 +24,21 @@ function namespaceOf(...pids: [number, ...number[]]): MountNamespace {
 it("LC-1 keeps the lost mounts of a namespace, by device, while a process of it runs", () => {
   starts.set(12, "2000");
   for (const pids of [[10, 11], [11, 12], [12]] as [number, ...number[]][]) lostMounts.keepOnly([namespaceOf(...pids)]);
-  expect(lostMounts.in(namespaceOf(12), 45)).toEqual([lost]);
-  expect(lostMounts.in(namespaceOf(12), 46)).toEqual([]);
+  expect(lostMounts.in(namespaceOf(12), fuseDevice(45))).toEqual([lost]);
+  expect(lostMounts.in(namespaceOf(12), fuseDevice(46))).toEqual([]);
 });
 
 it("LC-1 a new namespace with a reused number has no lost mounts, even if its process has a reused pid", () => {
   starts = new Map([[10, "5000"]]);
   lostMounts.keepOnly([namespaceOf(10)]);
-  expect(lostMounts.in(namespaceOf(10), 45)).toEqual([]);
+  expect(lostMounts.in(namespaceOf(10), fuseDevice(45))).toEqual([]);
 });
 
 it("LC-1 drops a namespace that is gone, or whose processes ended during the check", () => {
   lostMounts.keepOnly([{ id: "mnt:[1]", pids: [10] }]);
-  expect(lostMounts.in(namespaceOf(10), 45)).toEqual([]);
+  expect(lostMounts.in(namespaceOf(10), fuseDevice(45))).toEqual([]);
   lostMounts.add(namespaceOf(10), lost);
   starts.clear();
   lostMounts.keepOnly([namespaceOf(10)]);
-  expect(lostMounts.in(namespaceOf(10), 45)).toEqual([]);
+  expect(lostMounts.in(namespaceOf(10), fuseDevice(45))).toEqual([]);
 });

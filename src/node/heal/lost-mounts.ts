@@ -1,9 +1,10 @@
+import type { DeviceId } from "../../linux/device-id.ts";
 import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
 import type { SwapFailure } from "./carry-out.ts";
 
 export interface LostMount extends Omit<SwapFailure, "workload"> {
   /** The device that was mounted at the path. */
-  readonly minor: number;
+  readonly deviceId: DeviceId;
 }
 
 interface Entry {
@@ -50,8 +51,8 @@ export class LostMounts {
     this.#entries.set(id, { processes, mounts: [...mounts, lost] });
   }
 
-  in({ id }: MountNamespace, minor: number): readonly LostMount[] {
-    return (this.#entries.get(id)?.mounts ?? []).filter((lost) => lost.minor === minor);
+  in({ id }: MountNamespace, deviceId: DeviceId): readonly LostMount[] {
+    return (this.#entries.get(id)?.mounts ?? []).filter((lost) => lost.deviceId === deviceId);
   }
 
   #processesIn({ pids }: MountNamespace): ReadonlySet<string> {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
+import { fuseDevice } from "../../linux/device-id.ts";
 import { PodAllowance } from "./heal-limits.ts";
 import { mayHold } from "./may-hold.ts";
 
@@ -25,7 +26,7 @@ function process(pid: number, rootDirectory: string, ...lines: readonly string[]
 }
 
 function ask(allowance = new PodAllowance()): Promise<boolean> {
-  return mayHold(call, { proc, minor: 45 }, { id: "mnt:[1]", pids: [7, 8] }, allowance);
+  return mayHold(call, { proc, deviceId: fuseDevice(45) }, { id: "mnt:[1]", pids: [7, 8] }, allowance);
 }
 
 it.for([

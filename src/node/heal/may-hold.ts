@@ -1,7 +1,8 @@
 import { openSync, readlinkSync } from "node:fs";
 import { Descriptor } from "../../linux/descriptor.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import type { MountNamespace } from "../../linux/mounts/mount-namespaces.ts";
-import { parseMountsOfFuse } from "../../linux/mounts/mountinfo.ts";
+import { parseMountsOfDevice } from "../../linux/mounts/mountinfo.ts";
 import { readTable } from "../../linux/mounts/read-table.ts";
 import { unlessGone } from "../../linux/unless-gone.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -14,7 +15,7 @@ import { countMounts, swapsInside } from "./plan-swaps.ts";
  */
 export async function mayHold(
   call: Call,
-  { proc, minor }: { readonly proc: string; readonly minor: number },
+  { proc, deviceId }: { readonly proc: string; readonly deviceId: DeviceId },
   { pids }: MountNamespace,
   allowance: PodAllowance,
 ): Promise<boolean> {
@@ -28,7 +29,7 @@ export async function mayHold(
     if (table === undefined) continue;
     const text = await readTable(call, table, limits);
     allowance.hasRead(text?.length ?? limits.bytes);
-    return text === undefined || countMounts(swapsInside(parseMountsOfFuse(text, minor), minor)) > 0;
+    return text === undefined || countMounts(swapsInside(parseMountsOfDevice(text, deviceId), deviceId)) > 0;
   }
   return false; // all its processes have ended
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { fuseDevice } from "../../linux/device-id.ts";
 import { parseMountinfo } from "../../linux/mounts/mountinfo.ts";
 import { swapsHere, swapsInside } from "./plan-swaps.ts";
 
-const dead = 45;
+const dead = fuseDevice(45);
 const fuse = "- fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other";
 const table = (...lines: readonly string[]) => parseMountinfo(lines.join("\n"));
 const mountPoints = ({ swaps }: ReturnType<typeof swapsInside>) => swaps.map(({ mountPoint }) => mountPoint);

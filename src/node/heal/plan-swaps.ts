@@ -1,5 +1,7 @@
 /** Decides which mounts of a dead device are replaced in a mount namespace. Pure: depends on the mount table only. */
+
 import { driverName } from "../../core/names.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import { mountsByParent, type WholeMount } from "../../linux/mounts/mountinfo.ts";
 import { isOurs } from "../mounts/mount-table.ts";
 
@@ -21,16 +23,16 @@ export function countMounts({ swaps, refusals }: Swaps): number {
 }
 
 /** In the node plugin's own namespace: targets and sub-paths, which kubelet gives to containers. The source is mounted anew already. */
-export function swapsHere(mounts: readonly WholeMount[], minor: number, kubeletDir: string): Swaps {
-  return swapsAmong(mounts, (mount) => isOfDead(mount, minor) && mount.mountPoint.startsWith(`${kubeletDir}/pods/`));
+export function swapsHere(mounts: readonly WholeMount[], deviceId: DeviceId, kubeletDir: string): Swaps {
+  return swapsAmong(mounts, (mount) => isOfDead(mount, deviceId) && mount.mountPoint.startsWith(`${kubeletDir}/pods/`));
 }
 
 /**
  * In a container's namespace. Copies of kubelet's directory, as in other node plugins and in monitoring, are skipped. A copy with
  * propagation receives the changes from the host; in a copy without, a living mount would only keep mount-s3 from exiting.
  */
-export function swapsInside(mounts: readonly WholeMount[], minor: number): Swaps {
-  return swapsAmong(mounts, (mount) => isOfDead(mount, minor) && !kubeletPath.test(mount.mountPoint));
+export function swapsInside(mounts: readonly WholeMount[], deviceId: DeviceId): Swaps {
+  return swapsAmong(mounts, (mount) => isOfDead(mount, deviceId) && !kubeletPath.test(mount.mountPoint));
 }
 
 const kubeletPath = new RegExp(
@@ -38,8 +40,8 @@ const kubeletPath = new RegExp(
 );
 
 /** The kernel may have given the minor number of a file system that has ended to a foreign one. */
-export function isOfDead(mount: WholeMount, minor: number): boolean {
-  return mount.major === 0 && mount.minor === minor && isOurs(mount);
+export function isOfDead(mount: WholeMount, deviceId: DeviceId): boolean {
+  return mount.deviceId === deviceId && isOurs(mount);
 }
 
 /** Linear in the size of the table, which a container controls. */

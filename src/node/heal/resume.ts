@@ -72,8 +72,8 @@ function unknown(because: string): DriverError {
   });
 }
 
-function deadOf({ minor, mountpointPod, since, targets }: PendingHeal): DeadDevice {
-  return { minor, mountpointPod, since, pendingTargets: targets };
+function deadOf({ deviceId, mountpointPod, since, targets }: PendingHeal): DeadDevice {
+  return { deviceId, mountpointPod, since, pendingTargets: targets };
 }
 
 /**
@@ -81,14 +81,14 @@ function deadOf({ minor, mountpointPod, since, targets }: PendingHeal): DeadDevi
  * resumed only if a mount of the driver has that number, is dead and does not belong to another Mountpoint Pod.
  */
 async function resume(call: Call, room: HealRoom, heal: PendingHeal): Promise<Undecided | undefined> {
-  const { minor, mountpointPod, targets } = heal;
+  const { deviceId, mountpointPod, targets } = heal;
   using undo = new DisposableStack();
   const { pin, because } = await findDead(call, room, heal);
   if (pin !== undefined) undo.use(pin);
   // The device is being healed already.
-  if (room.sources.registry.dead.isKnown(minor)) return undefined;
+  if (room.sources.registry.dead.isKnown(deviceId)) return undefined;
   if (pin !== undefined && !isOfAnother(room, heal)) {
-    const fields = { minor, formerMountpointPod: mountpointPod, targets: targets.length };
+    const fields = { deviceId, formerMountpointPod: mountpointPod, targets: targets.length };
     call.log.info("goes on with a heal that was owed", fields);
     undo.move();
     room.sources.registry.dead.resume(deadOf(heal), pin);
@@ -96,7 +96,7 @@ async function resume(call: Call, room: HealRoom, heal: PendingHeal): Promise<Un
   }
   const isWaitedFor = !isOfAnother(room, heal) && stillPublished(room, targets).length > 0;
   if (because !== undefined && isWaitedFor) return { heal, because };
-  room.records.pendingHeals.remove(minor);
+  room.records.pendingHeals.remove(deviceId);
   return undefined;
 }
 
@@ -110,25 +110,25 @@ interface Found {
 async function findDead(call: Call, room: HealRoom, heal: PendingHeal): Promise<Found> {
   const here = await findHere(call, room.mounts, heal);
   if (here.pin !== undefined) return here;
-  const inside = await room.swapper?.holdDead(call, heal.minor);
+  const inside = await room.swapper?.holdDead(call, heal.deviceId);
   if (inside?.pin !== undefined) return { pin: inside.pin };
   const users = new Set(heal.targets.map((mountPoint) => workloadAt(room.mounts.kubeletDir, { mountPoint })));
   const unseen = inside?.unseen.find(({ workload }) => users.has(workload));
   return { because: unseen?.because ?? here.because };
 }
 
-async function findHere(call: Call, { kernel, table }: NodeMounts, { minor }: PendingHeal): Promise<Found> {
-  const mount = table().ofDevice(minor).find(isOurs);
+async function findHere(call: Call, { kernel, table }: NodeMounts, { deviceId }: PendingHeal): Promise<Found> {
+  const mount = table().ofDevice(deviceId).find(isOurs);
   if (mount === undefined) return {};
   const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
   if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
   const now = table().at(mount.mountPoint);
-  return health === "dead" && now?.minor === minor ? { pin: openPath(mount.mountPoint) } : {};
+  return health === "dead" && now?.deviceId === deviceId ? { pin: openPath(mount.mountPoint) } : {};
 }
 
-function isOfAnother(room: HealRoom, { minor, mountpointPod }: PendingHeal): boolean {
+function isOfAnother(room: HealRoom, { deviceId, mountpointPod }: PendingHeal): boolean {
   const mounts = room.mounts.table();
-  const mount = mounts.ofDevice(minor).find(isOurs);
+  const mount = mounts.ofDevice(deviceId).find(isOurs);
   const behind = mount && mounts.podBehind(mount);
   return behind !== undefined && behind !== mountpointPod;
 }

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { kubeletDir, mountpointPod, podOf, source } from "../../../test/support/fake-node.ts";
 import { mountDevice } from "../../core/names.ts";
+import { type DeviceId, fuseDevice } from "../../linux/device-id.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { MountTable } from "../mounts/mount-table.ts";
@@ -10,13 +11,12 @@ const since = new Date("2026-01-15T10:30:00.500Z");
 const ended = (finishedAt: string): Partial<LocalMountpointPod> => ({ lastTermination: { exitCode: 1, finishedAt } });
 /** A node plugin that was down notices a death seconds late. */
 const before = ended("2026-01-15T10:29:50Z");
-const deadMinor = 7;
-const serves = (minor: number): readonly Mount[] => [
+const deadDevice = fuseDevice(7);
+const serves = (deviceId: DeviceId): readonly Mount[] => [
   {
     id: 2,
     parentId: 1,
-    major: 0,
-    minor,
+    deviceId,
     root: "/",
     mountPoint: source,
     readOnly: false,
@@ -36,12 +36,12 @@ interface Row {
 
 it.for<Row>([
   { what: "keeps running", pod: {}, stuck: true },
-  { what: "keeps running with the dead mount", pod: {}, mounts: serves(deadMinor), stuck: true },
+  { what: "keeps running with the dead mount", pod: {}, mounts: serves(deadDevice), stuck: true },
   { what: "was restarted long before, and does not take a mount", pod: ended("2026-01-15T09:00:00Z"), stuck: true },
   {
     what: "has another mount, because it was restarted before the death was noticed",
     pod: before,
-    mounts: serves(8),
+    mounts: serves(fuseDevice(8)),
     stuck: false,
   },
   { what: "has no record, so that no mount was requested from it", pod: before, isForgotten: true, stuck: false },
@@ -55,6 +55,6 @@ it.for<Row>([
     records: { mounts: { get: () => (isForgotten ? undefined : {}) } },
     cluster: { mountpointPods: { get: () => podOf(pod) } },
   } as unknown as Parameters<typeof isStuck>[0];
-  const dead = { minor: deadMinor, mountpointPod, since, pendingTargets: [] };
+  const dead = { deviceId: deadDevice, mountpointPod, since, pendingTargets: [] };
   expect(isStuck(node, dead, new Date(since.getTime() + afterMs))).toBe(stuck);
 });

@@ -25,7 +25,7 @@ export function isStuck(room: Needed, dead: DeadDevice, now: Date): boolean {
 }
 
 /** A container takes one mount only: a new mount proves that the container was restarted. */
-function hasMountedAgain({ mounts }: Needed, { minor }: DeadDevice, name: PodName): boolean {
+function hasMountedAgain({ mounts }: Needed, { deviceId }: DeadDevice, name: PodName): boolean {
   const mount = mounts.table().source(name);
-  return mount !== undefined && mount.minor !== minor;
+  return mount !== undefined && mount.deviceId !== deviceId;
 }

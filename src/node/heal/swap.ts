@@ -1,8 +1,10 @@
 /** Replaces dead mounts by living ones, in all running containers and in the directories that kubelet gives to new ones. */
+
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid } from "../../core/names.ts";
 import { type Descriptor, openPath } from "../../linux/descriptor.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import {
   type MountNamespace,
   mountNamespaces,
@@ -20,7 +22,7 @@ import {
   mountIdOf,
   replaceHere,
 } from "../../linux/mounts/mount-tree.ts";
-import { parseMountsOfFuse, readMounts } from "../../linux/mounts/mountinfo.ts";
+import { parseMountsOfDevice, readMounts } from "../../linux/mounts/mountinfo.ts";
 import { readTable } from "../../linux/mounts/read-table.ts";
 import { podUidOf, startOf } from "../../linux/process/processes.ts";
 import { sandboxOf } from "../../linux/process/sandbox.ts";
@@ -39,13 +41,13 @@ import { openSubPath } from "./sub-path.ts";
 
 export interface Swapper {
   /** Replaces every mount of a dead device by a mount of the file system at `source`. */
-  swap(call: Call, minor: number, source: string): Promise<Swapped>;
+  swap(call: Call, deviceId: DeviceId, source: string): Promise<Swapped>;
   /** Keeps a dead file system of the driver alive, through a container that still has it. */
-  holdDead(call: Call, minor: number): Promise<Holding>;
+  holdDead(call: Call, deviceId: DeviceId): Promise<Holding>;
 }
 
 interface Work {
-  readonly minor: number;
+  readonly deviceId: DeviceId;
   /** The root of the living mount. */
   readonly served: Descriptor;
 }
@@ -71,21 +73,21 @@ export class HostSwapper implements Swapper {
     this.#lost = new LostMounts((pid) => startOf(proc, pid));
   }
 
-  async swap(call: Call, minor: number, source: string): Promise<Swapped> {
-    using served = openServed(source, minor);
+  async swap(call: Call, deviceId: DeviceId, source: string): Promise<Swapped> {
+    using served = openServed(source, deviceId);
     let replaced = 0;
     for (let round = 0; ; round += 1) {
       // Containers first: if this program ends in between, its own mount table still shows the dead mount to the next one.
-      const inside = await this.#everywhere(call, { minor, served });
-      const here = await this.#here(call, { minor, served });
+      const inside = await this.#everywhere(call, { deviceId, served });
+      const here = await this.#here(call, { deviceId, served });
       replaced += inside.replaced + here.replaced;
       const failures = [...inside.failures, ...here.failures];
       if (inside.replaced + here.replaced === 0 || round === rounds) return { replaced, failures };
     }
   }
 
-  async holdDead(call: Call, minor: number): Promise<Holding> {
-    return await holdDead(call, { proc: this.#proc, podOf: this.#podOf }, minor);
+  async holdDead(call: Call, deviceId: DeviceId): Promise<Holding> {
+    return await holdDead(call, { proc: this.#proc, podOf: this.#podOf }, deviceId);
   }
 
   async #everywhere(call: Call, work: Work): Promise<Swapped> {
@@ -113,7 +115,7 @@ export class HostSwapper implements Swapper {
 
   async #inside(call: Call, work: Work, { namespace, owner, allowance }: Container): Promise<Swapped> {
     if (!allowance.enter()) {
-      const isAffected = await mayHold(call, { proc: this.#proc, minor: work.minor }, namespace, allowance);
+      const isAffected = await mayHold(call, { proc: this.#proc, deviceId: work.deviceId }, namespace, allowance);
       return refuse(call, { namespace, owner }, isAffected ? allowance.tooMany() : undefined);
     }
     using opened = new DisposableStack();
@@ -127,11 +129,16 @@ export class HostSwapper implements Swapper {
     const first = await planInside(call, inside, work);
     const obstacle = first === undefined ? tableTooLarge : this.#obstacle(first, namespace, allowance);
     if (first === undefined || obstacle !== undefined) return refuse(call, { namespace, owner }, obstacle);
-    const lostBefore = this.#lost.in(namespace, work.minor);
+    const lostBefore = this.#lost.in(namespace, work.deviceId);
     const { replaced, failures } = await carryOut(first, {
       ownerOf: () => owner,
       onLost: ({ mountPoint }, error) => {
-        this.#lost.add(namespace, { minor: work.minor, mountPoint, because: describeError(error), isUnsafe: false });
+        this.#lost.add(namespace, {
+          deviceId: work.deviceId,
+          mountPoint,
+          because: describeError(error),
+          isUnsafe: false,
+        });
       },
       isStillPlanned: async (swap) => {
         const now = await planInside(call, inside, work);
@@ -168,7 +175,7 @@ export class HostSwapper implements Swapper {
 
   /** Mounts in the node plugin's own namespace propagate to the host and to every slave of its mounts. */
   async #here(call: Call, work: Work): Promise<Swapped> {
-    const plan = () => swapsHere(readMounts(), work.minor, this.#kubeletDir);
+    const plan = () => swapsHere(readMounts(), work.deviceId, this.#kubeletDir);
     return await carryOut(plan(), {
       ownerOf: (mount) => workloadAt(this.#kubeletDir, mount),
       isStillPlanned: async (swap) => {
@@ -195,9 +202,13 @@ interface Container {
 }
 
 /** undefined: the mount table exceeds the limits. */
-async function planInside(call: Call, { table }: Pick<Inside, "table">, { minor }: Work): Promise<Swaps | undefined> {
+async function planInside(
+  call: Call,
+  { table }: Pick<Inside, "table">,
+  { deviceId }: Work,
+): Promise<Swaps | undefined> {
   const text = await readTable(call, table, tableLimits);
-  return text === undefined ? undefined : swapsInside(parseMountsOfFuse(text, minor), minor);
+  return text === undefined ? undefined : swapsInside(parseMountsOfDevice(text, deviceId), deviceId);
 }
 
 function keepsOpen(sandbox: string): string {
@@ -222,13 +233,13 @@ function isPlanned({ swaps }: Swaps, { id }: Swap): boolean {
 }
 
 /** Opens the root of the living mount. All copies are made from this descriptor, so no other file system gets into a container. */
-function openServed(source: string, deadMinor: number): Descriptor {
+function openServed(source: string, dead: DeviceId): Descriptor {
   using undo = new DisposableStack();
   const served = undo.use(openPath(source));
   // The mount of the descriptor, not the mount at that path: another mount may cover the source or its parents by now.
   const id = mountIdOf(served);
   const mount = readMounts().find((one) => one.id === id);
-  if (mount?.mountPoint !== source || !isOurs(mount) || mount.minor === deadMinor) {
+  if (mount?.mountPoint !== source || !isOurs(mount) || mount.deviceId === dead) {
     throw new DriverError("notReady", `the mount at ${source} vanished while others were to be healed with it`);
   }
   undo.move();

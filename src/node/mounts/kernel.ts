@@ -1,13 +1,15 @@
 /** The kernel interface of the node plugin. Only `probe`, which has a limit, and `hasVanished` wait for mount-s3. */
+
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import { bind, bindReadOnly, mountFuse, mountFuseHidingPids, openFuse, unmount } from "../../linux/fuse/fuse.ts";
 import { abortConnection } from "../../linux/fuse/fusectl.ts";
 import { type Health, Prober } from "../../linux/fuse/probe.ts";
 import { MountChanges } from "../../linux/mounts/mount-changes.ts";
 import { type Mount, mountTable } from "../../linux/mounts/mountinfo.ts";
-import { isFuseForRuntime } from "../../linux/mounts/runtime-view.ts";
+import { isDeviceForRuntime } from "../../linux/mounts/runtime-view.ts";
 import { hasVanished } from "../../linux/mounts/vanished-root.ts";
 import { type ContainerProgram, cpuTimeNs, podsWithProcesses } from "../../linux/process/processes.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -16,7 +18,7 @@ import { unlessErrno } from "../../runtime/errno.ts";
 export interface Kernel {
   mounts(): readonly Mount[];
   /** Whether new containers find this FUSE file system at a path; undefined if the host's mounts are not visible. */
-  isOnNode(path: string, minor: number): boolean | undefined;
+  isOnNode(path: string, deviceId: DeviceId): boolean | undefined;
   /** Calls the listener after every mount and unmount in the own mount namespace. */
   onMountChange(listener: () => void): Disposable;
   /** Sends one request to the server of a mount. Resolves to "hung" at the limit. */
@@ -35,7 +37,7 @@ export interface Kernel {
   /** Whether the root of a mount was deleted. Sends a request to the server of the mount, which may take long. */
   hasVanished(mountPoint: string): Promise<boolean>;
   /** Aborts a FUSE connection: every request fails, and unfinished uploads are lost. */
-  abortFuse(minor: number): void;
+  abortFuse(deviceId: DeviceId): void;
   /** Makes a directory and its parents. The path must not be a mount of mount-s3: mkdir would send it a request. */
   makeDirectory(path: string): void;
   /** Removes an empty directory; throws ENOTEMPTY for others, which may contain files of users. False if there is none. */
@@ -57,7 +59,7 @@ export function thisKernel({ inHostPids, hostProc }: Surroundings = { inHostPids
   return {
     mounts: mountTable(),
     // Manifests of 2.x do not mount the host's /proc. The container's own /proc shows no process outside of the container.
-    isOnNode: (path, minor) => (hostProc === "/proc" ? undefined : isFuseForRuntime(hostProc, path, minor)),
+    isOnNode: (path, deviceId) => (hostProc === "/proc" ? undefined : isDeviceForRuntime(hostProc, path, deviceId)),
     onMountChange: (listener) => changes.subscribe(listener),
     probe: (call, mountPoint, limitMs) => prober.probe(call, mountPoint, limitMs),
     openFuse,

@@ -2,8 +2,10 @@
  * The kernel's mount table in the node plugin's terms: sources, targets and the Mountpoint Pods behind them. A table is an
  * immutable snapshot: callers must read a new one after each await, and must not await between reading it and acting on it.
  */
+
 import { mountDevice, type PodName, type PodUid } from "../../core/names.ts";
-import { isCovered, type Mount, mountAt, mountsOfFuse } from "../../linux/mounts/mountinfo.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
+import { isCovered, type Mount, mountAt, mountsOfDevice } from "../../linux/mounts/mountinfo.ts";
 import { sourcePath, sourcesDir, targetAt, targetOfPart } from "../domain/target-path.ts";
 
 export class MountTable {
@@ -44,7 +46,7 @@ export class MountTable {
 
   /** The Mountpoint Pod whose source has the same device; undefined if the source is unmounted, or for a mount of the driver 1.x. */
   podBehind(mount: Mount): PodName | undefined {
-    return this.ofDevice(mount.minor).flatMap((other) => this.sourceNameOf(other) ?? [])[0];
+    return this.ofDevice(mount.deviceId).flatMap((other) => this.sourceNameOf(other) ?? [])[0];
   }
 
   /**
@@ -52,12 +54,12 @@ export class MountTable {
    * container the source itself shows twice, because the plugin's directory is mounted a second time for the CSI socket.
    */
   binds(source: Mount): readonly Mount[] {
-    return this.ofDevice(source.minor).filter((mount) => this.workloadOf(mount) !== undefined);
+    return this.ofDevice(source.deviceId).filter((mount) => this.workloadOf(mount) !== undefined);
   }
 
   /** Every mount of one FUSE file system. */
-  ofDevice(minor: number): readonly Mount[] {
-    return mountsOfFuse(this.all, minor);
+  ofDevice(deviceId: DeviceId): readonly Mount[] {
+    return mountsOfDevice(this.all, deviceId);
   }
 
   /** The workload in whose directory a mount is. */
@@ -69,8 +71,8 @@ export class MountTable {
    * Targets that show a device, or of which a container has a sub-path of it. Excluded are targets under another mount, and mounts in
    * directories of Pods that are not targets.
    */
-  targetsOfDevice(minor: number): readonly string[] {
-    const paths = this.ofDevice(minor)
+  targetsOfDevice(deviceId: DeviceId): readonly string[] {
+    const paths = this.ofDevice(deviceId)
       .filter((mount) => isOurs(mount) && this.workloadOf(mount) !== undefined && !this.isCovered(mount))
       .map((mount) => this.targetOf(mount));
     return [...new Set(paths)].filter((path) => targetAt(this.#kubeletDir, path) !== undefined);

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { FakeKernel } from "../../../test/support/fake-kernel.ts";
 import { call } from "../../../test/support/fake-node.ts";
 import { mountDevice, type PodUid } from "../../core/names.ts";
+import { fuseDevice } from "../../linux/device-id.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { nodeMounts } from "./node-mounts.ts";
 import { detachVanished, orphanedSubPaths } from "./vanished-sub-paths.ts";
@@ -10,7 +11,7 @@ const kubeletDir = "/var/lib/kubelet";
 const workload = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const mountPoint = `${kubeletDir}/pods/${workload}/volume-subpaths/data/app/0`;
 const mount: Mount = {
-  ...{ id: 200, parentId: 1, major: 0, minor: 45, readOnly: false },
+  ...{ id: 200, parentId: 1, deviceId: fuseDevice(45), readOnly: false },
   ...{ root: "/logs", mountPoint, fsType: "fuse", device: mountDevice },
 };
 

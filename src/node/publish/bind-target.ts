@@ -28,10 +28,10 @@ export function bindTarget({ kubeletDir, kernel, table }: NodeMounts, { source, 
   undo.defer(() => kernel.unmount(target));
 
   const bound = table().oursAt(target);
-  if (bound === undefined || bound.minor !== served.minor) throw vanished(source);
+  if (bound === undefined || bound.deviceId !== served.deviceId) throw vanished(source);
   if (readOnly && !bound.readOnly) throw new DriverError("notReady", `${target} is not read-only`);
   // DS-13: the kernel propagates a bind mount to the node before mount(2) returns, or never.
-  if (kernel.isOnNode(target, bound.minor) === false) throw notShared(kubeletDir, target);
+  if (kernel.isOnNode(target, bound.deviceId) === false) throw notShared(kubeletDir, target);
   undo.move();
 }
 
@@ -66,7 +66,7 @@ export async function proveServing(
 /** Whether the target shows the source already, read-only if that is requested. */
 export function isBound(mounts: MountTable, { source, target, readOnly }: Bind): boolean {
   const [served, bound] = [mounts.at(source), mounts.oursAt(target)];
-  return served !== undefined && bound?.minor === served.minor && (bound.readOnly || !readOnly);
+  return served !== undefined && bound?.deviceId === served.deviceId && (bound.readOnly || !readOnly);
 }
 
 /**
@@ -76,7 +76,7 @@ export function isBound(mounts: MountTable, { source, target, readOnly }: Bind):
 function prepare(kernel: Kernel, mounts: MountTable, target: string, served: Mount): void {
   const top = mounts.at(target);
   if (top === undefined) kernel.makeDirectory(target);
-  else if (isOurs(top) && top.minor !== served.minor && coversOurs(mounts, top)) kernel.unmount(target);
+  else if (isOurs(top) && top.deviceId !== served.deviceId && coversOurs(mounts, top)) kernel.unmount(target);
 }
 
 function coversOurs(mounts: MountTable, { parentId, mountPoint }: Mount): boolean {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { planSource, planTarget, planUnmount } from "./plan.ts";
+import { planSource, planTarget } from "./plan.ts";
 
 it.for([
   { target: "nothing", isReadOnly: false, wantsReadOnly: false, plan: "bind" },
@@ -29,17 +29,4 @@ it.for([
   { source: "serving", plan: "keep" },
 ] as const)("source $source → $plan", ({ source, plan }) => {
   expect(planSource(source).do).toBe(plan);
-});
-
-it.for([
-  { mountpointPod: "needed", binds: 0, publishing: false, plan: "leave" },
-  { mountpointPod: "needed", binds: 1, publishing: true, plan: "leave" },
-  { mountpointPod: "needsUnmount", binds: 0, publishing: false, plan: "unmount" },
-  { mountpointPod: "needsUnmount", binds: 1, publishing: false, plan: "later" },
-  { mountpointPod: "needsUnmount", binds: 0, publishing: true, plan: "later" },
-  { mountpointPod: "gone", binds: 0, publishing: false, plan: "unmount" },
-  { mountpointPod: "gone", binds: 2, publishing: false, plan: "later" },
-  { mountpointPod: "gone", binds: 0, publishing: true, plan: "later" },
-] as const)("Mountpoint Pod $mountpointPod, $binds binds, publishing $publishing → $plan", ({ plan, ...use }) => {
-  expect(planUnmount(use).do).toBe(plan);
 });

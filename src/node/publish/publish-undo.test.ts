@@ -11,6 +11,7 @@ import {
   target,
   workload,
 } from "../../../test/support/fake-node.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import { publish } from "./publish.ts";
 
 let node: FakeNode;
@@ -77,9 +78,10 @@ it.for([
     },
   },
   {
-    instead: "a disk whose number is the same",
+    instead: "a disk whose minor number is the same",
     happens: () => {
-      node.kernel.disk = { ...node.kernel.disk, minor: node.kernel.at(source)?.minor ?? 0 };
+      const { deviceId = "" } = node.kernel.at(source) ?? {};
+      node.kernel.disk = { ...node.kernel.disk, deviceId: deviceId.replace(/^0:/, "254:") as DeviceId };
       node.kernel.unmount(source);
     },
   },

@@ -43,7 +43,7 @@ it("binds the device of the source to the target, and keeps the connection that 
   node.knows(podOf(), workload);
   await publishOne();
   expect(node.kernel.at(target)).toMatchObject({ device: "mountpoint-s3", readOnly: false });
-  expect(node.kernel.at(target)?.minor).toBe(node.kernel.at(source)?.minor);
+  expect(node.kernel.at(target)?.deviceId).toBe(node.kernel.at(source)?.deviceId);
   expect(node.traces).toEqual({ mounts: [source, target], devices: 0, openConnections: 1 });
 });
 
@@ -209,13 +209,13 @@ it("mounts for the second workload when the call of the first is cancelled", asy
 it("covers a dead mount at the target, and unpublishing unmounts both", async () => {
   node.knows(podOf(), workload);
   await publishOne();
-  const dead = node.kernel.at(target)?.minor;
+  const dead = node.kernel.at(target)?.deviceId;
   node.kernel.server(source, "dead");
   node.hangUp();
   node.listens = true;
   await publishOne();
   expect(node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(2);
-  expect(node.kernel.at(target)?.minor).not.toBe(dead);
+  expect(node.kernel.at(target)?.deviceId).not.toBe(dead);
 
   unpublish(call, node.rooms.publishing, { volumeId: "photos", targetPath: target });
   expect(node.traces.mounts).toEqual([source]);

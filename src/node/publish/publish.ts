@@ -133,7 +133,7 @@ async function connectWorkload(call: Call, room: PublishRoom, wanted: WantedMoun
 /** Waits for one attempt to heal a dead mount at the target: now that the source serves, the dead mount can be replaced. */
 async function waitForHeal(call: Call, { mounts, sources }: PublishRoom, target: string): Promise<void> {
   const mount = mounts.table().at(target);
-  if (mount !== undefined) await sources.registry.dead.waitForAttempt(call, mount.minor);
+  if (mount !== undefined) await sources.registry.dead.waitForAttempt(call, mount.deviceId);
 }
 
 /** Adds the text of 2.x, which users search for. Kind and hint stay; an error that is no DriverError stays an internal error. */

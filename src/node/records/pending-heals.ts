@@ -2,11 +2,13 @@
  * Heals that are not complete. They are stored together with the mount records: once kubelet's mounts are healed, the node plugin's own
  * mount table no longer shows a container that still has the dead mount, so a restarted node plugin would not look for it.
  */
+
 import type { PodName } from "../../core/names.ts";
+import { type DeviceId, fuseDevice, fuseMinor } from "../../linux/device-id.ts";
 import type { RecordStorage } from "./mount-records.ts";
 
 export interface PendingHeal {
-  readonly minor: number;
+  readonly deviceId: DeviceId;
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
   /** Targets of the workloads that wait for the heal. */
@@ -25,17 +27,17 @@ export class PendingHeals {
     for (const [name, text] of storage.all()) if (name.startsWith(prefix)) this.#texts.set(name, text);
   }
 
-  add({ minor, mountpointPod, since, targets }: PendingHeal): void {
-    const text = JSON.stringify({ minor, mountpointPod, since, targets });
-    const name = `${prefix}${minor}`;
+  add({ deviceId, mountpointPod, since, targets }: PendingHeal): void {
+    const text = JSON.stringify({ minor: fuseMinor(deviceId), mountpointPod, since, targets });
+    const name = nameOf(deviceId);
     if (this.#texts.get(name) === text) return;
     this.#texts.set(name, text);
     this.#storage.write(name, text);
   }
 
   /** The heal is complete, or no workload needs it any more. */
-  remove(minor: number): void {
-    const name = `${prefix}${minor}`;
+  remove(deviceId: DeviceId): void {
+    const name = nameOf(deviceId);
     if (this.#texts.delete(name)) this.#storage.remove(name);
   }
 
@@ -44,11 +46,25 @@ export class PendingHeals {
   }
 }
 
+/** The format that earlier versions wrote, too. */
+interface Stored {
+  readonly minor: number;
+  readonly mountpointPod?: PodName;
+  readonly since: string;
+  readonly targets: readonly string[];
+}
+
+function nameOf(deviceId: DeviceId): string {
+  return `${prefix}${fuseMinor(deviceId)}`;
+}
+
 /** undefined for a text that another version wrote in another format. */
 function parseHeal(text: string): PendingHeal | undefined {
   try {
-    const { since, ...rest } = JSON.parse(text) as Omit<PendingHeal, "since"> & { readonly since: string };
-    return Array.isArray(rest.targets) ? { ...rest, since: new Date(since) } : undefined;
+    const { minor, mountpointPod, since, targets } = JSON.parse(text) as Stored;
+    return Array.isArray(targets)
+      ? { deviceId: fuseDevice(minor), mountpointPod, since: new Date(since), targets }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -1,12 +1,12 @@
 import type { PodName } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import { openPath } from "../../linux/descriptor.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import type { Call } from "../../runtime/call.ts";
 
 /** A FUSE device whose server is gone and that is still mounted in some namespace. */
 export interface DeadDevice {
-  /** Minor number of its device: the same in every namespace. */
-  readonly minor: number;
+  readonly deviceId: DeviceId;
   /** The Mountpoint Pod that served the device; undefined if its source was unmounted already. */
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
@@ -21,9 +21,9 @@ interface Known {
   attempt: PromiseWithResolvers<void>;
 }
 
-/** Devices that are being healed, by minor number: a device outlives the mount at its source. */
+/** Devices that are being healed: a device outlives the mount at its source. */
 export class DeadDevices {
-  readonly #known = new Map<number, Known>();
+  readonly #known = new Map<DeviceId, Known>();
   readonly #pin: (mountPoint: string) => Disposable;
   #onNotice: ((dead: DeadDevice) => void) | undefined;
   #wake = Promise.withResolvers<void>();
@@ -44,23 +44,26 @@ export class DeadDevices {
   }
 
   /** Starts healing a device. Assumes that a probe found its server dead. */
-  notice(mount: { readonly minor: number; readonly mountPoint: string }, mountpointPod: PodName | undefined): void {
-    if (this.#known.has(mount.minor)) return;
+  notice(
+    mount: { readonly deviceId: DeviceId; readonly mountPoint: string },
+    mountpointPod: PodName | undefined,
+  ): void {
+    if (this.#known.has(mount.deviceId)) return;
     this.resume(
-      { minor: mount.minor, mountpointPod, since: new Date(), pendingTargets: [] },
+      { deviceId: mount.deviceId, mountpointPod, since: new Date(), pendingTargets: [] },
       this.#pin(mount.mountPoint),
     );
   }
 
   /** Takes ownership of the pin. */
   resume(dead: DeadDevice, pin: Disposable): void {
-    if (this.#known.has(dead.minor)) return pin[Symbol.dispose]();
-    this.#known.set(dead.minor, { dead, pin, attempt: Promise.withResolvers() });
+    if (this.#known.has(dead.deviceId)) return pin[Symbol.dispose]();
+    this.#known.set(dead.deviceId, { dead, pin, attempt: Promise.withResolvers() });
     this.#onNotice?.(dead);
   }
 
-  isKnown(minor: number): boolean {
-    return this.#known.has(minor);
+  isKnown(deviceId: DeviceId): boolean {
+    return this.#known.has(deviceId);
   }
 
   /** Calls the listener for every dead device, those that are known already included. */
@@ -86,23 +89,23 @@ export class DeadDevices {
   }
 
   /** Resolves when the next attempt to heal the device has ended, with or without success. At once for a device that is not dead. */
-  async waitForAttempt(call: Call, minor: number): Promise<void> {
-    const known = this.#known.get(minor);
+  async waitForAttempt(call: Call, deviceId: DeviceId): Promise<void> {
+    const known = this.#known.get(deviceId);
     if (known === undefined) return;
     this.wake();
     await orAborted(call, known.attempt.promise);
   }
 
-  attemptEnded(minor: number): void {
-    const known = this.#known.get(minor);
+  attemptEnded(deviceId: DeviceId): void {
+    const known = this.#known.get(deviceId);
     known?.attempt.resolve();
     if (known !== undefined) known.attempt = Promise.withResolvers();
   }
 
   /** The device is healed, or no workload uses it any more. */
-  remove(minor: number): void {
-    const known = this.#known.get(minor);
-    this.#known.delete(minor);
+  remove(deviceId: DeviceId): void {
+    const known = this.#known.get(deviceId);
+    this.#known.delete(deviceId);
     known?.attempt.resolve();
     known?.pin[Symbol.dispose]();
   }

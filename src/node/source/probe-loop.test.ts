@@ -13,6 +13,7 @@ import {
   target,
   workload,
 } from "../../../test/support/fake-node.ts";
+import { fuseDevice } from "../../linux/device-id.ts";
 import { Progress } from "../../runtime/progress.ts";
 import { publish } from "../publish/publish.ts";
 import { probeSources } from "./probe-loop.ts";
@@ -81,13 +82,13 @@ it("gives up a hung mount while another workload waits for its source, and never
   node.knows(podOf(), workload, otherWorkload);
   const reported: string[] = [];
   using _reports = node.rooms.sources.registry.onChange(() => reported.push(seen().condition));
-  const hung = node.kernel.at(source)?.minor;
+  const hung = node.kernel.at(source)?.deviceId;
   node.kernel.server(source, "hung");
   await publishInVain(9, otherWorkload);
   expect(reported).toEqual(["hung"]);
-  expect(node.kernel.at(source)?.minor).toBe(hung);
+  expect(node.kernel.at(source)?.deviceId).toBe(hung);
   await publishInVain(2, otherWorkload);
-  expect(node.kernel.at(source)?.minor).not.toBe(hung);
+  expect(node.kernel.at(source)?.deviceId).not.toBe(hung);
 });
 
 function freezesWhenStartedAgain(): void {
@@ -100,12 +101,12 @@ function freezesWhenStartedAgain(): void {
 it("gives up a mount-s3 that hangs during a restart, although a publish waits for it", async () => {
   freezesWhenStartedAgain();
   await publishInVain(1);
-  const frozen = node.kernel.at(source)?.minor;
+  const frozen = node.kernel.at(source)?.deviceId;
   expect(seen().condition).toBe("starting");
   await publishInVain(8);
-  expect(node.kernel.at(source)?.minor).toBe(frozen);
+  expect(node.kernel.at(source)?.deviceId).toBe(frozen);
   await publishInVain(3);
-  expect(node.kernel.at(source)?.minor).not.toBe(frozen);
+  expect(node.kernel.at(source)?.deviceId).not.toBe(frozen);
 });
 
 it("does not give up a slow start", async () => {
@@ -166,14 +167,14 @@ it("continues after an unexpected probe error, logs it once, and ends with the c
 
 it("notices a dead target without a source, after healing has resumed the pending heals", async () => {
   const { dead } = node.rooms.sources.registry;
-  const minor = node.kernel.at(target)?.minor ?? -1;
+  const deviceId = node.kernel.at(target)?.deviceId ?? fuseDevice(-1);
   node.kernel.unmount(source);
   node.kernel.server(target, "dead");
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(dead.isKnown(minor)).toBe(false);
+  expect(dead.isKnown(deviceId)).toBe(false);
   dead.markReady();
   await vi.advanceTimersByTimeAsync(1);
-  expect(dead.isKnown(minor)).toBe(true);
+  expect(dead.isKnown(deviceId)).toBe(true);
 });
 
 it("goes on when the mount table cannot be read for once", async () => {

@@ -3,8 +3,10 @@
  * there is one; a hang closes nothing, so only a probe finds it. The loop aborts the FUSE connection of a mount-s3 that hung
  * for longer than the limit, which unblocks its users.
  */
+
 import type { PodName } from "../../core/names.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -126,7 +128,7 @@ async function probeSource(call: Call, room: SourceRoom, name: PodName, purpose:
   if (answer === "hung" && purpose === "deaths") return;
   const giveUp = registry.observe(name, {
     saw: "answer",
-    minor: mount.minor,
+    deviceId: mount.deviceId,
     answer,
     isAwaited: registry.isStarting(name),
     cpuNs: answer === "hung" ? cpuTimeOf(room, name) : undefined,
@@ -166,21 +168,24 @@ async function notice(room: SourceRoom, mount: Mount, name: PodName | undefined)
   const { dead } = room.registry;
   await dead.ready;
   // The mount may have been replaced since the probe.
-  if (room.mounts.table().at(mount.mountPoint)?.minor !== mount.minor) return;
+  if (room.mounts.table().at(mount.mountPoint)?.deviceId !== mount.deviceId) return;
   // A dead source without targets needs no heal. The source stays until the reconciler asks for the unmount.
-  if (room.mounts.table().targetsOfDevice(mount.minor).length > 0) dead.notice(mount, name);
+  if (room.mounts.table().targetsOfDevice(mount.deviceId).length > 0) dead.notice(mount, name);
 }
 
 /** One mount of each device that is mounted at targets but at no source. Mounts of 1.x, which never had a source, are excluded. */
 function targetsWithoutSource(room: SourceRoom): readonly Mount[] {
   const mounts = room.mounts.table();
   const ours = mounts.all.filter(isOurs);
-  const withSource = new Set(ours.flatMap((mount) => (mounts.sourceNameOf(mount) === undefined ? [] : [mount.minor])));
-  const found = new Map<number, Mount>();
+  const withSource = new Set(
+    ours.flatMap((mount) => (mounts.sourceNameOf(mount) === undefined ? [] : [mount.deviceId])),
+  );
+  const found = new Map<DeviceId, Mount>();
   for (const mount of ours) {
-    const isKnown = withSource.has(mount.minor) || found.has(mount.minor) || room.registry.dead.isKnown(mount.minor);
+    const isKnown =
+      withSource.has(mount.deviceId) || found.has(mount.deviceId) || room.registry.dead.isKnown(mount.deviceId);
     if (isKnown || mounts.workloadOf(mount) === undefined || isV1Mount(room.cluster, mount, mounts)) continue;
-    found.set(mount.minor, mount);
+    found.set(mount.deviceId, mount);
   }
   return [...found.values()];
 }
@@ -204,8 +209,8 @@ interface Hung {
 
 function abort(call: Call, { mounts, metrics }: SourceRoom, { name, mount, hang }: Hung): void {
   try {
-    // The minor number comes from a mount in the driver's own directory, read just before: no other connection is affected.
-    mounts.kernel.abortFuse(mount.minor);
+    // The device comes from a mount in the driver's own directory, read just before: no other connection is affected.
+    mounts.kernel.abortFuse(mount.deviceId);
     metrics.hangs.inc();
     call.log.info("mount-s3 hung and was given up: its users are unblocked", {
       mountpointPod: name,

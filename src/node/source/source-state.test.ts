@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
+import { fuseDevice } from "../../linux/device-id.ts";
 import { advance, hasSameReport, type Observation, type SourceState, unknownSource } from "./source-state.ts";
 
 const now = new Date("2026-01-15T10:30:00Z");
 const limitMs = 1000;
 
 function answer(what: "serving" | "dead" | "hung" | "absent", more: Partial<Observation & { saw: "answer" }> = {}) {
-  const rest = { minor: 7, isAwaited: false, cpuNs: 1, nowMs: 0, hangLimitMs: limitMs };
+  const rest = { deviceId: fuseDevice(7), isAwaited: false, cpuNs: 1, nowMs: 0, hangLimitMs: limitMs };
   return { saw: "answer", answer: what, ...rest, ...more } as const;
 }
 
@@ -25,7 +26,7 @@ it.for<{ what: string; seen: readonly Observation[]; condition: string }>([
   },
   {
     what: "a new mount is at the source, and a publish waits",
-    seen: [answer("serving"), answer("hung", { minor: 8, isAwaited: true })],
+    seen: [answer("serving"), answer("hung", { deviceId: fuseDevice(8), isAwaited: true })],
     condition: "starting",
   },
   { what: "mount-s3 died", seen: [answer("serving"), answer("dead")], condition: "dead" },
@@ -61,7 +62,7 @@ it("gives up a mount once when mount-s3 is silent and uses no CPU for the limit"
 it.for([
   { what: "mount-s3 used CPU", seen: answer("hung", { nowMs: limitMs, cpuNs: 2 }) },
   { what: "the process is not visible", seen: answer("hung", { nowMs: limitMs, cpuNs: undefined }) },
-  { what: "the source has another mount", seen: answer("hung", { nowMs: limitMs, minor: 8 }) },
+  { what: "the source has another mount", seen: answer("hung", { nowMs: limitMs, deviceId: fuseDevice(8) }) },
   { what: "the limit is 0", seen: answer("hung", { nowMs: limitMs, hangLimitMs: 0 }) },
   { what: "mount-s3 answered", seen: answer("serving", { nowMs: limitMs }) },
 ])("does not give up a silent mount when $what", ({ seen }) => {

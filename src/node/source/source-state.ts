@@ -2,7 +2,9 @@
  * The state of one source and how each observation changes it. Pure: the probe loop, publishing and healing report observations,
  * and the registry applies them.
  */
+
 import type { SourceCondition } from "../../core/attachment-status.ts";
+import type { DeviceId } from "../../linux/device-id.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import { type Hang, judgeHang } from "./hang.ts";
 
@@ -20,7 +22,7 @@ export interface SourceState {
 }
 
 interface Probed {
-  readonly minor: number;
+  readonly deviceId: DeviceId;
   /** mount-s3 has answered, or the wait for its first answer has ended. From then on silence is a hang, not a start. */
   readonly hasStarted: boolean;
   readonly hang: Hang | undefined;
@@ -40,7 +42,7 @@ export type Observation =
   | { readonly saw: "nothing" }
   | {
       readonly saw: "answer";
-      readonly minor: number;
+      readonly deviceId: DeviceId;
       readonly answer: Health;
       /** A publish or a heal waits for the first answer. */
       readonly isAwaited: boolean;
@@ -83,15 +85,15 @@ export function advance(state: SourceState, seen: Observation, now: Date): Advan
 const notProbed = { hasStarted: false, hang: undefined };
 
 function answered(state: SourceState, seen: Observation & { saw: "answer" }, now: Date): Advance {
-  const { minor, answer, isAwaited } = seen;
-  const before = state.probed?.minor === minor ? state.probed : notProbed;
+  const { deviceId, answer, isAwaited } = seen;
+  const before = state.probed?.deviceId === deviceId ? state.probed : notProbed;
   if (answer !== "hung") {
-    return { state: { ...inCondition(state, answer, now), probed: { minor, hasStarted: true, hang: undefined } } };
+    return { state: { ...inCondition(state, answer, now), probed: { deviceId, hasStarted: true, hang: undefined } } };
   }
   const isStarting = isAwaited && !before.hasStarted;
   // A start can hang, too.
   const { hang, giveUp } = judgeHang(before.hang, { ...seen, limitMs: seen.hangLimitMs });
-  const probed = { minor, hasStarted: !isStarting, hang: giveUp ? undefined : hang };
+  const probed = { deviceId, hasStarted: !isStarting, hang: giveUp ? undefined : hang };
   const next = { ...inCondition(state, isStarting ? "starting" : "hung", now), probed };
   return giveUp ? { state: next, giveUp: hang } : { state: next };
 }

@@ -6,8 +6,8 @@ import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import type { MountCredentials } from "../credentials/credentials.ts";
 import { sourcePath, sourcesDir } from "../domain/target-path.ts";
 import type { NodeMounts } from "../mounts/node-mounts.ts";
-import { planUnmount, type UnmountPlan } from "../publish/plan.ts";
 import { removeSource } from "./mount-source.ts";
+import { planUnmount, type UnmountPlan } from "./plan-unmount.ts";
 import type { SourceRoom } from "./source-room.ts";
 
 const workers = 4;
