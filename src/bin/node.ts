@@ -16,8 +16,8 @@ import { Cluster } from "../node/cluster/cluster.ts";
 import { reportStatus } from "../node/cluster/report-status.ts";
 import { removeStartupTaint } from "../node/cluster/startup-taint.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
-import { driverKeysFrom } from "../node/credentials/driver-keys.ts";
-import { keepDriverKeys } from "../node/credentials/keep-driver-keys.ts";
+import { credentialsOfDriver } from "../node/credentials/driver-credentials.ts";
+import { keepDriverCredentials } from "../node/credentials/keep-driver-credentials.ts";
 import { memoryDir } from "../node/domain/target-path.ts";
 import { endWatchdog } from "../node/end/start-end-watchdog.ts";
 import { healEvents } from "../node/heal/events.ts";
@@ -58,7 +58,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
   using rooms = roomsOf(config, cluster, storage);
   const { mounts, credentials, v1, records, sources, publishing, healing, metrics } = rooms;
-  using _driverKeys = keepDriverKeys(call.log, credentials, mountpointPods);
+  using _driverCredentials = keepDriverCredentials(call.log, credentials, mountpointPods);
   if (mounts.kernel.isOnNode("/", fuseDevice(0)) === undefined) {
     const because = "the host's /proc is not mounted, or does not show the container runtime";
     call.log.info("mounts are checked in this container only, not on the node", { because });
@@ -72,7 +72,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const progress = new Progress();
   const loops = Promise.all([
     cluster.follow(background, progress),
-    credentials.driverKeys.follow(background, client, progress),
+    credentials.driverCredentials.follow(background, client, progress),
     unmountUnneeded(background, sources),
     probeSources(background, sources, progress),
     healDeadMounts(
@@ -109,13 +109,13 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
 
 /** Builds every room with the rooms that it needs. */
 function roomsOf(config: NodeConfig, cluster: Cluster, storage: RecordStorage) {
-  const { kubeletDir, hostProc, hangLimitMs, driverCredentials } = config;
+  const { kubeletDir, hostProc, hangLimitMs } = config;
   const metrics = new NodeMetrics();
   const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
   const mounts = nodeMounts(kubeletDir, kernel);
-  const driverKeys = driverKeysFrom(driverCredentials);
-  const credentials = { driverKeys, comm: commVolumes(kubeletDir, kernel) };
-  const v1 = { attachments: cluster.attachments, driverKeys, files: v1FilesIn(kubeletDir) };
+  const driverCredentials = credentialsOfDriver(config.driverCredentials);
+  const credentials = { driverCredentials, comm: commVolumes(kubeletDir, kernel) };
+  const v1 = { attachments: cluster.attachments, driverCredentials, files: v1FilesIn(kubeletDir) };
   const records = nodeRecords(storage);
   const sources = sourceRoom({ mounts, cluster, credentials, records: records.mounts, metrics, hangLimitMs });
   // Manifests of 2.x do not mount the host's /proc.

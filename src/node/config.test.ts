@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { nodeConfigFrom } from "./config.ts";
 
 const env = { AWS_ENDPOINT_URL: "http://s3:8000", CSI_NODE_NAME: "node-1", KUBERNETES_SERVICE_HOST: "10.96.0.1" };
-const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hunter2" };
+const credentials = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "hunter2" };
 
 it("has the defaults of 2.x", () => {
   expect(nodeConfigFrom([], env)).toEqual({
@@ -29,7 +29,13 @@ it("has the defaults of 2.x", () => {
 });
 
 it("understands what manifests of 2.x pass", () => {
-  const given = { ...env, ...keys, NODE_NAME: "node-1.example", AWS_REGION: "eu-west-1", MOUNTPOINT_NAMESPACE: "mp" };
+  const given = {
+    ...env,
+    ...credentials,
+    NODE_NAME: "node-1.example",
+    AWS_REGION: "eu-west-1",
+    MOUNTPOINT_NAMESPACE: "mp",
+  };
   const config = nodeConfigFrom(["--endpoint=unix:/csi/csi.sock", "--v=4"], given);
   expect(config).toMatchObject({
     endpoint: "unix:/csi/csi.sock",

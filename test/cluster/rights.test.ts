@@ -5,7 +5,7 @@ import { KubeClient } from "../../src/kube/client/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { Cluster as NodeView } from "../../src/node/cluster/cluster.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
-import { driverKeysFrom } from "../../src/node/credentials/driver-keys.ts";
+import { credentialsOfDriver } from "../../src/node/credentials/driver-credentials.ts";
 import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -77,19 +77,19 @@ it("the node plugin sees its attachments, its Mountpoint Pods and the driver's k
   const config = nodeConfigFrom([secret, `--kubeconfig=${kubeconfig}`], env);
   using client = new KubeClient(kubeconfigCredentials(kubeconfig), { userAgent: "test" });
   const view = new NodeView(config, client);
-  const driverKeys = driverKeysFrom(config.driverCredentials);
+  const driverCredentials = credentialsOfDriver(config.driverCredentials);
   await using _following = ending((signal) => view.follow({ ...call, signal }, new Progress()));
-  await using _keys = ending((signal) => driverKeys.follow({ ...call, signal }, client, new Progress()));
+  await using _keys = ending((signal) => driverCredentials.follow({ ...call, signal }, client, new Progress()));
 
   await expect.poll(() => view.readiness(), long).toEqual({ ready: true });
   expect(view.attachments.store.by("workload", workload.metadata.uid)).toMatchObject([{ persistentVolumeName: claim }]);
   expect(view.mountpointPods.get(mountpointPodOf(workload, claim))).toMatchObject({ persistentVolume: claim });
   // Refused for what it lacks, so it was read; and its change is noticed.
   using limited = deadline(call, long.timeout, "the Secret to be read");
-  await expect(driverKeys.get(limited)).rejects.toThrow("secret_access_key");
+  await expect(driverCredentials.get(limited)).rejects.toThrow("secret_access_key");
   const whole = JSON.stringify({ stringData: { secret_access_key: "S1" } });
   await cluster.kubectl("patch", "secret", name, "-n", releaseNamespace, "-p", whole);
-  await expect.poll(() => driverKeys.known()?.accessKeyId.reveal(), long).toBe("A1");
+  await expect.poll(() => driverCredentials.known()?.accessKeyId.reveal(), long).toBe("A1");
   expect(lines.join("")).not.toMatch(refusal);
 });
 

@@ -13,7 +13,7 @@ import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments, type LocalAttachment } from "../../src/node/cluster/attachments.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/cluster/mountpoint-pods.ts";
 import type { MountCredentials } from "../../src/node/credentials/credentials.ts";
-import { fixedKeys } from "../../src/node/credentials/driver-keys.ts";
+import { fixedCredentials } from "../../src/node/credentials/driver-credentials.ts";
 import { sourcePath, targetPath } from "../../src/node/domain/target-path.ts";
 import type { HealRoom } from "../../src/node/heal/heal-room.ts";
 import type { Swapper } from "../../src/node/heal/swap.ts";
@@ -50,7 +50,7 @@ export function targetOf(of: PodUid): string {
   return targetPath(kubeletDir, { workload: of, persistentVolume: volume });
 }
 
-export function keysOf(name: string): Credentials {
+export function credentialsOf(name: string): Credentials {
   return {
     accessKeyId: new Secret(`${name}-id`),
     secretAccessKey: new Secret(`${name}-secret`),
@@ -69,7 +69,7 @@ export function intentOf(of: PodUid = workload, more: Partial<PublishIntent> = {
     mountOptions: [],
     readOnly: false,
     fsGroup: "",
-    keys: undefined,
+    credentials: undefined,
     region: undefined,
     ...more,
   };
@@ -165,9 +165,13 @@ export class FakeNode implements Disposable {
   #version = 0;
   readonly #listeners = new Set<() => void>();
 
-  constructor({ driverKeys }: { readonly driverKeys: Credentials | undefined } = { driverKeys: keysOf("driver") }) {
+  constructor(
+    { driverCredentials }: { readonly driverCredentials: Credentials | undefined } = {
+      driverCredentials: credentialsOf("driver"),
+    },
+  ) {
     this.credentials = {
-      driverKeys: fixedKeys(driverKeys),
+      driverCredentials: fixedCredentials(driverCredentials),
       comm: {
         open: () => (this.volumeExists ? this.#commVolume() : undefined),
         subscribe: (_pod, listener) => {
@@ -178,7 +182,7 @@ export class FakeNode implements Disposable {
     };
     this.v1 = {
       attachments: this.cluster.attachments,
-      driverKeys: this.credentials.driverKeys,
+      driverCredentials: this.credentials.driverCredentials,
       files: {
         keep: ({ workload: of }) => void this.v1Files.add(of),
         remove: ({ workload: of }) => void this.v1Files.delete(of),

@@ -6,55 +6,59 @@ import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
-import type { DriverKeys } from "./driver-keys.ts";
+import type { DriverCredentials } from "./driver-credentials.ts";
 import { renewedFiles } from "./profile.ts";
 
 export interface MountCredentials {
-  readonly driverKeys: DriverKeys;
+  readonly driverCredentials: DriverCredentials;
   readonly comm: CommVolumes;
 }
 
-/** The volume's own keys, else those of the driver. */
-export async function keysFor(
+/** The volume's own credentials, else those of the driver. */
+export async function credentialsFor(
   call: Call,
-  { driverKeys }: Pick<MountCredentials, "driverKeys">,
-  volumeKeys: Credentials | undefined,
+  { driverCredentials }: Pick<MountCredentials, "driverCredentials">,
+  volumeCredentials: Credentials | undefined,
 ): Promise<Credentials> {
-  return volumeKeys ?? (await driverKeys.get(call));
+  return volumeCredentials ?? (await driverCredentials.get(call));
 }
 
 /**
  * Renews all credential files. A mount-s3 that a node plugin of 2.x mounted reads the file that is named after the workload that
  * mounted first, and that workload is unknown. During an upgrade such a mount-s3 may run in a Mountpoint Pod of this version.
  */
-function renewKeys(volume: CommVolume, pod: LocalMountpointPod, keys: Credentials): void {
-  const legacyFiles = renewedFiles(volume.credentialFiles(), keys);
-  volume.writeCredentials({ ...legacyFiles, ...protocolOf(pod).renewedFiles(keys) });
+function renewCredentials(volume: CommVolume, pod: LocalMountpointPod, credentials: Credentials): void {
+  const legacyFiles = renewedFiles(volume.credentialFiles(), credentials);
+  volume.writeCredentials({ ...legacyFiles, ...protocolOf(pod).renewedFiles(credentials) });
 }
 
-/** Writes the current keys to a running Mountpoint Pod. Makes no API call: unknown keys of the driver are written when they arrive. */
-export function refreshKeys(
-  { comm, driverKeys }: MountCredentials,
+/**
+ * Writes the current credentials to a running Mountpoint Pod. Makes no API call: unknown credentials of the driver are written when
+ * they arrive.
+ */
+export function refreshCredentials(
+  { comm, driverCredentials }: MountCredentials,
   pod: LocalMountpointPod,
-  volumeKeys: Credentials | undefined,
+  volumeCredentials: Credentials | undefined,
 ): void {
-  const keys = volumeKeys ?? driverKeys.known();
-  if (keys === undefined) return;
+  const credentials = volumeCredentials ?? driverCredentials.known();
+  if (credentials === undefined) return;
   using volume = comm.open(pod.uid);
-  if (volume !== undefined) renewKeys(volume, pod, keys);
+  if (volume !== undefined) renewCredentials(volume, pod, credentials);
 }
 
 const driverIdentity = "driver";
 
-export function usesDriverKeys(pod: LocalMountpointPod): boolean {
+export function usesDriverCredentials(pod: LocalMountpointPod): boolean {
   return pod.identity === driverIdentity;
 }
 
 /** Keys of one identity must never reach a mount of another (SE-6). Mountpoint Pods of 2.x do not name their identity. */
 export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): void {
-  if (pod.identity === undefined || usesDriverKeys(pod) === (intent.keys === undefined)) return;
-  if (intent.keys === undefined && intent.attributes.authenticationSource === "secret") throw noKeysIn(pod.identity);
-  const wants = intent.keys === undefined ? "those of the driver" : "keys of its own";
+  if (pod.identity === undefined || usesDriverCredentials(pod) === (intent.credentials === undefined)) return;
+  if (intent.credentials === undefined && intent.attributes.authenticationSource === "secret")
+    throw noCredentialsIn(pod.identity);
+  const wants = intent.credentials === undefined ? "those of the driver" : "keys of its own";
   throw new DriverError(
     "notReady",
     `Mountpoint Pod ${pod.name} uses the keys of "${pod.identity}", the volume ${wants}`,
@@ -65,7 +69,7 @@ export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): v
 }
 
 /** The Secret exists: kubelet does not call NodePublishVolume without it. */
-function noKeysIn(identity: string): DriverError {
+function noCredentialsIn(identity: string): DriverError {
   const secret = identity.replace(/^secret:/, "");
   return new DriverError("invalid", `access_key_id in Secret ${secret} is missing or empty`, {
     hint: "It is named by nodePublishSecretRef: put access_key_id and secret_access_key into it. The keys of the driver do not stand in for it.",

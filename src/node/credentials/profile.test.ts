@@ -3,14 +3,14 @@ import type { PodUid, VolumeId } from "../../core/names.ts";
 import { Secret } from "../../runtime/secret.ts";
 import { legacyProfileName, processProfile, renewedFiles, staticProfile, workloadOfFile } from "./profile.ts";
 
-const keys = {
+const credentials = {
   accessKeyId: new Secret("AKIA"),
   secretAccessKey: new Secret(`quo"te\\back`),
   sessionToken: new Secret("token="),
 };
 
 it("names the script and the key file, and writes the keys to no other file", () => {
-  const { files, env } = processProfile(keys);
+  const { files, env } = processProfile(credentials);
   expect(files["s3-csi-config"]).toBe(
     "[profile s3-csi]\ncredential_process = /opt/s3-csi/print-credentials /comm/credentials/s3-csi-keys\n",
   );
@@ -22,7 +22,7 @@ it("names the script and the key file, and writes the keys to no other file", ()
 });
 
 it("writes members of a JSON object on one line", () => {
-  const text = processProfile(keys).files["s3-csi-keys"] ?? "";
+  const text = processProfile(credentials).files["s3-csi-keys"] ?? "";
   expect(text.split("\n")).toHaveLength(2);
   expect(JSON.parse(`{${text}}`)).toEqual({
     AccessKeyId: "AKIA",
@@ -30,7 +30,7 @@ it("writes members of a JSON object on one line", () => {
     SessionToken: "token=",
   });
   expect(
-    JSON.parse(`{${processProfile({ ...keys, sessionToken: undefined }).files["s3-csi-keys"]}}`),
+    JSON.parse(`{${processProfile({ ...credentials, sessionToken: undefined }).files["s3-csi-keys"]}}`),
   ).not.toHaveProperty("SessionToken");
 });
 
@@ -40,7 +40,7 @@ const lines = 'aws_access_key_id=AKIA\naws_secret_access_key=quo"te\\back\naws_s
 it("writes the credential files that mount-s3 of 2.x reads, with the names of 2.x", () => {
   const profile = legacyProfileName(workload, "team/photos" as VolumeId);
   expect(profile).toBe(`${workload}-team~photos-s3-csi`);
-  expect(staticProfile(profile, keys)).toEqual({
+  expect(staticProfile(profile, credentials)).toEqual({
     files: {
       [`${workload}-team~photos-s3-csi-config`]: `[profile ${profile}]\n`,
       [`${workload}-team~photos-s3-csi-credentials`]: `[${profile}]\n${lines}`,
@@ -55,7 +55,7 @@ it("writes the credential files that mount-s3 of 2.x reads, with the names of 2.
 
 it("renews every existing credential file of 2.x, and no other file", () => {
   const names = ["one-s3-csi-credentials", "one-s3-csi-config", "two-s3-csi-credentials", ".two-s3-csi-credentials"];
-  expect(renewedFiles([...names, "s3-csi-keys"], keys)).toEqual({
+  expect(renewedFiles([...names, "s3-csi-keys"], credentials)).toEqual({
     "one-s3-csi-credentials": `[one-s3-csi]\n${lines}`,
     "two-s3-csi-credentials": `[two-s3-csi]\n${lines}`,
   });

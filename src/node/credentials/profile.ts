@@ -1,4 +1,4 @@
-/** mount-s3 reads its keys from files in the communication volume, never from its environment. */
+/** mount-s3 reads its credentials from files in the communication volume, never from its environment. */
 import { comm, type PodUid, type VolumeId } from "../../core/names.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 
@@ -9,8 +9,8 @@ export interface Profile {
 }
 
 /** Keys, and the workload and volume that mounted first. */
-export interface KeysInUse {
-  readonly keys: Credentials;
+export interface CredentialsInUse {
+  readonly credentials: Credentials;
   readonly workload: PodUid;
   readonly volumeId: VolumeId;
 }
@@ -34,13 +34,13 @@ function environmentOf(profile: string): Readonly<Record<string, string>> {
 }
 
 /**
- * mount-s3 runs the script again 30 s after it got keys, so a changed file takes effect in a running mount. mount-s3 reads the
+ * mount-s3 runs the script again 30 s after it got credentials, so a changed file takes effect in a running mount. mount-s3 reads the
  * command itself only once, so the command never changes.
  */
-export function processProfile(keys: Credentials): Profile {
+export function processProfile(credentials: Credentials): Profile {
   const files = {
     [`${name}${configEnd}`]: `[profile ${name}]\ncredential_process = ${printCredentials} ${directory}/${keysFile}\n`,
-    [keysFile]: `${jsonMembers(keys)}\n`,
+    [keysFile]: `${jsonMembers(credentials)}\n`,
   };
   return { files, env: environmentOf(name) };
 }
@@ -51,18 +51,20 @@ export function legacyProfileName(workload: PodUid, volumeId: VolumeId): string 
 }
 
 /** For images of 1.x and 2.x, which do not contain the script. mount-s3 reads the file again after 15 minutes. */
-export function staticProfile(profile: string, keys: Credentials): Profile {
+export function staticProfile(profile: string, credentials: Credentials): Profile {
   const files = {
     [`${profile}${configEnd}`]: `[profile ${profile}]\n`,
-    [`${profile}${credentialsEnd}`]: credentialsOf(profile, keys),
+    [`${profile}${credentialsEnd}`]: credentialsOf(profile, credentials),
   };
   return { files, env: environmentOf(profile) };
 }
 
 /** New content for the credential files of 2.x among these files. */
-export function renewedFiles(names: readonly string[], keys: Credentials): Profile["files"] {
+export function renewedFiles(names: readonly string[], credentials: Credentials): Profile["files"] {
   const profiles = names.flatMap((file) => (isCredentials(file) ? [file.slice(0, -credentialsEnd.length)] : []));
-  return Object.fromEntries(profiles.map((profile) => [`${profile}${credentialsEnd}`, credentialsOf(profile, keys)]));
+  return Object.fromEntries(
+    profiles.map((profile) => [`${profile}${credentialsEnd}`, credentialsOf(profile, credentials)]),
+  );
 }
 
 function isCredentials(file: string): boolean {

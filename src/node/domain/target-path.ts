@@ -55,7 +55,7 @@ export function sourcesDir(kubeletDir: string): string {
   return `${pluginDir(kubeletDir)}/mnt`;
 }
 
-/** A tmpfs that outlives the node plugin. It holds the mount records, keys included. */
+/** A tmpfs that outlives the node plugin. It holds the mount records, credentials included. */
 export function memoryDir(kubeletDir: string): string {
   return `${pluginDir(kubeletDir)}/memory`;
 }

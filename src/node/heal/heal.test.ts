@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeHealing } from "../../../test/support/fake-healing.ts";
 import {
   call,
+  credentialsOf,
   dies,
   hangs,
   intentOf,
-  keysOf,
   kubeletDir,
   mountpointPod,
   otherWorkload,
@@ -84,7 +84,7 @@ it("records a mount of an earlier node plugin in kubelet's repeated call", async
 it("follows the workload to another Mountpoint Pod, with the keys of the volume", async () => {
   healing.node.put(podOf({ identity: "secret:default/keys" }));
   healing.start();
-  await publish(call, healing.rooms.publishing, intentOf(workload, { keys: keysOf("own") }));
+  await publish(call, healing.rooms.publishing, intentOf(workload, { credentials: credentialsOf("own") }));
   healing.node.put(podOf({ identity: "secret:default/keys", phase: "failed", explanation: "Evicted" }));
   healing.death();
   await expect

@@ -18,7 +18,8 @@ export function protocolOf(pod: LocalMountpointPod): MounterProtocol {
 const mounter2x: MounterProtocol = {
   prepare: (volume) => volume.clearError(),
   // The file name is that of 2.x, because after a rollback the node plugin of 2.x renews the file of that name.
-  profileFor: ({ keys, workload, volumeId }) => staticProfile(legacyProfileName(workload, volumeId), keys),
+  profileFor: ({ credentials, workload, volumeId }) =>
+    staticProfile(legacyProfileName(workload, volumeId), credentials),
   renewedFiles: () => ({}),
   // The supervisor closes the connection as soon as it has read the request.
   connectionEndsWithMountS3: false,

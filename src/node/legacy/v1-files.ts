@@ -13,7 +13,7 @@ export interface V1Volume {
 
 export interface V1Files {
   /** Writes the files whose content changed. */
-  keep(volume: V1Volume, keys: Credentials): void;
+  keep(volume: V1Volume, credentials: Credentials): void;
   remove(volume: V1Volume): void;
   /** Removes the files of workloads for which `isUsed` is false. Returns the removed names. */
   removeUnless(isUsed: (workload: PodUid) => boolean): readonly string[];
@@ -25,9 +25,9 @@ const mode = 0o600;
 export function v1FilesIn(kubeletDir: string): V1Files {
   const open = () => openOrNone(pluginDir(kubeletDir));
   return {
-    keep: ({ workload, volumeId }, keys) => {
+    keep: ({ workload, volumeId }, credentials) => {
       using directory = open();
-      const { files } = staticProfile(legacyProfileName(workload, volumeId), keys);
+      const { files } = staticProfile(legacyProfileName(workload, volumeId), credentials);
       for (const [name, content] of Object.entries(files)) {
         if (directory?.readTail(name, Buffer.byteLength(content) + 1) !== content)
           directory?.write(name, content, mode);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import {
   call,
+  credentialsOf,
   FakeNode,
   intentOf,
-  keysOf,
   otherWorkload,
   podOf,
   source,
@@ -46,7 +46,7 @@ it("does not change a mount of 1.x, even if it should be read-only, and renews i
 it("writes no file for a volume with its own keys", async () => {
   node.knows(undefined);
   mountOf1x(target);
-  await publish(call, node.rooms.publishing, intentOf(workload, { keys: keysOf("volume") }));
+  await publish(call, node.rooms.publishing, intentOf(workload, { credentials: credentialsOf("volume") }));
   expect([...node.v1Files]).toEqual([]);
 });
 

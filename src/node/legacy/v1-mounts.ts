@@ -1,11 +1,11 @@
 /**
  * Mounts of the driver 1.x: systemd runs mount-s3 on the host, which serves the target directly. They stay unchanged until their
- * workload restarts. Their keys are in files in the plugin's directory (contract 1.12, 2.11).
+ * workload restarts. Their credentials are in files in the plugin's directory (contract 1.12, 2.11).
  */
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Attachments } from "../cluster/attachments.ts";
-import type { DriverKeys } from "../credentials/driver-keys.ts";
+import type { DriverCredentials } from "../credentials/driver-credentials.ts";
 import { isOurs, type MountTable } from "../mounts/mount-table.ts";
 import type { NodeMounts } from "../mounts/node-mounts.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
@@ -13,11 +13,14 @@ import type { V1Files } from "./v1-files.ts";
 
 export interface V1Mounts {
   readonly attachments: Attachments;
-  readonly driverKeys: DriverKeys;
+  readonly driverCredentials: DriverCredentials;
   readonly files: V1Files;
 }
 
-/** A workload in an attachment has no mount of 1.x, even if its source is unmounted: its keys must never be written to the disk. */
+/**
+ * A workload in an attachment has no mount of 1.x, even if its source is unmounted: its credentials must never be written to the
+ * disk.
+ */
 export function isV1Mount({ attachments }: Pick<V1Mounts, "attachments">, mount: Mount, mounts: MountTable): boolean {
   const workload = mounts.workloadOf(mount);
   return (
@@ -28,9 +31,12 @@ export function isV1Mount({ attachments }: Pick<V1Mounts, "attachments">, mount:
   );
 }
 
-/** Renews the driver's keys. Keys of a volume's own Secret are in the environment of mount-s3 and cannot be renewed. */
-export function refreshV1({ driverKeys, files }: V1Mounts, { workload, volumeId, keys }: PublishIntent): void {
-  const known = keys === undefined ? driverKeys.known() : undefined;
+/** Renews the driver's credentials. Credentials of a volume's own Secret are in the environment of mount-s3 and cannot be renewed. */
+export function refreshV1(
+  { driverCredentials, files }: V1Mounts,
+  { workload, volumeId, credentials }: PublishIntent,
+): void {
+  const known = credentials === undefined ? driverCredentials.known() : undefined;
   if (known !== undefined) files.keep({ workload, volumeId }, known);
 }
 

@@ -1,4 +1,4 @@
-/** The node's side of the communication volume: the node writes keys and the exit file, a mounter of 2.x its error. */
+/** The node's side of the communication volume: the node writes credentials and the exit file, a mounter of 2.x its error. */
 import { type FSWatcher, watch } from "node:fs";
 import { comm, type PodUid } from "../../core/names.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";

@@ -4,7 +4,7 @@ import type { PodName } from "../../core/names.ts";
 import { type Call, withFields } from "../../runtime/call.ts";
 import { unusableReason } from "../cluster/mountpoint-pods.ts";
 import { waitUntilScheduled } from "../cluster/scheduled.ts";
-import { checkIdentity, refreshKeys } from "../credentials/credentials.ts";
+import { checkIdentity, refreshCredentials } from "../credentials/credentials.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { isOurs } from "../mounts/mount-table.ts";
 import type { MountRecord } from "../records/mount-records.ts";
@@ -15,7 +15,7 @@ import type { SourceRoom } from "../source/source-room.ts";
 import { type MountState, planSource } from "./plan.ts";
 import type { WantedMount } from "./wanted-mount.ts";
 
-/** Resolves when the source of the Mountpoint Pod serves with the current keys. Shares the work with other calls for the source. */
+/** Resolves when the source serves with the current credentials. Shares the work with other calls for the same source. */
 export async function ensureSource(call: Call, room: SourceRoom, name: PodName, wanted: WantedMount): Promise<void> {
   const forPod = withFields(call, { mountpointPod: name });
   await room.registry.bringUp(call, name, () => bringUp(forPod, room, name, wanted));
@@ -30,7 +30,7 @@ async function bringUp(call: Call, room: SourceRoom, name: PodName, wanted: Want
   switch (plan.do) {
     case "keep":
       if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${unusableReason(pod)}`);
-      return refreshKeys(room.credentials, pod, intent.keys);
+      return refreshCredentials(room.credentials, pod, intent.credentials);
     case "mount":
       return await startSource(call, room, name, recordToMount(call, room, name, wanted));
     default:
@@ -64,9 +64,9 @@ function recordToMount(
 }
 
 /**
- * The record of running workloads with the current keys and environment. The identity behind the keys was checked against the
- * Mountpoint Pod. Endpoint, region and proxy of the driver may have changed, and the old ones may not work any more.
+ * The record of running workloads with the current credentials and environment. The identity behind the credentials was checked
+ * against the Mountpoint Pod. Endpoint, region and proxy of the driver may have changed, and the old ones may not work any more.
  */
-function withCurrentAccess(running: MountRecord, { keys, request: { env } }: MountRecord): MountRecord {
-  return { ...running, keys, request: { ...running.request, env } };
+function withCurrentAccess(running: MountRecord, { credentials, request: { env } }: MountRecord): MountRecord {
+  return { ...running, credentials, request: { ...running.request, env } };
 }

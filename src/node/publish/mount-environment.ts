@@ -1,6 +1,6 @@
 import type { NodeConfig } from "../config.ts";
 
-/** The complete environment of mount-s3: mount-s3 inherits nothing, and the environment contains no keys. */
+/** The complete environment of mount-s3: mount-s3 inherits nothing, and the environment contains no credentials. */
 export function mountEnvironment(
   { s3, proxy }: Pick<NodeConfig, "s3" | "proxy">,
   fromVolume: Readonly<Record<string, string>>,

@@ -15,7 +15,7 @@ const bad: Readonly<Record<string, Partial<NodePublishVolumeRequest>>> = {
   "no capability": { volumeCapability: undefined },
 };
 
-/** The driver's keys must not replace the keys of a volume. */
+/** The driver's credentials must not replace the credentials of a volume. */
 function strictNode(): FakeNode {
   const node = new FakeNode().knows(podOf(), workload);
   Object.assign(node.rooms.publishing.settings, { fallbackToDriverCredentials: false });

@@ -32,7 +32,7 @@ it("parses workload and volume from the path", () => {
     workload: uid,
     persistentVolume: "photos-pv",
     attributes: { bucket: "b" },
-    keys: undefined,
+    credentials: undefined,
   });
 });
 
@@ -59,9 +59,9 @@ it("reads keys and region from the volume's Secret, trimmed, and does not print 
     region: "eu-west-1\n",
   };
   const own = intent({ secrets, volumeContext: { bucketName: "b", authenticationSource: "secret" } });
-  expect(own.keys?.accessKeyId.reveal()).toBe("id");
-  expect(own.keys?.secretAccessKey.reveal()).toBe("hunter2");
-  expect(own.keys?.sessionToken?.reveal()).toBe("token");
+  expect(own.credentials?.accessKeyId.reveal()).toBe("id");
+  expect(own.credentials?.secretAccessKey.reveal()).toBe("hunter2");
+  expect(own.credentials?.sessionToken?.reveal()).toBe("token");
   expect(own.region).toBe("eu-west-1");
   expect(JSON.stringify(own)).not.toMatch(/hunter2|token"/);
 });
@@ -77,7 +77,7 @@ it.for([
   { source: "driver", secrets: { access_key_id: "id", secret_access_key: "hunter2" } },
 ])("uses the driver's keys: authenticationSource $source, secrets $secrets", ({ source, secrets }) => {
   const volumeContext = { bucketName: "b", authenticationSource: source };
-  expect(intent({ secrets, volumeContext }).keys).toBeUndefined();
+  expect(intent({ secrets, volumeContext }).credentials).toBeUndefined();
 });
 
 it.for([

@@ -24,8 +24,8 @@ export interface PublishIntent extends PublishTarget {
   readonly readOnly: boolean;
   /** The fsGroup of the workload, decimal; empty if the workload sets none. */
   readonly fsGroup: string;
-  /** The volume's own keys; undefined: the volume uses the keys of the driver. */
-  readonly keys: Credentials | undefined;
+  /** The volume's own credentials; undefined: the volume uses the credentials of the driver. */
+  readonly credentials: Credentials | undefined;
   /** The region of the volume's attributes, else of its Secret; undefined: the region of the driver. */
   readonly region: string | undefined;
 }
@@ -43,7 +43,7 @@ export function publishIntentFrom(published: PublishTarget, request: NodePublish
   const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
   checkWorkload(published.workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
   const attributes = parseVolumeAttributes(request.volumeContext);
-  const { keys, region } = parseSecrets(attributes, request.secrets);
+  const { credentials, region } = parseSecrets(attributes, request.secrets);
   return {
     ...published,
     workloadName: nameIn(request.volumeContext),
@@ -51,7 +51,7 @@ export function publishIntentFrom(published: PublishTarget, request: NodePublish
     mountOptions: mountFlags,
     readOnly: request.readonly || reader,
     fsGroup,
-    keys,
+    credentials,
     region: attributes.region ?? region,
   };
 }
@@ -96,13 +96,16 @@ function nameIn(context: Readonly<Record<string, string>>): PublishIntent["workl
 }
 
 /**
- * Throws for a volume whose Secret and authenticationSource contradict each other. The caller calls this only if the driver's keys
+ * Throws for a volume whose Secret and authenticationSource contradict each other. The caller calls this only if the driver's credentials
  * must not be used for such a volume (PR-10).
  */
-export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }: NodePublishVolumeRequest): void {
+export function refuseFallback(
+  { attributes, credentials }: PublishIntent,
+  { secrets }: NodePublishVolumeRequest,
+): void {
   const { authenticationSource } = attributes;
   const named = authenticationSource === "secret" || Object.keys(secrets).length > 0;
-  if (!named || keys !== undefined) return;
+  if (!named || credentials !== undefined) return;
   const why =
     authenticationSource === "secret" ? "no keys of a Secret came with it" : 'authenticationSource is not "secret"';
   throw new DriverError("invalid", `the volume would be mounted with the keys of the driver, because ${why}`, {
@@ -110,16 +113,16 @@ export function refuseFallback({ attributes, keys }: PublishIntent, { secrets }:
   });
 }
 
-/** authenticationSource "secret" without a node-publish Secret means the driver's keys: StorageClasses of 2.x rely on that. */
+/** authenticationSource "secret" without a node-publish Secret means the driver's credentials: StorageClasses of 2.x rely on that. */
 function parseSecrets(
   { authenticationSource }: VolumeAttributes,
   secrets: Readonly<Record<string, string>>,
-): { readonly keys: Credentials | undefined; readonly region: string | undefined } {
+): { readonly credentials: Credentials | undefined; readonly region: string | undefined } {
   if (authenticationSource === "driver" || Object.keys(secrets).length === 0) {
-    return { keys: undefined, region: undefined };
+    return { credentials: undefined, region: undefined };
   }
-  const keys = credentialsFrom("the Secret named by nodePublishSecretRef", secrets, volumeCredentialFields);
-  return { keys, region: secrets["region"]?.trim() || undefined };
+  const credentials = credentialsFrom("the Secret named by nodePublishSecretRef", secrets, volumeCredentialFields);
+  return { credentials, region: secrets["region"]?.trim() || undefined };
 }
 
 function required(field: string, value: string): string {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import {
   call,
+  credentialsOf,
   dies,
   FakeNode,
   intentOf,
-  keysOf,
   mountpointPod,
   otherWorkload,
   podOf,
@@ -101,7 +101,9 @@ it("does not change the identity of a mount in a repeated call", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   const written = node.writes;
-  await expect(publishOne(intentOf(workload, { keys: keysOf("volume") }))).rejects.toThrow("uses the keys of");
+  await expect(publishOne(intentOf(workload, { credentials: credentialsOf("volume") }))).rejects.toThrow(
+    "uses the keys of",
+  );
   expect(node.writes).toBe(written);
 });
 
@@ -124,14 +126,14 @@ it("makes a target read-only that 2.x left writable", async () => {
 it("repeats without an API server, writes new keys, and changes nothing else", async () => {
   const pod = podOf({ identity: "secret:default/keys" });
   node.knows(pod, workload);
-  await publishOne(intentOf(workload, { keys: keysOf("old") }));
+  await publishOne(intentOf(workload, { credentials: credentialsOf("old") }));
   const { table } = node.kernel;
   node.cluster.attachments.store.remove("s3pa-1");
   const written = node.writes;
 
-  await publishOne(intentOf(workload, { keys: keysOf("old") }));
+  await publishOne(intentOf(workload, { credentials: credentialsOf("old") }));
   expect(node.writes).toBe(written);
-  await publishOne(intentOf(workload, { keys: keysOf("new") }));
+  await publishOne(intentOf(workload, { credentials: credentialsOf("new") }));
   expect(node.writes).toBe(written + 1);
   expect(node.credentialFiles.get("s3-csi-keys")).toContain("new-secret");
   expect(node.kernel.table).toBe(table);
@@ -139,11 +141,11 @@ it("repeats without an API server, writes new keys, and changes nothing else", a
 });
 
 it.for([
-  { identity: "driver", keys: keysOf("volume") },
-  { identity: "secret:default/keys", keys: undefined },
-])("never gives keys to a mount of $identity that has others", async ({ identity, keys }) => {
+  { identity: "driver", credentials: credentialsOf("volume") },
+  { identity: "secret:default/keys", credentials: undefined },
+])("never gives keys to a mount of $identity that has others", async ({ identity, credentials }) => {
   node.knows(podOf({ identity }), workload);
-  await expect(publishOne(intentOf(workload, { keys }))).rejects.toThrow("uses the keys of");
+  await expect(publishOne(intentOf(workload, { credentials }))).rejects.toThrow("uses the keys of");
   expect(node.credentialFiles.size).toBe(0);
   expect(node.traces).toEqual(nothing);
 });
@@ -161,7 +163,7 @@ it("PR-10 an empty Secret is refused by name, and the keys of the driver are not
 
 it("returns an error if the driver has no keys", async () => {
   node[Symbol.dispose]();
-  node = new FakeNode({ driverKeys: undefined }).knows(podOf(), workload);
+  node = new FakeNode({ driverCredentials: undefined }).knows(podOf(), workload);
   await expect(publishOne()).rejects.toThrow("the driver has no keys of its own");
   expect(node.traces).toEqual(nothing);
 });

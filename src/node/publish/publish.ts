@@ -3,7 +3,7 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
-import { checkIdentity, refreshKeys } from "../credentials/credentials.ts";
+import { checkIdentity, refreshCredentials } from "../credentials/credentials.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { isV1Mount, refreshV1, restartHint } from "../legacy/v1-mounts.ts";
 import { isOurs } from "../mounts/mount-table.ts";
@@ -93,20 +93,20 @@ function podBehind({ mounts }: PublishRoom, mount: Mount | undefined): PodName |
   return mount && mounts.table().podBehind(mount);
 }
 
-/** Renews keys and record of a target that serves. A target whose Mountpoint Pod is not known stays as it is. */
+/** Renews credentials and record of a target that serves. A target whose Mountpoint Pod is not known stays as it is. */
 function refresh(room: PublishRoom, wanted: WantedMount, mount: Mount | undefined): void {
   const name = podBehind(room, mount);
   const pod = name && room.cluster.mountpointPods.get(name);
   if (pod === undefined) return;
   checkIdentity(pod, wanted.intent);
-  refreshKeys(room.credentials, pod, wanted.intent.keys);
+  refreshCredentials(room.credentials, pod, wanted.intent.credentials);
   recordUse(room, wanted, pod.name);
 }
 
 /** Records the user of a mount, for the heal. The mount may be older than the records. */
 function recordUse({ records }: PublishRoom, { intent, record }: WantedMount, name: PodName): void {
   if (records.get(name) === undefined) records.set(name, record);
-  records.keepKeys(name, intent.keys);
+  records.keepCredentials(name, intent.credentials);
   records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
 }
 

@@ -21,10 +21,10 @@ export function wantedMount(
   kubernetesVersion: string | undefined,
   intent: PublishIntent,
 ): WantedMount {
-  const { persistentVolume, volumeId, workload, keys } = intent;
+  const { persistentVolume, volumeId, workload, credentials } = intent;
   const { bucket, prefix, cache, proxy, pidNamespace } = intent.attributes;
   const { driverVersion } = settings;
-  const credentialSource = keys === undefined ? "driver" : "secret";
+  const credentialSource = credentials === undefined ? "driver" : "secret";
   const { args, env, readOnly, warnings } = mountArguments({
     options: intent.mountOptions,
     readOnly: intent.readOnly,
@@ -40,6 +40,6 @@ export function wantedMount(
     env: mountEnvironment(settings, { ...env, ...proxy, ...logEnvironment(args) }),
   };
   const pids = choosePidNamespace(settings.pidNamespaces, pidNamespace);
-  const record = { persistentVolume, volumeId, workload, request, keys, pidNamespace: pids };
+  const record = { persistentVolume, volumeId, workload, request, credentials, pidNamespace: pids };
   return { intent, readOnly, warnings, record };
 }

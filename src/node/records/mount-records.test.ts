@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { mapStorage as storage } from "../../../test/support/fake-healing.ts";
-import { keysOf } from "../../../test/support/fake-node.ts";
+import { credentialsOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
 import { type MountRecord, MountRecords } from "./mount-records.ts";
 
@@ -12,7 +12,7 @@ const record: MountRecord = {
   workload: "u1" as PodUid,
   pidNamespace: "private",
   request: { bucketName: "photos", args: ["--allow-delete"], env: { AWS_REGION: "us-east-1" } },
-  keys: keysOf("own"),
+  credentials: credentialsOf("own"),
 };
 
 it("restores records after a restart, keys and users included", () => {
@@ -20,19 +20,28 @@ it("restores records after a restart, keys and users included", () => {
   const records = new MountRecords(kept);
   records.set(first, record);
   records.addUser(first, "/target", user);
-  records.keepKeys(first, keysOf("newer"));
+  records.keepCredentials(first, credentialsOf("newer"));
 
   const again = new MountRecords(kept);
   expect(again.get(first)).toMatchObject({ request: record.request, persistentVolume: "pv" });
-  expect(again.get(first)?.keys?.secretAccessKey.reveal()).toBe("newer-secret");
+  expect(again.get(first)?.credentials?.secretAccessKey.reveal()).toBe("newer-secret");
   expect(again.userAt("/target")).toEqual(user);
   expect(again.holderOf("/target")).toBe(first);
 });
 
 it("stores no keys for a volume that uses the keys of the driver", () => {
   const kept = storage();
-  new MountRecords(kept).set(first, { ...record, keys: undefined });
-  expect(new MountRecords(kept).get(first)?.keys).toBeUndefined();
+  new MountRecords(kept).set(first, { ...record, credentials: undefined });
+  expect(new MountRecords(kept).get(first)?.credentials).toBeUndefined();
+});
+
+it("stores the credentials under the name that earlier versions read", () => {
+  const kept = storage();
+  new MountRecords(kept).set(first, record);
+  const text = kept.files.get(first) ?? "";
+  expect(JSON.parse(text)).toMatchObject({
+    record: { keys: { accessKeyId: "own-id", secretAccessKey: "own-secret" } },
+  });
 });
 
 it("lists a user at one Mountpoint Pod only", () => {

@@ -1,6 +1,6 @@
 /**
  * Everything that is needed to mount a source again without a call of kubelet, and the workloads that use it. Records are kept in
- * this process and on a tmpfs, so that a restarted node plugin has them, too. They contain keys and must never be on a disk.
+ * this process and on a tmpfs, so that a restarted node plugin has them, too. They contain credentials and must never be on a disk.
  */
 import type { MountRequest } from "../../core/mount-request.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
@@ -16,8 +16,8 @@ export interface MountRecord {
   /** The pid namespace from which mount(2) was called. */
   readonly pidNamespace: PidNamespace;
   readonly request: MountRequest;
-  /** The volume's own keys; undefined: the volume uses the keys of the driver. */
-  readonly keys: Credentials | undefined;
+  /** The volume's own credentials; undefined: the volume uses the credentials of the driver. */
+  readonly credentials: Credentials | undefined;
 }
 
 /** A workload, as the involved object of events. */
@@ -62,11 +62,11 @@ export class MountRecords {
     return this.#entries.get(name)?.record;
   }
 
-  /** Stores the keys that kubelet sent for a mount that serves already. */
-  keepKeys(name: PodName, keys: Credentials | undefined): void {
+  /** Stores the credentials that kubelet sent for a mount that serves already. */
+  keepCredentials(name: PodName, credentials: Credentials | undefined): void {
     const entry = this.#entries.get(name);
-    if (entry === undefined || hasSameKeys(entry.record.keys, keys)) return;
-    this.#put(name, { ...entry, record: { ...entry.record, keys } });
+    if (entry === undefined || hasSameCredentials(entry.record.credentials, credentials)) return;
+    this.#put(name, { ...entry, record: { ...entry.record, credentials } });
   }
 
   /** The workload at this target uses the mount of this Mountpoint Pod from now on, and of no other. */
@@ -134,16 +134,16 @@ export class MountRecords {
 }
 
 interface Stored {
-  readonly record: Omit<MountRecord, "keys"> & { readonly keys: Readonly<Record<string, string>> | null };
+  /** The name "keys" is that of earlier versions. */
+  readonly record: Omit<MountRecord, "credentials"> & { readonly keys: Readonly<Record<string, string>> | null };
   readonly users: Entry["users"];
 }
 
-function textOf({ record, users }: Entry): string {
-  const { keys } = record;
-  const revealed = keys && {
-    accessKeyId: keys.accessKeyId.reveal(),
-    secretAccessKey: keys.secretAccessKey.reveal(),
-    ...(keys.sessionToken === undefined ? {} : { sessionToken: keys.sessionToken.reveal() }),
+function textOf({ record: { credentials, ...record }, users }: Entry): string {
+  const revealed = credentials && {
+    accessKeyId: credentials.accessKeyId.reveal(),
+    secretAccessKey: credentials.secretAccessKey.reveal(),
+    ...(credentials.sessionToken === undefined ? {} : { sessionToken: credentials.sessionToken.reveal() }),
   };
   return JSON.stringify({ record: { ...record, keys: revealed ?? null }, users } satisfies Stored);
 }
@@ -151,9 +151,10 @@ function textOf({ record, users }: Entry): string {
 /** undefined for a text that another version wrote in another format: kubelet's next call brings the data again. */
 function entryIn(text: string): Entry | undefined {
   try {
-    const { record, users } = JSON.parse(text) as Stored;
-    const { accessKeyId, secretAccessKey, sessionToken } = record.keys ?? {};
-    const keys =
+    const { record: stored, users } = JSON.parse(text) as Stored;
+    const { keys, ...record } = stored;
+    const { accessKeyId, secretAccessKey, sessionToken } = keys ?? {};
+    const credentials =
       accessKeyId === undefined || secretAccessKey === undefined
         ? undefined
         : {
@@ -161,13 +162,13 @@ function entryIn(text: string): Entry | undefined {
             secretAccessKey: new Secret(secretAccessKey),
             sessionToken: sessionToken === undefined ? undefined : new Secret(sessionToken),
           };
-    return { record: { ...record, keys }, users };
+    return { record: { ...record, credentials }, users };
   } catch {
     return undefined; // without the error: it quotes the text
   }
 }
 
-function hasSameKeys(a: Credentials | undefined, b: Credentials | undefined): boolean {
+function hasSameCredentials(a: Credentials | undefined, b: Credentials | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   const fields = ["accessKeyId", "secretAccessKey", "sessionToken"] as const;
   return fields.every((field) => a[field]?.reveal() === b[field]?.reveal());

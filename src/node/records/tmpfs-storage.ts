@@ -31,7 +31,7 @@ export function tmpfsStorage(log: Logger, directory: string): RecordStorage & Di
     write: (name, text) =>
       logFailure(() => {
         using opened = Directory.open(directory);
-        // If an administrator has unmounted the tmpfs, the directory is on the disk, and the text contains keys.
+        // If an administrator has unmounted the tmpfs, the directory is on the disk, and the text contains credentials.
         if (!opened.isInMemory)
           throw new Error("the directory is not on a tmpfs any more: restart the node plugin, which mounts it again");
         opened.write(name, text, 0o600);

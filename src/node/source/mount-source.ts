@@ -4,8 +4,8 @@ import type { PodName } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Call } from "../../runtime/call.ts";
-import { keysFor } from "../credentials/credentials.ts";
-import type { KeysInUse } from "../credentials/profile.ts";
+import { credentialsFor } from "../credentials/credentials.ts";
+import type { CredentialsInUse } from "../credentials/profile.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { MountRecord } from "../records/mount-records.ts";
@@ -17,17 +17,21 @@ import type { SourceRoom } from "./source-room.ts";
 interface SourceSpec {
   readonly mountpointPod: PodName;
   readonly request: MountRequest;
-  readonly keys: KeysInUse;
+  readonly credentials: CredentialsInUse;
   readonly pidNamespace: PidNamespace;
 }
 
 /** Mounts the source of a Mountpoint Pod with the options of a record, instead of what is mounted there, and stores the record. */
 export async function startSource(call: Call, room: SourceRoom, name: PodName, record: MountRecord): Promise<void> {
   const { request, workload, volumeId, pidNamespace } = record;
-  const keys = { keys: await keysFor(call, room.credentials, record.keys), workload, volumeId };
+  const credentials = {
+    credentials: await credentialsFor(call, room.credentials, record.credentials),
+    workload,
+    volumeId,
+  };
   // A directory that is not mounted may contain files: mount(2) covers them, and rmdir(2) would fail.
   if (room.mounts.table().at(sourcePath(room.mounts.kubeletDir, name)) !== undefined) removeSource(room, name);
-  await mountSource(call, room, { mountpointPod: name, request, keys, pidNamespace });
+  await mountSource(call, room, { mountpointPod: name, request, credentials, pidNamespace });
   room.records.set(name, record);
 }
 
@@ -72,7 +76,7 @@ function mountAndSend(call: Call, room: SourceRoom, spec: SourceSpec, { pod, vol
   undo.use(connection);
   const protocol = protocolOf(pod);
   protocol.prepare(volume);
-  const { files, env } = protocol.profileFor(spec.keys);
+  const { files, env } = protocol.profileFor(spec.credentials);
   volume.writeCredentials(files);
   const message = encodeMountRequest({ ...spec.request, env: { ...spec.request.env, ...env } });
   // Our copy of the device must be closed before the wait: the kernel reports the mount dead only when the last copy is closed.

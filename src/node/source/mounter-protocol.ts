@@ -2,7 +2,7 @@
 import type { Call } from "../../runtime/call.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
-import { type KeysInUse, type Profile, processProfile } from "../credentials/profile.ts";
+import { type CredentialsInUse, type Profile, processProfile } from "../credentials/profile.ts";
 import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 
 /** A mount-s3 that exited before it served. */
@@ -21,9 +21,9 @@ export interface MounterProtocol {
   /** Prepares the volume for a new mount request. Called before the request is sent. */
   prepare(volume: CommVolume): void;
   /** The credential files and environment of a mount-s3 that is about to start. */
-  profileFor(use: KeysInUse): Profile;
+  profileFor(use: CredentialsInUse): Profile;
   /** Credential files that a running mount-s3 reads again, in addition to those that a node plugin of 2.x wrote. */
-  renewedFiles(keys: Credentials): Profile["files"];
+  renewedFiles(credentials: Credentials): Profile["files"];
   /** Whether the connection stays open until mount-s3 exits, so that its end reports the death of mount-s3. */
   readonly connectionEndsWithMountS3: boolean;
   /** What mount-s3 printed before it exited; empty if that is not known within the limit. */
@@ -33,8 +33,8 @@ export interface MounterProtocol {
 /** The mounter of this version calls execve: it becomes mount-s3, and connection and container log are those of mount-s3. */
 export const currentMounter: MounterProtocol = {
   prepare: () => undefined,
-  profileFor: ({ keys }) => processProfile(keys),
-  renewedFiles: (keys) => processProfile(keys).files,
+  profileFor: ({ credentials }) => processProfile(credentials),
+  renewedFiles: (credentials) => processProfile(credentials).files,
   connectionEndsWithMountS3: true,
   waitForErrorText: (call, { mountpointPods }, { pod, startedAt }) =>
     mountpointPods.waitForTerminationMessage(call, pod.name, startedAt),

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { FakeNode, keysOf, podOf } from "../../../test/support/fake-node.ts";
+import { credentialsOf, FakeNode, podOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { CommVolume } from "../mounts/comm-volume.ts";
-import { keepDriverKeys } from "./keep-driver-keys.ts";
+import { keepDriverCredentials } from "./keep-driver-credentials.ts";
 
 it("writes a changed key to every mount with the driver's identity and to no other, also after a failure", () => {
   using node = new FakeNode();
@@ -21,23 +21,23 @@ it("writes a changed key to every mount with the driver's identity and to no oth
     [Symbol.dispose]: () => undefined,
   });
   const listeners: (() => void)[] = [];
-  let keys = keysOf("old");
-  const driverKeys = {
-    ...node.credentials.driverKeys,
-    known: () => keys,
+  let credentials = credentialsOf("old");
+  const driverCredentials = {
+    ...node.credentials.driverCredentials,
+    known: () => credentials,
     onChange: (listener: () => void) => {
       listeners.push(listener);
       return { [Symbol.dispose]: () => undefined };
     },
   };
   const comm = { ...node.credentials.comm, open: volumeOf };
-  using _ = keepDriverKeys(silentLogger, { driverKeys, comm }, node.cluster.mountpointPods);
+  using _ = keepDriverCredentials(silentLogger, { driverCredentials, comm }, node.cluster.mountpointPods);
   const identities = { going: "driver", first: "driver", own: "secret:default/keys", old2x: undefined, last: "driver" };
   for (const [uid, identity] of Object.entries(identities)) {
     node.put(podOf({ name: `mp-${uid}` as PodName, uid: uid as PodUid, identity }));
   }
 
-  keys = keysOf("new");
+  credentials = credentialsOf("new");
   for (const changed of listeners) changed();
 
   expect([...written.keys()]).toEqual(["first", "last"]);

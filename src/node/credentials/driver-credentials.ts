@@ -1,4 +1,4 @@
-/** The driver's own keys, for volumes without keys. */
+/** The driver's own credentials, for volumes without credentials. */
 
 import { DriverError } from "../../core/errors.ts";
 import { kinds, type SecretObject } from "../../kube/kinds.ts";
@@ -11,22 +11,22 @@ import { type Credentials, credentialsFrom } from "../../s3/credentials.ts";
 import type { DriverCredentialsConfig } from "../../s3/driver-credentials.ts";
 import { explainTimeout } from "../cluster/explain-timeout.ts";
 
-export interface DriverKeys {
-  /** The keys that are known now, without waiting. */
+export interface DriverCredentials {
+  /** The credentials that are known now, without waiting. */
   known(): Credentials | undefined;
-  /** Waits for the initial list only. Rejects with the reason if there are no usable keys. */
+  /** Waits for the initial list only. Rejects with the reason if there are no usable credentials. */
   get(call: Call): Promise<Credentials>;
   onChange(listener: () => void): Disposable;
-  /** Keeps the keys up to date until the call ends. */
+  /** Keeps the credentials up to date until the call ends. */
   follow(call: Call, client: Watcher, progress: Pulses): Promise<void>;
 }
 
 /** Credentials from the environment, which change only with a restart of the node plugin. */
-export function fixedKeys(keys: Credentials | undefined): DriverKeys {
+export function fixedCredentials(credentials: Credentials | undefined): DriverCredentials {
   return {
-    known: () => keys,
+    known: () => credentials,
     get: async () => {
-      if (keys !== undefined) return keys;
+      if (credentials !== undefined) return credentials;
       throw new DriverError("notReady", "the driver has no keys of its own: AWS_ACCESS_KEY_ID is not set", {
         hint: "Give the volume keys (authenticationSource: secret), or the driver a Secret.",
       });
@@ -36,18 +36,18 @@ export function fixedKeys(keys: Credentials | undefined): DriverKeys {
   };
 }
 
-/** The keys of the driver, wherever the configuration says that they are. */
-export function driverKeysFrom(config: DriverCredentialsConfig): DriverKeys {
-  return config.from === "secret" ? new SecretKeys(config) : fixedKeys(config.credentials);
+/** The credentials of the driver, wherever the configuration says that they are. */
+export function credentialsOfDriver(config: DriverCredentialsConfig): DriverCredentials {
+  return config.from === "secret" ? new SecretCredentials(config) : fixedCredentials(config.credentials);
 }
 
 type SecretReference = DriverCredentialsConfig & { readonly from: "secret" };
 
-/** The keys of a Secret, or the reason why it is unusable. */
-type SecretSeen = { readonly keys: Credentials } | { readonly refusal: Error };
+/** The credentials of a Secret, or the reason why it is unusable. */
+type SecretSeen = { readonly credentials: Credentials } | { readonly refusal: Error };
 
 /** Keys of one Secret, the only one that the node plugin may read. */
-export class SecretKeys implements DriverKeys {
+export class SecretCredentials implements DriverCredentials {
   readonly store = new Store<SecretSeen>({});
   readonly #reference: SecretReference;
 
@@ -69,7 +69,7 @@ export class SecretKeys implements DriverKeys {
 
   known(): Credentials | undefined {
     const seen = this.#seen();
-    return seen !== undefined && "keys" in seen ? seen.keys : undefined;
+    return seen !== undefined && "credentials" in seen ? seen.credentials : undefined;
   }
 
   async get(call: Call): Promise<Credentials> {
@@ -84,7 +84,7 @@ export class SecretKeys implements DriverKeys {
       });
     }
     if ("refusal" in seen) throw seen.refusal;
-    return seen.keys;
+    return seen.credentials;
   }
 
   onChange(listener: () => void): Disposable {
@@ -101,7 +101,7 @@ export function secretSeen(
   secret: Pick<SecretObject, "data">,
 ): SecretSeen {
   try {
-    return { keys: credentialsFrom(`Secret ${namespace}/${name}`, secretData(secret), fields) };
+    return { credentials: credentialsFrom(`Secret ${namespace}/${name}`, secretData(secret), fields) };
   } catch (error) {
     return { refusal: error instanceof Error ? error : new Error(String(error)) };
   }
