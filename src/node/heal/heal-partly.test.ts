@@ -114,6 +114,26 @@ it("LC-22 an undecided heal is removed when its Pod is gone", async () => {
   await expect.poll(owed, soon).toEqual([]);
 });
 
+it("LC-22 an undecided heal whose device is noticed anew is completed for its own targets, too, and reported", async () => {
+  healing.node.knows(podOf(), workload, otherWorkload);
+  healing.swapWith(unseenInside(healing.node, Infinity));
+  healing.start();
+  await publish(call, healing.rooms.publishing, intentOf());
+  await publish(call, healing.rooms.publishing, intentOf(otherWorkload));
+  diesAndListens();
+  await expect.poll(() => healing.delayed.length, soon).toBe(1);
+  await healing.restart();
+  const [owed] = healing.rooms.records.pendingHeals.all;
+  await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
+  healing.rooms.sources.registry.dead.notice(
+    { deviceId: owed?.deviceId ?? fuseDevice(-1), mountPoint: target },
+    mountpointPod,
+  );
+  await untilHealed(2);
+  expect(healing.healed.map(({ targets }) => targets)).toEqual([[targetOf(otherWorkload)], [target]]);
+  await expect.poll(() => healing.rooms.records.pendingHeals.all, soon).toEqual([]);
+});
+
 it("LC-22 a container of another Pod that cannot be inspected does not keep a heal pending", async () => {
   healing.swapWith(unseenInside(healing.node, Infinity, otherWorkload));
   await owedAtRestart();

@@ -66,12 +66,14 @@ async function heal(call: Call, room: HealRoom, dead: DeadDevice, reports: HealR
   const { dead: devices } = room.sources.registry;
   const healCall = withFields(call, { deviceId: dead.deviceId, formerMountpointPod: dead.mountpointPod });
   healCall.log.info("mount-s3 has ended and left a dead mount");
-  if (dead.pendingTargets.length === 0) room.metrics.deaths.inc();
-  let { pendingTargets } = dead;
+  let pendingTargets = room.records.pendingHeals.targetsOf(dead);
+  if (pendingTargets.length === 0) room.metrics.deaths.inc();
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { nextWake } = devices;
     pendingTargets = await attempt(healCall, room, { dead, pendingTargets }, reports);
     if (pendingTargets.length === 0) break;
+    // The others are healed and reported: a node plugin that is restarted now must not report them again.
+    room.records.pendingHeals.add({ ...dead, targets: pendingTargets });
     devices.attemptEnded(dead.deviceId);
     await pause(call, nextWake, failures);
   }

@@ -72,8 +72,8 @@ function unknown(because: string): DriverError {
   });
 }
 
-function deadOf({ deviceId, mountpointPod, since, targets }: PendingHeal): DeadDevice {
-  return { deviceId, mountpointPod, since, pendingTargets: targets };
+function deadOf({ deviceId, mountpointPod, since }: PendingHeal): DeadDevice {
+  return { deviceId, mountpointPod, since };
 }
 
 /**

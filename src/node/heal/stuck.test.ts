@@ -55,6 +55,6 @@ it.for<Row>([
     records: { mounts: { get: () => (isForgotten ? undefined : {}) } },
     cluster: { mountpointPods: { get: () => podOf(pod) } },
   } as unknown as Parameters<typeof isStuck>[0];
-  const dead = { deviceId: deadDevice, mountpointPod, since, pendingTargets: [] };
+  const dead = { deviceId: deadDevice, mountpointPod, since };
   expect(isStuck(node, dead, new Date(since.getTime() + afterMs))).toBe(stuck);
 });

@@ -41,6 +41,14 @@ export class PendingHeals {
     if (this.#texts.delete(name)) this.#storage.remove(name);
   }
 
+  /** Targets of a dead device that an earlier attempt, or an earlier node plugin, did not heal completely. */
+  targetsOf(dead: Pick<PendingHeal, "deviceId" | "mountpointPod">): readonly string[] {
+    // The kernel may have given the minor number to a mount of another Mountpoint Pod meanwhile.
+    const isSame = ({ deviceId, mountpointPod }: PendingHeal) =>
+      deviceId === dead.deviceId && mountpointPod === dead.mountpointPod;
+    return this.all.find(isSame)?.targets ?? [];
+  }
+
   get all(): readonly PendingHeal[] {
     return [...this.#texts.values()].flatMap((text) => parseHeal(text) ?? []);
   }

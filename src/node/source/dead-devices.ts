@@ -10,8 +10,6 @@ export interface DeadDevice {
   /** The Mountpoint Pod that served the device; undefined if its source was unmounted already. */
   readonly mountpointPod: PodName | undefined;
   readonly since: Date;
-  /** Targets whose workloads an earlier node plugin did not heal completely. */
-  readonly pendingTargets: readonly string[];
 }
 
 interface Known {
@@ -49,10 +47,7 @@ export class DeadDevices {
     mountpointPod: PodName | undefined,
   ): void {
     if (this.#known.has(mount.deviceId)) return;
-    this.resume(
-      { deviceId: mount.deviceId, mountpointPod, since: new Date(), pendingTargets: [] },
-      this.#pin(mount.mountPoint),
-    );
+    this.resume({ deviceId: mount.deviceId, mountpointPod, since: new Date() }, this.#pin(mount.mountPoint));
   }
 
   /** Takes ownership of the pin. */
