@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { CreateBucketCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { s3Client } from "../../lab/s3-client.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
@@ -10,24 +10,13 @@ import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
 import { CsiControllerProcess } from "../support/csi-controller-process.ts";
-import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import { bucketOf, provisioningOfFile } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
-let stage: FaultyProvisioning;
-let faulty: FaultyProvisioning["faulty"];
-let provisioner: FaultyProvisioning["provisioner"];
-let request: FaultyProvisioning["request"];
-
-beforeAll(async () => {
-  stage = await FaultyProvisioning.start(cluster);
-  ({ faulty, provisioner, request } = stage);
-});
-
-afterEach(() => stage.restore());
-
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await provisioningOfFile(cluster);
+const { faulty, provisioner, request } = stage;
 
 const rootSecrets = { access_key_id: rootAccount.accessKeyId, secret_access_key: rootAccount.secretAccessKey };
 

@@ -1,27 +1,16 @@
 /** Interrupted calls: repeating them ends with one bucket for a created volume, and with none for a deleted one. */
 import { CreateMultipartUploadCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import type { CsiControllerProcess } from "../support/csi-controller-process.ts";
-import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import { bucketOf, provisioningOfFile } from "../support/faulty-provisioning.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
-let stage: FaultyProvisioning;
-let faulty: FaultyProvisioning["faulty"];
-let provisioner: FaultyProvisioning["provisioner"];
-let request: FaultyProvisioning["request"];
-
-beforeAll(async () => {
-  stage = await FaultyProvisioning.start(cluster);
-  ({ faulty, provisioner, request } = stage);
-});
-
-afterEach(() => stage.restore());
-
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await provisioningOfFile(cluster);
+const { faulty, provisioner, request } = stage;
 
 it("DS-4 killed at any step of CreateVolume: the next controller finds the bucket, tags it, and there is exactly one", async () => {
   const steps = await killedAtEachStep(async (attempt) => {

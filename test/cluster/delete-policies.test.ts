@@ -7,28 +7,17 @@ import {
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { bucketNames, eventsAbout, keepVersions, patient, tagsOf } from "../support/claims.ts";
 import { openCluster, versionsIn } from "../support/cluster.ts";
-import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import { bucketOf, provisioningOfFile } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
 import { volumesKnownTo } from "../support/known-volumes.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
-let stage: FaultyProvisioning;
-let faulty: FaultyProvisioning["faulty"];
-let provisioner: FaultyProvisioning["provisioner"];
-let request: FaultyProvisioning["request"];
-
-beforeAll(async () => {
-  stage = await FaultyProvisioning.start(cluster);
-  ({ faulty, provisioner, request } = stage);
-});
-
-afterEach(() => stage.restore());
-
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await provisioningOfFile(cluster);
+const { faulty, provisioner, request } = stage;
 
 const deletionOfBucket = /^DELETE \/[^/]+\/?$/;
 

@@ -8,11 +8,11 @@ import {
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
-import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import { bucketOf, provisioningOfFile } from "../support/faulty-provisioning.ts";
 import { inParallel } from "../support/in-parallel.ts";
 import { volumesKnownTo } from "../support/known-volumes.ts";
 import { scaled } from "../support/scale.ts";
@@ -20,19 +20,8 @@ import { scaled } from "../support/scale.ts";
 const cluster = openCluster();
 const { s3 } = cluster;
 const uploadsWanted = scaled("unfinished uploads", 100, 1_000);
-let stage: FaultyProvisioning;
-let faulty: FaultyProvisioning["faulty"];
-let provisioner: FaultyProvisioning["provisioner"];
-let request: FaultyProvisioning["request"];
-
-beforeAll(async () => {
-  stage = await FaultyProvisioning.start(cluster);
-  ({ faulty, provisioner, request } = stage);
-});
-
-afterEach(() => stage.restore());
-
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await provisioningOfFile(cluster);
+const { faulty, provisioner, request } = stage;
 
 const endOfUpload = /^DELETE .*\?uploadId$/;
 

@@ -1,28 +1,17 @@
 /** Answers of object stores that are not what they seem: buckets of others that are called ours, and texts with credentials. */
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
 import { bucketNames, tagsOf } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
-import { bucketOf, FaultyProvisioning } from "../support/faulty-provisioning.ts";
+import { bucketOf, provisioningOfFile } from "../support/faulty-provisioning.ts";
 import type { Fault } from "../support/faulty-s3.ts";
 
 const cluster = openCluster();
 const { s3 } = cluster;
-let stage: FaultyProvisioning;
-let faulty: FaultyProvisioning["faulty"];
-let provisioner: FaultyProvisioning["provisioner"];
-let request: FaultyProvisioning["request"];
-
-beforeAll(async () => {
-  stage = await FaultyProvisioning.start(cluster);
-  ({ faulty, provisioner, request } = stage);
-});
-
-afterEach(() => stage.restore());
-
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await provisioningOfFile(cluster);
+const { faulty, provisioner, request } = stage;
 
 const alreadyOurs = { do: "answer", status: 409, code: "BucketAlreadyOwnedByYou" } as const satisfies Fault;
 

@@ -1,5 +1,6 @@
 /** A provisioner with everything that can happen on its way to the lab's store; the buckets of its requests go with each test. */
 
+import { afterAll, afterEach } from "vitest";
 import { s3Endpoint } from "../../lab/s3.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
@@ -56,4 +57,12 @@ export class FaultyProvisioning implements AsyncDisposable {
 /** The bucket of a volume with default StorageClass parameters. */
 export function bucketOf(requestName: string): string {
   return locationFor(requestName, { kind: "own" }).bucket;
+}
+
+/** The stage of a test file: started while its tests are collected, restored after each test, ended after the last. */
+export async function provisioningOfFile(cluster: Cluster): Promise<FaultyProvisioning> {
+  const stage = await FaultyProvisioning.start(cluster);
+  afterEach(() => stage.restore());
+  afterAll(() => stage[Symbol.asyncDispose]());
+  return stage;
 }
