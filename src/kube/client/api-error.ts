@@ -4,11 +4,25 @@ export class ApiError extends Error {
   readonly code: number;
   /** The machine-readable reason of the Status object. Empty if a proxy answered, or no such path is served. */
   readonly reason: string;
+  /** How long the server asks clients to wait before the next request. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: number, reason: string, message: string) {
+  constructor(code: number, reason: string, message: string, retryAfterMs?: number) {
     super(`${message} (${[code, reason].filter(Boolean).join(" ")})`);
     this.code = code;
     this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** The server, or a proxy in front of it, has too much to do. */
+  get isOverload(): boolean {
+    const asksForTime = this.code === 500 && this.retryAfterMs !== undefined;
+    return this.code === 429 || this.code === 503 || this.code === 504 || asksForTime;
+  }
+
+  /** Says something about the server and nothing about the request: the same request may succeed later. */
+  get isServerState(): boolean {
+    return this.isOverload || this.code === 500;
   }
 
   /** The object has changed since it was read, or a precondition of a delete does not hold. */
@@ -36,11 +50,13 @@ export class ApiError extends Error {
   }
 }
 
-/** `body` is a Status object, unless a proxy in front of the API server answered. */
-export function apiErrorFrom(code: number, body: string): ApiError {
+/** `body` is a Status object, unless a proxy in front of the API server answered. `retryAfter` is the header of that name. */
+export function apiErrorFrom(code: number, body: string, retryAfter?: string): ApiError {
+  const retryAfterMs = retryAfterMsFrom(retryAfter);
   const status = parseStatus(body);
-  if (status === undefined) return new ApiError(code, "", excerpt(body) || "the API server gave no explanation");
-  return statusError(status, code);
+  return status === undefined
+    ? new ApiError(code, "", excerpt(body) || "the API server gave no explanation", retryAfterMs)
+    : statusError(status, code, retryAfterMs);
 }
 
 /** The part of a Status object that we read. */
@@ -48,11 +64,19 @@ export interface Status {
   readonly code?: number;
   readonly reason?: string;
   readonly message?: string;
+  readonly details?: { readonly retryAfterSeconds?: number };
 }
 
-/** A watch reports failures as objects inside of a successful answer, so there is no failed HTTP code. */
-export function statusError(status: Status, code = 500): ApiError {
-  return new ApiError(status.code ?? code, status.reason ?? "", status.message ?? "the API server gave no explanation");
+/** A watch reports failures as objects inside of a successful answer, so there is neither a failed HTTP code nor a header. */
+export function statusError(status: Status, code = 500, retryAfterMs?: number): ApiError {
+  const { reason = "", message = "the API server gave no explanation", details } = status;
+  const asked = details?.retryAfterSeconds ? 1000 * details.retryAfterSeconds : undefined;
+  return new ApiError(status.code ?? code, reason, message, retryAfterMs ?? asked);
+}
+
+/** The API server sends seconds. A proxy may send a date, which its clock may have made of anything: only seconds count. */
+function retryAfterMsFrom(header: string | undefined): number | undefined {
+  return header !== undefined && /^\d{1,6}$/.test(header.trim()) ? 1000 * Number(header) : undefined;
 }
 
 function parseStatus(body: string): Status | undefined {

@@ -3,7 +3,7 @@ import type { Call } from "../../runtime/call.ts";
 import { type Kind, type KubeObject, kinds } from "../kinds.ts";
 import { ApiError, type Status } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
-import { type Exchange, Transport, type TransportOptions } from "./transport.ts";
+import { type Exchange, type GuardedCall, Transport, type TransportOptions } from "./transport.ts";
 
 /** Names an object. The `metadata` of an object is a Ref, too. */
 export interface Ref {
@@ -32,6 +32,7 @@ export type WatchEvent<Shape> =
 /**
  * Every verb rejects with an ApiError if the server answers with a failure, with a DriverError "notReady" if there is no answer, and
  * with the reason of the abort if the call is aborted. GET, PATCH and DELETE are repeated once if the connection breaks.
+ * While the server refuses requests (429, 503, 504 or no answer), all but those for leases, lists and watches wait, as in ServerGate.
  *
  * Answers are trusted to have the shape of their kind. The caller must dispose of the client, which closes its connections.
  */
@@ -45,7 +46,7 @@ export class KubeClient implements Disposable {
   /** Resolves with undefined if there is no such object. Rejects if the server does not serve the kind. */
   async get<Shape>(call: Call, kind: Kind<Shape>, ref: Ref): Promise<Shape | undefined> {
     try {
-      return (await this.#json(call, { method: "GET", path: pathOf(kind, ref) })) as Shape;
+      return (await this.#json(call, { method: "GET", path: pathOf(kind, ref), isUrgent: isLease(kind) })) as Shape;
     } catch (error) {
       if (error instanceof ApiError && error.isNotFound) return undefined;
       throw error;
@@ -64,7 +65,7 @@ export class KubeClient implements Disposable {
     let next: string | undefined;
     do {
       const path = collectionPath(kind, selection, { limit: "500", continue: next });
-      const list = (await this.#json(call, { method: "GET", path })) as ListAnswer<Shape>;
+      const list = (await this.#json(call, { method: "GET", path, isUrgent: true })) as ListAnswer<Shape>;
       next = list.metadata.continue || undefined;
       yield { objects: list.items, version: list.metadata.resourceVersion, last: next === undefined };
     } while (next !== undefined);
@@ -85,19 +86,26 @@ export class KubeClient implements Disposable {
   }
 
   /** Rejects with AlreadyExists if the name is taken. Never repeated: the object may exist although the connection broke. */
-  async create<Shape>(call: Call, kind: Kind<Shape>, object: { readonly metadata: Ref }): Promise<Shape> {
+  async create<Shape>(call: GuardedCall, kind: Kind<Shape>, object: { readonly metadata: Ref }): Promise<Shape> {
     const path = pathOf(kind, { namespace: object.metadata.namespace });
     const body = { apiVersion: kind.apiVersion, kind: kind.kind, ...object };
-    return (await this.#json(call, { method: "POST", path, body })) as Shape;
+    return (await this.#json(call, { method: "POST", path, body, isUrgent: isLease(kind) })) as Shape;
   }
 
   /**
    * A JSON merge patch: null removes a field, and a list is replaced as a whole. The write is unconditional, unless the patch has
    * `metadata.resourceVersion`: then it rejects with Conflict if the object has changed since that version.
    */
-  async patch<Shape>(call: Call, kind: Kind<Shape>, ref: Ref, patch: object): Promise<Shape> {
+  async patch<Shape>(call: GuardedCall, kind: Kind<Shape>, ref: Ref, patch: object): Promise<Shape> {
     const contentType = "application/merge-patch+json";
-    return (await this.#json(call, { method: "PATCH", path: pathOf(kind, ref), body: patch, contentType })) as Shape;
+    const exchange = {
+      method: "PATCH",
+      path: pathOf(kind, ref),
+      body: patch,
+      contentType,
+      isUrgent: isLease(kind),
+    } as const;
+    return (await this.#json(call, exchange)) as Shape;
   }
 
   /**
@@ -105,7 +113,7 @@ export class KubeClient implements Disposable {
    * and fields of others stay. Never creates the object. Rejects with Conflict if the name belongs to an object with another UID.
    */
   async applyStatus<Shape>(
-    call: Call,
+    call: GuardedCall,
     kind: Kind<Shape>,
     { name, namespace, uid }: Ref & { readonly uid: string },
     applied: { readonly manager: string; readonly status: object },
@@ -124,7 +132,7 @@ export class KubeClient implements Disposable {
    * Resolves if the object is gone already. The object may still exist afterwards, with finalizers or a grace period.
    */
   async delete(
-    call: Call,
+    call: GuardedCall,
     kind: Kind<KubeObject>,
     ref: Ref,
     preconditions: { readonly uid: string; readonly resourceVersion?: string },
@@ -154,13 +162,18 @@ export class KubeClient implements Disposable {
     this.#transport[Symbol.dispose]();
   }
 
-  #json(call: Call, exchange: Exchange): Promise<unknown> {
+  #json(call: GuardedCall, exchange: Exchange): Promise<unknown> {
     return this.#transport.json(call, exchange);
   }
 }
 
 /** Lines may be of any length. */
 const logLimitBytes = 64 * 1024;
+
+/** A leader that cannot renew its lease in time stops, so renewals do not queue behind other requests. */
+function isLease(kind: Kind<unknown>): boolean {
+  return kind === kinds.leases;
+}
 
 interface ListAnswer<Shape> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };

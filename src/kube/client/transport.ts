@@ -7,6 +7,7 @@ import { isErrno } from "../../runtime/errno.ts";
 import { apiErrorFrom } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { LineSplitter } from "./lines.ts";
+import { ServerGate } from "./server-gate.ts";
 import { TlsAgent } from "./tls-agent.ts";
 
 export interface Exchange {
@@ -15,6 +16,17 @@ export interface Exchange {
   readonly path: string;
   readonly body?: object;
   readonly contentType?: "application/json" | "application/merge-patch+json" | "application/apply-patch+yaml";
+  /**
+   * Does not wait while the API server refuses requests: for leases, which are lost by then, and for lists, which have a back-off of
+   * their own.
+   */
+  readonly isUrgent?: boolean;
+}
+
+/** A call whose requests need a permission at the moment they are sent. */
+export interface GuardedCall extends Call {
+  /** Called after every wait, right before a request is sent. Throws if the request must not be sent any more. */
+  readonly guard?: () => void;
 }
 
 export interface TransportOptions {
@@ -38,6 +50,7 @@ const keepAliveProbeMs = 30_000;
 export class Transport implements Disposable {
   readonly #credentials: Credentials;
   readonly #options: Required<TransportOptions>;
+  readonly #gate = new ServerGate();
   readonly #agent: HttpAgent;
   readonly #request: (options: RequestOptions) => ReturnType<typeof httpRequest>;
 
@@ -58,14 +71,9 @@ export class Transport implements Disposable {
    * One request with a JSON answer. The server may close a kept-alive connection, or restart, in the moment of the request: such a
    * failure is repeated once, except for a POST, which may have been performed.
    */
-  async json(call: Call, exchange: Exchange): Promise<unknown> {
-    try {
-      return await this.#exchange(call, exchange);
-    } catch (error) {
-      if (exchange.method === "POST" || !wasCut(error)) throw error;
-      this.#dropIdleConnections();
-      return await this.#exchange(call, exchange);
-    }
+  async json(call: GuardedCall, exchange: Exchange): Promise<unknown> {
+    const send = () => this.#repeated(call, exchange);
+    return exchange.isUrgent ? await send() : await this.#gate.pass(call, send);
   }
 
   /** One request with an answer that is not JSON. */
@@ -83,7 +91,18 @@ export class Transport implements Disposable {
     this.#agent.destroy();
   }
 
-  async #exchange(call: Call, exchange: Exchange): Promise<unknown> {
+  async #repeated(call: GuardedCall, exchange: Exchange): Promise<unknown> {
+    try {
+      return await this.#exchange(call, exchange);
+    } catch (error) {
+      if (exchange.method === "POST" || !wasCut(error)) throw error;
+      this.#dropIdleConnections();
+      return await this.#exchange(call, exchange);
+    }
+  }
+
+  async #exchange(call: GuardedCall, exchange: Exchange): Promise<unknown> {
+    call.guard?.();
     const text = await this.#text(call, exchange);
     return text === "" ? undefined : JSON.parse(text);
   }
@@ -102,7 +121,7 @@ export class Transport implements Disposable {
     }
     const code = answer.response.statusCode ?? 0;
     if (code >= 200 && code < 300) return answer;
-    throw apiErrorFrom(code, await textOf(this.#chunks(call, answer)));
+    throw apiErrorFrom(code, await textOf(this.#chunks(call, answer)), answer.response.headers["retry-after"]);
   }
 
   #send(call: Call, exchange: Exchange, silenceMs: number): Promise<Answer> {

@@ -2,6 +2,7 @@
 import type { Call } from "../../runtime/call.ts";
 import type { Logger } from "../../runtime/log.ts";
 import type { KubeClient } from "../client/client.ts";
+import type { GuardedCall } from "../client/transport.ts";
 
 /** A call that is aborted when the term ends. */
 export class Term implements Call {
@@ -43,22 +44,24 @@ export class Term implements Call {
       this.#endIfDue();
       this.signal.throwIfAborted();
     };
+    // The client checks again after it has waited for an overloaded server.
+    const guarded = ({ signal, log }: Call): GuardedCall => ({ signal, log, guard: check });
     return {
       create: async (call, kind, object) => {
         check();
-        return await client.create(call, kind, object);
+        return await client.create(guarded(call), kind, object);
       },
       patch: async (call, kind, ref, patch) => {
         check();
-        return await client.patch(call, kind, ref, patch);
+        return await client.patch(guarded(call), kind, ref, patch);
       },
       applyStatus: async (call, kind, ref, applied) => {
         check();
-        return await client.applyStatus(call, kind, ref, applied);
+        return await client.applyStatus(guarded(call), kind, ref, applied);
       },
       delete: async (call, kind, ref, preconditions) => {
         check();
-        await client.delete(call, kind, ref, preconditions);
+        await client.delete(guarded(call), kind, ref, preconditions);
       },
     };
   }
