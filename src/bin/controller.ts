@@ -37,7 +37,7 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
   const volumes = new VolumeCache();
   const classes = new ClassesWithSecrets();
-  const events = new EventRecorder(client, { component: "s3-csi-controller" });
+  await using events = new EventRecorder(client, { component: "s3-csi-controller" });
   const protection =
     config.protectedSecrets &&
     new SecretProtection({

@@ -9,6 +9,7 @@ import { serveRegistration } from "../csi/registration.ts";
 import { serve } from "../csi/server.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
+import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { fuseDevice } from "../linux/device-id.ts";
 import { pageOutFiles } from "../linux/process/page-out.ts";
@@ -54,7 +55,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const cluster = new Cluster(config, client);
   const { attachments, mountpointPods } = cluster;
   using _end = endWatchdog(call.log, watchdogProgram, { config, mountpointPods: () => mountpointPods.store.values() });
-
+  await using events = new EventRecorder(client, { component: "s3-csi-node", host: config.nodeName });
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
   using rooms = roomsOf(config, cluster, storage);
   const { mounts, credentials, v1, records, sources, publishing, healing, metrics } = rooms;
@@ -75,11 +76,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     credentials.driverCredentials.follow(background, client, progress),
     unmountUnneeded(background, sources),
     probeSources(background, sources, progress),
-    healDeadMounts(
-      background,
-      healing,
-      healEvents({ records: records.mounts, mountpointPods }, client, config.nodeName),
-    ),
+    healDeadMounts(background, healing, healEvents({ records: records.mounts, mountpointPods }, events)),
     reportStatus(background, client, { attachments, sources: sources.registry }),
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),

@@ -41,7 +41,7 @@ export async function deleteVolume(
   const deletion = { location, volumes: found, cluster: () => clusterId(call) };
   const reason = await removeData(logged, dependencies.openBuckets, deletion, secrets);
   if (reason === undefined) logged.log.info("deleted the volume");
-  else await reportKept(logged, { ...location, reason, volume: found.volume });
+  else reportKept(logged, { ...location, reason, volume: found.volume });
 }
 
 interface Deletion {

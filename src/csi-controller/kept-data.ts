@@ -16,10 +16,10 @@ export interface KeptData {
 /** Value of the tag `kept` and of the metric's label: do not rename. */
 export type KeptReason = "policy" | "notEmpty";
 
-export type ReportKeptData = (call: Call, kept: KeptData) => Promise<void>;
+export type ReportKeptData = (call: Call, kept: KeptData) => void;
 
 export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics: CsiControllerMetrics): ReportKeptData {
-  return async (call, { volume, ...kept }) => {
+  return (call, { volume, ...kept }) => {
     const { reason } = kept;
     const message = messageFor(kept);
     metrics.keptBuckets.inc({ because: reason });
@@ -29,7 +29,7 @@ export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics:
       reason === "policy"
         ? ({ type: "Normal", reason: "BucketRetained", message } as const)
         : ({ type: "Warning", reason: "BucketKept", message } as const);
-    await events.record(call, { kind: kinds.persistentVolumes, metadata: volume }, event);
+    events.record(call, { kind: kinds.persistentVolumes, metadata: volume }, event);
   };
 }
 

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Call } from "../runtime/call.ts";
 import { jsonLogger } from "../runtime/log.ts";
 import { ApiError } from "./client/api-error.ts";
 import type { KubeClient } from "./client/client.ts";
-import { type About, EventRecorder } from "./events.ts";
+import { type About, EventWriter, type Happening } from "./event-writer.ts";
+import { EventRecorder } from "./events.ts";
 import { kinds } from "./kinds.ts";
 
 type Written = Record<string, unknown> & { metadata: { name: string; namespace: string }; count: number };
@@ -13,9 +15,17 @@ function fakeCluster() {
   const cluster = {
     events,
     writes: 0,
+    atOnce: 0,
+    mostAtOnce: 0,
     failure: undefined as Error | undefined,
-    create: async (_call: unknown, _kind: unknown, event: unknown) => {
+    paused: Promise.resolve(),
+    create: async ({ signal }: Call, _kind: unknown, event: unknown) => {
       cluster.writes += 1;
+      cluster.atOnce += 1;
+      cluster.mostAtOnce = Math.max(cluster.mostAtOnce, cluster.atOnce);
+      await Promise.race([cluster.paused, aborted(signal)]).finally(() => {
+        cluster.atOnce -= 1;
+      });
       if (cluster.failure) throw cluster.failure;
       const { name } = (event as Written).metadata;
       if (events.has(name)) throw new ApiError(409, "AlreadyExists", "already exists");
@@ -31,6 +41,13 @@ function fakeCluster() {
     },
   };
   return cluster;
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => reject(signal.reason));
+  promise.catch(() => undefined);
+  return promise;
 }
 
 const about: About = { kind: kinds.pods, metadata: { name: "app", namespace: "team", uid: "u1" } };
@@ -49,11 +66,18 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
+/** Until nothing waits to be written. */
+async function record(what: About, said: Happening, by = recorder): Promise<void> {
+  by.record(call, what, said);
+  await vi.advanceTimersByTimeAsync(50);
+  await by.flushed();
+}
+
 const numbered = (i: number) => ({ ...happening, message: `bucket ${i}` });
 const written = () => [...cluster.events.values()];
 
 it("writes an Event that kubectl describe finds", async () => {
-  await recorder.record(call, about, happening);
+  await record(about, happening);
   expect(written()).toEqual([
     expect.objectContaining({
       ...happening,
@@ -67,15 +91,15 @@ it("writes an Event that kubectl describe finds", async () => {
 });
 
 it("puts Events about objects without a namespace into default", async () => {
-  await recorder.record(call, { kind: kinds.attachments, metadata: { name: "s3pa-1", uid: "u2" } }, happening);
+  await record({ kind: kinds.attachments, metadata: { name: "s3pa-1", uid: "u2" } }, happening);
   expect(written()[0]?.metadata.namespace).toBe("default");
 });
 
 it("counts what repeats, without a write for each", async () => {
-  for (let i = 0; i < 20; i += 1) await recorder.record(call, about, happening);
+  for (let i = 0; i < 20; i += 1) await record(about, happening);
   expect(cluster.writes).toBe(1);
   vi.advanceTimersByTime(10_000);
-  await recorder.record(call, about, happening);
+  await record(about, happening);
   expect(written().map(({ count }) => count)).toEqual([21]);
 });
 
@@ -85,67 +109,133 @@ it.for([
   { other: "message", uid: "u1", said: { ...happening, message: "other" } },
   { other: "type", uid: "u1", said: { ...happening, type: "Normal" } as const },
 ])("takes another $other for another Event", async ({ uid, said }) => {
-  await recorder.record(call, about, happening);
-  await recorder.record(call, { ...about, metadata: { ...about.metadata, uid } }, said);
+  await record(about, happening);
+  await record({ ...about, metadata: { ...about.metadata, uid } }, said);
   expect(written()).toHaveLength(2);
 });
 
 it("writes a new Event when the server has dropped the old one", async () => {
-  await recorder.record(call, about, happening);
+  await record(about, happening);
   cluster.events.clear();
   vi.advanceTimersByTime(3_600_000);
-  await recorder.record(call, about, happening);
+  await record(about, happening);
   expect(written().map(({ count }) => count)).toEqual([1]);
 });
 
 it("forgets the longest unused beyond its limit, and counts it on as the server remembers it", async () => {
-  for (let i = 0; i < 500; i += 1) await recorder.record(call, about, numbered(i));
-  await recorder.record(call, about, numbered(0)); // used again, so 1 is the oldest now
-  await recorder.record(call, about, numbered(500));
-  expect(written()).toHaveLength(501);
-  await recorder.record(call, about, numbered(0));
-  expect(written()).toHaveLength(501);
-  await recorder.record(call, about, numbered(1));
-  expect(written()).toHaveLength(501);
+  const writer = new EventWriter(cluster as unknown as KubeClient, { component: "s3-csi-node" });
+  const write = async (i: number) => {
+    const occurred = { about, happening: numbered(i), times: 1 };
+    const name = writer.nameOf(about, occurred.happening);
+    if (!writer.counts(name, occurred)) await writer.write(call, name, occurred);
+  };
+  for (let i = 0; i < 10_000; i += 1) await write(i);
+  await write(0); // used again, so 1 is the oldest now
+  await write(10_000);
+  expect(cluster.writes).toBe(10_001);
+  await write(0);
+  expect(cluster.writes).toBe(10_001);
+  await write(1);
+  expect(written()).toHaveLength(10_001);
   const forgotten = written().find(({ message }) => (message as string) === "bucket 1");
   expect(forgotten?.count).toBe(2);
 });
 
-it("writes no Event twice, however many there are that come again and again", async () => {
-  for (let round = 1; round <= 3; round += 1) {
-    for (let i = 0; i < 600; i += 1) await recorder.record(call, about, numbered(i));
-    vi.advanceTimersByTime(120_000);
+it("SC-6 a thousand lasting warnings are written rarely, and no Event is written twice", async () => {
+  const [warnings, sweeps] = [1000, 30];
+  for (let sweep = 0; sweep < sweeps; sweep += 1) {
+    for (let i = 0; i < warnings; i += 1) recorder.record(call, about, numbered(i));
+    await vi.advanceTimersByTimeAsync(120_000);
+    await recorder.flushed();
   }
-  expect(written()).toHaveLength(600);
-  expect(new Set(written().map(({ count }) => count))).toEqual(new Set([3]));
+  expect(written()).toHaveLength(warnings);
+  // Written at first and at ten of the other sweeps of this hour: the pause between two writes doubles up to ten minutes.
+  expect(cluster.writes).toBeLessThanOrEqual(11 * warnings);
+  expect(Math.min(...written().map(({ count }) => count))).toBeGreaterThan(sweeps / 2);
+});
+
+it("SC-6 the API server gets a hundred Events at once and then 20 a second, two at the same time", async () => {
+  for (let i = 0; i < 1000; i += 1) recorder.record(call, about, numbered(i));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(cluster.writes).toBe(100);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(cluster.writes).toBe(300);
+  expect(cluster.mostAtOnce).toBe(2);
+});
+
+it("SC-6 never more than 1,000 different Events wait; the rest is dropped, and the log says so once", async () => {
+  for (let i = 0; i < 5000; i += 1) recorder.record(call, about, numbered(i));
+  await vi.advanceTimersByTimeAsync(600_000);
+  await recorder.flushed();
+  // Two were being written when the thousand were full.
+  expect(written().length).toBeLessThanOrEqual(1002);
+  expect(lines.filter((line) => line.includes("events are dropped"))).toHaveLength(1);
+});
+
+it.for([429, 500, 503, 504])("SC-6 an Event that the server answers with %i is written later", async (code) => {
+  cluster.failure = new ApiError(code, "", "busy");
+  const recorded = record(about, happening);
+  await expect.poll(() => cluster.writes).toBeGreaterThan(0);
+  cluster.failure = undefined;
+  await recorded;
+  expect(written()).toHaveLength(1);
+});
+
+it("an Event that occurs again while it is written is written once, and counted", async () => {
+  const paused = Promise.withResolvers<void>();
+  cluster.paused = paused.promise;
+  recorder.record(call, about, happening);
+  recorder.record(call, about, numbered(1));
+  recorder.record(call, about, happening);
+  paused.resolve();
+  await recorder.flushed();
+  vi.advanceTimersByTime(10_000);
+  await record(about, happening);
+  expect(written().map(({ count }) => count)).toEqual([3, 1]);
+  expect(cluster.writes).toBe(3);
+});
+
+it("the end waits for the last Events, for a second at most", async () => {
+  recorder.record(call, about, happening);
+  await recorder[Symbol.asyncDispose]();
+  expect(written()).toHaveLength(1);
+
+  const hung = new EventRecorder(cluster as unknown as KubeClient, { component: "s3-csi-node" });
+  cluster.paused = new Promise<void>(() => undefined);
+  hung.record(call, about, numbered(1));
+  const ended = hung[Symbol.asyncDispose]();
+  await vi.advanceTimersByTimeAsync(1000);
+  await ended;
+  expect(written()).toHaveLength(1);
+  expect(lines).toEqual([]);
 });
 
 it("counts on what a predecessor wrote, and leaves alone what another program says", async () => {
-  await recorder.record(call, about, happening);
-  const record = (component: string, host: string) =>
-    new EventRecorder(cluster as unknown as KubeClient, { component, host }).record(call, about, happening);
-  await record("s3-csi-node", "worker-1");
-  await record("s3-csi-node", "worker-2");
-  await record("s3-csi-controller", "worker-1");
+  await record(about, happening);
+  const recordAs = (component: string, host: string) =>
+    record(about, happening, new EventRecorder(cluster as unknown as KubeClient, { component, host }));
+  await recordAs("s3-csi-node", "worker-1");
+  await recordAs("s3-csi-node", "worker-2");
+  await recordAs("s3-csi-controller", "worker-1");
   expect(written().map(({ count }) => count)).toEqual([2, 1, 1]);
   expect(lines).toEqual([]);
 });
 
 it("costs nothing but the Event when rights are missing, and says so once", async () => {
   cluster.failure = new ApiError(403, "Forbidden", "events is forbidden");
-  await recorder.record(call, about, happening);
-  await recorder.record(call, about, happening);
+  await record(about, happening);
+  await record(about, happening);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain("events is forbidden");
 
   cluster.failure = undefined;
-  await recorder.record(call, about, happening);
+  await record(about, happening);
   expect(written()).toHaveLength(1);
 });
 
 it("keeps names and messages within the server's limits", async () => {
   const long: About = { ...about, metadata: { ...about.metadata, name: "n".repeat(253) } };
-  await recorder.record(call, long, { ...happening, message: "m".repeat(5000) });
+  await record(long, { ...happening, message: "m".repeat(5000) });
   expect(written()[0]?.metadata.name.length).toBeLessThanOrEqual(253);
   expect(written()[0]?.["message"]).toHaveLength(1024);
 });

@@ -1,151 +1,122 @@
 /** Events: what a user sees in `kubectl describe`. */
-import { createHash } from "node:crypto";
 import { type Call, deadline } from "../runtime/call.ts";
+import type { Logger } from "../runtime/log.ts";
+import { Pace } from "../runtime/pace.ts";
 import { withoutUserInfo } from "../runtime/user-info.ts";
 import { ApiError } from "./client/api-error.ts";
 import type { KubeClient } from "./client/client.ts";
-import { type Kind, kinds } from "./kinds.ts";
+import { type About, type EventSource, EventWriter, type Happening } from "./event-writer.ts";
 import { ProblemLog } from "./problem-log.ts";
 
-export interface Happening {
-  readonly type: "Normal" | "Warning";
-  /** A CamelCase identifier, for programs. */
-  readonly reason: string;
-  /** Cause and remedy, for people. */
-  readonly message: string;
-}
-
-/** The object an event is about. */
-export interface About {
-  readonly kind: Kind<unknown>;
-  readonly metadata: { readonly name: string; readonly namespace?: string | undefined; readonly uid: string };
-}
-
-export interface EventSource {
-  /** The program that emits the event. */
-  readonly component: string;
-  /** Its node, if that matters. */
-  readonly host?: string;
-}
-
-/** How long the recorder may hold up its caller. */
-const recordLimitMs = 5000;
-/** The first, quick attempts for a key repeat the same event many times. All are counted, and the count is written this often. */
-const writeEveryMs = 10_000;
-/** How many events to remember. The least recently used is forgotten; when it occurs again, the API server has its count. */
-const rememberedEvents = 500;
+/** Different events that wait to be written. An event beyond that is dropped; its problem is observed again, and reported then. */
+const waitingLimit = 1000;
+/** Events are not urgent: they must not take the requests of the workers. */
+const writers = 2;
+/** A hundred Pods with a problem are reported at once. Then the API server gets 20 events a second, whatever their number. */
+const pace = { burst: 100, everyMs: 50 } as const;
+/** Longer than a request waits for an overloaded server. */
+const writeLimitMs = 90_000;
+/** How often to try to write an event that the server cannot take at the moment. */
+const attemptsLimit = 5;
+/** How long the end of a program or term waits for the events of its last moments. */
+const lastEventsMs = 1000;
 /** events.k8s.io/v1 refuses longer messages. */
 const messageLimit = 1024;
 
-interface Recorded {
-  count: number;
-  writtenAt: number;
+interface Waiting {
+  readonly log: Logger;
+  readonly about: About;
+  readonly happening: Happening;
+  times: number;
+  attempts: number;
 }
 
 /**
- * Emits events, and counts repetitions of the same event instead of creating new ones. Needs the rights to create and patch
- * events, and not the right to read them.
+ * Emits events in the background: never holds up its caller, and never fails. The same event that occurs again is counted instead of
+ * written again. Needs the rights to create and patch events, and not the right to read them.
+ *
+ * The caller must dispose of the recorder, which writes what waits, for a second at most.
  */
-export class EventRecorder {
-  readonly #client: Pick<KubeClient, "create" | "patch">;
-  readonly #source: EventSource;
-  /** By the name of the Event, in the order of last use. */
-  readonly #recorded = new Map<string, Recorded>();
+export class EventRecorder implements AsyncDisposable {
+  readonly #writer: EventWriter;
+  readonly #pace = new Pace(pace);
+  readonly #stop = new AbortController();
   readonly #problems = new ProblemLog();
+  /** By the name of the Event, in the order of arrival. */
+  readonly #waiting = new Map<string, Waiting>();
+  /** The names of Events that are being written. */
+  readonly #inProgress = new Set<string>();
+  readonly #writing = new Set<Promise<void>>();
 
   constructor(client: Pick<KubeClient, "create" | "patch">, source: EventSource) {
-    this.#client = client;
-    this.#source = source;
+    this.#writer = new EventWriter(client, source);
   }
 
-  /** Resolves within 5 seconds and never rejects: if the event cannot be written, the log says so once. */
-  async record(call: Call, about: About, happening: Happening): Promise<void> {
-    using limited = deadline(call, recordLimitMs, "an Event to be recorded");
+  /** If the event cannot be written, the log of the call says so once. */
+  record({ log }: Pick<Call, "log">, about: About, happening: Happening): void {
     const message = withoutUserInfo(happening.message).slice(0, messageLimit);
+    this.#add({ log, about, happening: { ...happening, message }, times: 1, attempts: 0 });
+    if (this.#writing.size >= writers || this.#stop.signal.aborted) return;
+    const writing = this.#writeAll().finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+  }
+
+  /** Resolves when nothing waits to be written. */
+  async flushed(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const timer = setTimeout(() => this.#stop.abort(), lastEventsMs);
+    await this.flushed();
+    clearTimeout(timer);
+    this.#stop.abort();
+  }
+
+  #add(event: Waiting): void {
+    const name = this.#writer.nameOf(event.about, event.happening);
+    const same = this.#waiting.get(name);
+    if (same !== undefined) same.times += event.times;
+    else if (this.#writer.counts(name, event)) return;
+    else if (this.#waiting.size < waitingLimit) this.#waiting.set(name, event);
+    else {
+      const error = new Error(`more than ${waitingLimit} events wait to be written`);
+      this.#problems.report(event.log, "queue", "events are dropped", { error });
+    }
+  }
+
+  async #writeAll(): Promise<void> {
+    for (const [name, event] of this.#waiting) {
+      // The writer that has the event comes to its repetition later.
+      if (this.#inProgress.has(name)) continue;
+      this.#waiting.delete(name);
+      if (this.#writer.counts(name, event)) continue;
+      await this.#pace.next(this.#stop);
+      if (this.#stop.signal.aborted) return;
+      await this.#write(name, event);
+    }
+    this.#problems.resolve("queue");
+  }
+
+  async #write(name: string, event: Waiting): Promise<void> {
+    using call = deadline({ log: event.log, signal: this.#stop.signal }, writeLimitMs, "an Event to be written");
+    this.#inProgress.add(name);
     try {
-      await this.#write(limited, about, { ...happening, message });
+      await this.#writer.write(call, name, event);
       this.#problems.resolve("events");
     } catch (error) {
-      this.#problems.report(call.log, "events", "events cannot be recorded", { reason: happening.reason, error });
+      if (this.#stop.signal.aborted) return;
+      const { reason } = event.happening;
+      this.#problems.report(event.log, "events", "events cannot be recorded", { reason, error });
+      const attempts = event.attempts + 1;
+      if (mayPass(error) && attempts < attemptsLimit) this.#add({ ...event, attempts });
+    } finally {
+      this.#inProgress.delete(name);
     }
-  }
-
-  async #write(call: Call, about: About, happening: Happening): Promise<void> {
-    const name = this.#nameOf(about, happening);
-    const known = this.#recorded.get(name);
-    if (known === undefined) {
-      await this.#create(call, name, about, happening);
-    } else {
-      this.#remember(name, known);
-      await this.#repeat(call, name, about, { ...happening, known });
-    }
-  }
-
-  /** The same event has the same name, so that its creation is refused (AlreadyExists) when we have forgotten it. */
-  #nameOf({ metadata }: About, { type, reason, message }: Happening): string {
-    const { component, host = "" } = this.#source;
-    const identity = [component, host, metadata.uid, type, reason, message].join("\n");
-    return `${metadata.name.slice(0, 230)}.${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
-  }
-
-  async #repeat(call: Call, name: string, about: About, { known, ...happening }: Happening & { known: Recorded }) {
-    known.count += 1;
-    if (performance.now() - known.writtenAt < writeEveryMs) return;
-    known.writtenAt = performance.now();
-    const ref = { namespace: namespaceOf(about), name };
-    try {
-      await this.#client.patch(call, kinds.events, ref, { count: known.count, lastTimestamp: now() });
-    } catch (error) {
-      if (!(error instanceof ApiError && error.isNotFound)) throw error;
-      await this.#create(call, name, about, happening); // the server keeps Events for an hour
-    }
-  }
-
-  async #create(call: Call, name: string, about: About, happening: Happening): Promise<void> {
-    // Remembered first: several workers may emit the same event at the same time.
-    this.#remember(name, { count: 1, writtenAt: performance.now() });
-    const time = now();
-    const event = {
-      metadata: { name, namespace: namespaceOf(about) },
-      involvedObject: { apiVersion: about.kind.apiVersion, kind: about.kind.kind, ...about.metadata },
-      ...happening,
-      count: 1,
-      firstTimestamp: time,
-      lastTimestamp: time,
-      source: this.#source,
-      reportingComponent: this.#source.component,
-    };
-    try {
-      await this.#client.create(call, kinds.events, event);
-    } catch (error) {
-      this.#recorded.delete(name);
-      if (!(error instanceof ApiError && error.isAlreadyExists)) throw error;
-      await this.#countOn(call, name, about);
-    }
-  }
-
-  /** The event exists since before we forgot it, or before our start. We may not read events, but a patch answers with the object. */
-  async #countOn(call: Call, name: string, about: About): Promise<void> {
-    const ref = { namespace: namespaceOf(about), name };
-    const { count = 1 } = await this.#client.patch(call, kinds.events, ref, { lastTimestamp: now() });
-    this.#remember(name, { count: count + 1, writtenAt: performance.now() });
-    await this.#client.patch(call, kinds.events, ref, { count: count + 1 });
-  }
-
-  #remember(name: string, recorded: Recorded): void {
-    this.#recorded.delete(name);
-    this.#recorded.set(name, recorded);
-    const { value: oldest } = this.#recorded.keys().next();
-    if (this.#recorded.size > rememberedEvents && oldest !== undefined) this.#recorded.delete(oldest);
   }
 }
 
-/** Events about objects without a namespace live in `default`; the API server insists. */
-function namespaceOf(about: About): string {
-  return about.metadata.namespace ?? "default";
-}
-
-/** Events carry whole seconds. */
-function now(): string {
-  return new Date().toISOString().replace(/\.\d+Z$/, "Z");
+/** The server or the connection fails. A missing right, for example, does not pass. */
+function mayPass(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.isServerState;
 }

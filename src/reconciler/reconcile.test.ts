@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { silentLogger } from "../runtime/log.ts";
+import { LastingRefusals } from "./act/lasting-refusals.ts";
 import type { NewStatus } from "./decision/new-statuses.ts";
 import { attachment, mp, now, pod, volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
@@ -39,11 +40,12 @@ const refuse = () => Promise.reject(new Error("the server is away"));
 
 function context(): ReconcileContext {
   const client = { create: refuse, patch: refuse, delete: refuse };
-  const events = { record: () => Promise.resolve() };
+  const events = { record: () => undefined };
   return {
     client,
     reader: { get: refuse },
     events,
+    refusals: new LastingRefusals(),
     view,
     mountpointPods: installation,
     staleAfterMs: 120_000,

@@ -10,6 +10,7 @@ import { Freshness } from "../kube/watch/freshness.ts";
 import type { WatchHealth } from "../kube/watch/watch-health.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
+import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { StatusWriter } from "./act/status-writer.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
@@ -84,10 +85,11 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
   using _writing = progress.follow("writing the status of attachments", () => statusQueue.stalledMs, stallLimitMs);
   for (const key of everyVolumeOnNode(view)) queue.add(key);
-  const events = new EventRecorder(client, { component: "s3-pod-reconciler" });
+  await using events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
-  const context = { client: writer, reader: client, events, view, mountpointPods, staleAfterMs, statusQueue };
+  const refusals = new LastingRefusals();
+  const context = { client: writer, reader: client, events, refusals, view, mountpointPods, staleAfterMs, statusQueue };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     runController(term, {

@@ -34,10 +34,10 @@ export function orphanReporter(
   events: Pick<EventRecorder, "record">,
   pod: OwnPod | undefined,
 ): OrphanDependencies["report"] {
-  return async (call: Call, orphan: Orphan) => {
+  return (call: Call, orphan: Orphan) => {
     if (pod === undefined) return; // the log names the bucket
     const event = { type: "Warning", reason: "BucketWithoutVolume", message: messageFor(orphan) } as const;
-    await events.record(call, { kind: kinds.pods, metadata: pod }, event);
+    events.record(call, { kind: kinds.pods, metadata: pod }, event);
   };
 }
 

@@ -31,7 +31,7 @@ function orphanedBucket() {
       yield* world.claims;
     },
     isActive: async () => world.active,
-    report: async (_call, orphan) => void reported.push(orphan.bucket),
+    report: (_call, orphan) => void reported.push(orphan.bucket),
   });
   return { world, search, reported, asked };
 }

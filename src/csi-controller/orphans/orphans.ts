@@ -22,7 +22,7 @@ export interface OrphanDependencies {
   readonly claims: (call: Call) => AsyncIterable<string>;
   /** Whether this replica does the search: one of them is enough. */
   readonly isActive: (call: Call) => Promise<boolean>;
-  readonly report: (call: Call, orphan: Orphan) => Promise<void>;
+  readonly report: (call: Call, orphan: Orphan) => void;
 }
 
 export interface Orphan {
@@ -77,7 +77,7 @@ export class OrphanSearch {
     this.#suspects = new Set(found.map(({ bucket }) => bucket));
     const orphans = found.filter(({ bucket }) => before.has(bucket));
     for (const { bucket, origin } of orphans) call.log.info("found an orphaned bucket", { bucket, ...origin });
-    for (const orphan of orphans.slice(0, maxEvents)) await this.#dependencies.report(call, orphan);
+    for (const orphan of orphans.slice(0, maxEvents)) this.#dependencies.report(call, orphan);
     return orphans.length === found.length ? "settled" : "unsettled";
   }
 

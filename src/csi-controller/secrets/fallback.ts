@@ -36,7 +36,7 @@ export async function checkFallback(
   }
   const message = `The bucket is created with the driver's credentials: ${reason}. ${hint}`;
   const about = { kind: kinds.persistentVolumeClaims, metadata: claim.metadata };
-  await events.record(call, about, { type: "Warning", reason: "DriverCredentialsUsed", message });
+  events.record(call, about, { type: "Warning", reason: "DriverCredentialsUsed", message });
 }
 
 /** The Secret exists, because csi-provisioner does not call without it, but it has no fields. */

@@ -1,11 +1,10 @@
 /** Emits events on workloads whose mount-s3 died: VolumeHealed and VolumeNotHealed. */
 import { DriverError } from "../../core/errors.ts";
-import type { NodeName, PodName } from "../../core/names.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
-import { EventRecorder, type Happening } from "../../kube/events.ts";
+import type { PodName } from "../../core/names.ts";
+import type { Happening } from "../../kube/event-writer.ts";
+import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
-import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
 import type { MountRecords } from "../records/mount-records.ts";
@@ -20,19 +19,18 @@ interface Needed {
 /** Most mounts are healed within this time and get no VolumeNotHealed event. */
 const silentMs = 3000;
 
-export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "patch">, host: NodeName): HealReports {
-  const recorder = new EventRecorder(client, { component: "s3-csi-node", host });
+export function healEvents(node: Needed, events: Pick<EventRecorder, "record">): HealReports {
   const gone = new GoneMountpointPods(node);
-  const emit = async (call: Call, targets: readonly string[], happening: Happening) => {
+  const emit = (call: Call, targets: readonly string[], happening: Happening) => {
     const users = targets.flatMap((target) => node.records.userAt(target) ?? []).filter(({ name }) => name !== "");
-    await Promise.all(users.map((metadata) => recorder.record(call, { kind: kinds.pods, metadata }, happening)));
+    for (const metadata of users) events.record(call, { kind: kinds.pods, metadata }, happening);
   };
   return {
     healed: (call, { dead, targets, awayMs }) => {
       const report = async () => {
         const why = await causeOf(call, node, dead, gone);
         const message = `mount-s3 ended (${why}); the volume was away for ${(awayMs / 1000).toFixed(1)} s and works again. ${advice}`;
-        await emit(call, targets, { type: "Warning", reason: "VolumeHealed", message });
+        emit(call, targets, { type: "Warning", reason: "VolumeHealed", message });
       };
       report().catch(() => undefined); // rejects only when the program ends
     },
@@ -40,8 +38,7 @@ export function healEvents(node: Needed, client: Pick<KubeClient, "create" | "pa
       if (Date.now() - dead.since.getTime() < silentMs) return;
       const hint = because instanceof DriverError && because.hint !== undefined ? ` ${because.hint}` : "";
       const message = `mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ${describeError(because)}.${hint}`;
-      const emitted = emit(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
-      inBackground(call.log, "reporting that a volume is not healed", emitted);
+      emit(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
     },
   };
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import type { AttachmentSpec } from "../../core/attachment.ts";
 import { annotations, labels, type NodeName, type PvName, type VolumeId } from "../../core/names.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
@@ -12,6 +12,8 @@ import { installation } from "../domain/installation.fixture.ts";
 import { mountpointPod } from "../domain/mountpoint-pod.ts";
 import { act, type Cluster } from "./act.ts";
 import { fakeCluster, merged, type Stored } from "./fake-cluster.fixture.ts";
+
+afterEach(() => vi.useRealTimers());
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 
@@ -185,6 +187,26 @@ it("emits an event on the workload that says why its Mountpoint Pod cannot be cr
     expect.stringMatching(/^w1: MountpointPodRefused: .*PersistentVolume data .*namespace mount-s3: over quota/),
   ]);
 });
+
+it.for([429, 500, 503, 504])(
+  "SC-6 %i is the state of the API server: one event if it lasts for a minute, and one again after a success",
+  async (code) => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const api = fakeCluster();
+    const refusing = { ...api.cluster.client, create: () => Promise.reject(new ApiError(code, "", "no time")) };
+    const steps = stepsFor(api);
+    const refused = async (afterMs: number) => {
+      vi.advanceTimersByTime(afterMs);
+      await expect(act(call, steps, { ...api.cluster, client: refusing })).rejects.toThrow("no time");
+      return api.events.length;
+    };
+    expect([await refused(0), await refused(59_999), await refused(1), await refused(3_600_000)]).toEqual([0, 0, 1, 1]);
+    expect(api.events).toEqual([expect.stringMatching(/^w1: MountpointPodRefused: .*no time/)]);
+
+    await act(call, steps, api.cluster);
+    expect([await refused(0), await refused(59_999), await refused(1)]).toEqual([1, 1, 2]);
+  },
+);
 
 it.for<Partial<AttachmentSpec>>([
   { nodeName: "other" as NodeName },

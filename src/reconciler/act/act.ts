@@ -18,12 +18,14 @@ import {
   mountpointPodWarnings,
 } from "../domain/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
+import type { LastingRefusals } from "./lasting-refusals.ts";
 import { warn, warnOfVolume } from "./warn.ts";
 
 export interface Cluster {
   readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
   readonly reader: Pick<KubeClient, "get">;
   readonly events: Pick<EventRecorder, "record">;
+  readonly refusals: LastingRefusals;
   readonly view: View;
   readonly mountpointPods: MountpointPodConfig;
 }
@@ -49,7 +51,7 @@ type Result = "accepted" | "outdated";
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   switch (step.do) {
     case "report":
-      return report(call, cluster, step);
+      return Promise.resolve(report(call, cluster, step));
     case "annotateForUnmount":
       return annotateForUnmount(call, cluster, step.mountpointPod);
     case "deleteMountpointPod":
@@ -67,10 +69,10 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   }
 }
 
-async function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Promise<Result> {
+function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Result {
   const warning = { reason: step.reason, message: step.because };
-  if (step.volume === undefined) await warn(call, cluster, step.workload, warning);
-  else await warnOfVolume(call, cluster, { workload: step.workload, volume: step.volume }, warning);
+  if (step.volume === undefined) warn(call, cluster, step.workload, warning);
+  else warnOfVolume(call, cluster, { workload: step.workload, volume: step.volume }, warning);
   return "accepted";
 }
 
@@ -116,23 +118,26 @@ async function createMountpointPod(
 ): Promise<Result> {
   const { namespace } = cluster.mountpointPods;
   const { name: volume, fallback } = purpose.volume;
+  const refusals = { all: cluster.refusals, key: `${workload.uid}/${volume}` };
   let result: Result;
   try {
     result = await makePod(call, cluster, purpose);
+    refusals.all.ended(refusals.key);
   } catch (error) {
     const refusal = refusalIn(error);
-    if (refusal !== undefined) {
+    const isReported = !isServerState(error) || refusals.all.isReportDue(refusals.key);
+    if (refusal !== undefined && isReported) {
       const message = `The Mountpoint Pod of PersistentVolume ${volume} cannot be created in namespace ${namespace}: ${refusal}`;
-      await warn(call, cluster, workload, { reason: "MountpointPodRefused", message });
+      warn(call, cluster, workload, { reason: "MountpointPodRefused", message });
     }
     throw error;
   }
   for (const message of mountpointPodWarnings(cluster.mountpointPods, purpose)) {
-    await warnOfVolume(call, cluster, { workload, volume }, { reason: "VolumeQuestionable", message });
+    warnOfVolume(call, cluster, { workload, volume }, { reason: "VolumeQuestionable", message });
   }
   if (fallback !== undefined) {
     const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
-    await warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message });
+    warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message });
   }
   return result;
 }
@@ -141,6 +146,11 @@ async function createMountpointPod(
 function refusalIn(error: unknown): string | undefined {
   if (error instanceof ApiError) return error.message;
   return error instanceof DriverError && error.kind === "exists" ? `${error.message}. ${error.hint}` : undefined;
+}
+
+/** The answer says nothing about the Pod. */
+function isServerState(error: unknown): boolean {
+  return error instanceof ApiError && error.isServerState;
 }
 
 async function makePod(call: Call, cluster: Cluster, purpose: MountpointPodPurpose): Promise<Result> {
@@ -170,7 +180,7 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
     const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
     const listed = Object.values(attachment.spec.mountpointS3PodAttachments).flat();
     const workloads = listed.flatMap(({ workloadPodUID }) => cluster.view.workloads.by("uid", workloadPodUID));
-    for (const workload of workloads) await warn(call, cluster, workload, { reason: "AttachmentRefused", message });
+    for (const workload of workloads) warn(call, cluster, workload, { reason: "AttachmentRefused", message });
     throw error;
   }
   await untilAttachment(call, cluster, name, (seen) => seen !== undefined);

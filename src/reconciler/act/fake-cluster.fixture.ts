@@ -7,6 +7,7 @@ import { keyOf } from "../../kube/watch/store.ts";
 import { installation } from "../domain/installation.fixture.ts";
 import { emptyView, type View } from "../observe/view.ts";
 import type { Cluster } from "./act.ts";
+import { LastingRefusals } from "./lasting-refusals.ts";
 
 export interface Stored {
   readonly metadata: {
@@ -68,7 +69,7 @@ export function fakeCluster() {
   };
   for (const store of Object.values(view)) store.complete();
   return {
-    cluster: { client, events: recorderInto(events), view, mountpointPods: installation } as unknown as Cluster,
+    cluster: { client, ...reportsInto(events), view, mountpointPods: installation } as unknown as Cluster,
     view,
     objects,
     events,
@@ -89,12 +90,13 @@ function show(view: View, object: Stored, gone: boolean): void {
   else store.put(key, object.metadata.resourceVersion, (kept ?? object) as never);
 }
 
-function recorderInto(events: string[]) {
-  return {
-    record: async (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
+function reportsInto(events: string[]) {
+  const recorder = {
+    record: (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
       events.push(`${about.metadata.name}: ${reason}: ${message}`);
     },
   };
+  return { events: recorder, refusals: new LastingRefusals() };
 }
 
 export function merged(before: unknown, patch: unknown): unknown {

@@ -15,27 +15,27 @@ interface Warning {
   readonly message: string;
 }
 
-/** Emits a Warning event on a workload, for `kubectl describe`. */
+/** Emits a Warning event on a workload, for `kubectl describe`. Never holds up the worker: the recorder writes in the background. */
 export function warn(
   call: Call,
   { events }: { readonly events: Pick<EventRecorder, "record"> },
   { name, namespace, uid }: WarnedPod,
   warning: Warning,
-): Promise<void> {
+): void {
   const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
-  return events.record(call, about, { type: "Warning", ...warning });
+  events.record(call, about, { type: "Warning", ...warning });
 }
 
 /** Emits the event also on the claims of the volume: a problem of a volume concerns every Pod that will use it. */
-export async function warnOfVolume(
+export function warnOfVolume(
   call: Call,
   cluster: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
   { workload, volume }: { readonly workload: WarnedPod; readonly volume: PvName },
   warning: Warning,
-): Promise<void> {
-  await warn(call, cluster, workload, warning);
+): void {
+  warn(call, cluster, workload, warning);
   for (const { name, namespace, uid } of cluster.view.claims.by("volume", volume)) {
     const about = { kind: kinds.persistentVolumeClaims, metadata: { name, namespace, uid } };
-    await cluster.events.record(call, about, { type: "Warning", ...warning });
+    cluster.events.record(call, about, { type: "Warning", ...warning });
   }
 }

@@ -31,7 +31,8 @@ export async function act(call: Call, steps: readonly Step[], cluster: Cluster):
 function perform(call: Call, step: Step, cluster: Cluster): Promise<void> {
   switch (step.do) {
     case "report":
-      return warn(call, cluster, step.reservation, { reason: step.reason, message: step.because });
+      warn(call, cluster, step.reservation, { reason: step.reason, message: step.because });
+      return Promise.resolve();
     case "labelWorkload":
       return patchWorkload(call, cluster, step.reservation, labelling(step.reservation));
     case "createHeadroomPod":
@@ -64,7 +65,7 @@ async function patchWorkload(call: Call, cluster: Cluster, workload: Reservation
     if (error instanceof ApiError && (error.isNotFound || error.isConflict)) return;
     if (error instanceof ApiError && error.isForbidden) {
       const message = `The scheduling gate ${headroom.gate} cannot be handled: ${error.message}`;
-      await warn(call, cluster, workload, { reason: "HeadroomNotReserved", message });
+      warn(call, cluster, workload, { reason: "HeadroomNotReserved", message });
     }
     throw error;
   }
@@ -83,7 +84,7 @@ async function createHeadroomPod(
     if (error.isAlreadyExists) return;
     // A quota or an admission policy refuses the Pod: the workload must not wait for a change of those.
     const message = `No room is reserved for the Mountpoint Pod of PersistentVolume ${volume.name}: its headroom Pod cannot be created in namespace ${pod.metadata.namespace}: ${error.message}`;
-    await warn(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
+    warn(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
   }
 }
 
