@@ -3,7 +3,8 @@ import type { Call } from "../../runtime/call.ts";
 import { type Kind, type KubeObject, kinds } from "../kinds.ts";
 import { ApiError, type Status } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
-import { type Exchange, type GuardedCall, Transport, type TransportOptions } from "./transport.ts";
+import { largestOf, largestPage, nextPageSize, pageLimitBytes, smallerPageSize } from "./page-size.ts";
+import { AnswerTooLargeError, type Exchange, type GuardedCall, Transport, type TransportOptions } from "./transport.ts";
 
 /** Names an object. The `metadata` of an object is a Ref, too. */
 export interface Ref {
@@ -38,6 +39,8 @@ export type WatchEvent<Shape> =
  */
 export class KubeClient implements Disposable {
   readonly #transport: Transport;
+  /** By kind, so that the next list begins with what the last one learned. */
+  readonly #pageSizes = new Map<string, number>();
 
   constructor(credentials: Credentials, options: TransportOptions) {
     this.#transport = new Transport(credentials, options);
@@ -60,15 +63,45 @@ export class KubeClient implements Disposable {
     return objects;
   }
 
-  /** A consistent list in pages of 500, so that a caller that keeps little never holds all objects in memory. */
+  /**
+   * A consistent list in pages, so that a caller that keeps little never holds all objects in memory. A page has 500 objects, or as many
+   * as fit into 4 MiB.
+   */
   async *pages<Shape>(call: Call, kind: Kind<Shape>, selection: Selection): AsyncGenerator<Page<Shape>> {
     let next: string | undefined;
     do {
-      const path = collectionPath(kind, selection, { limit: "500", continue: next });
-      const list = (await this.#json(call, { method: "GET", path, isUrgent: true })) as ListAnswer<Shape>;
+      const list = await this.#page(call, kind, selection, next);
       next = list.metadata.continue || undefined;
       yield { objects: list.items, version: list.metadata.resourceVersion, last: next === undefined };
     } while (next !== undefined);
+  }
+
+  async #page<Shape>(
+    call: Call,
+    kind: Kind<Shape>,
+    selection: Selection,
+    from: string | undefined,
+  ): Promise<ListAnswer<Shape>> {
+    for (let attempt = 1; ; attempt += 1) {
+      const pageSize = this.#pageSizes.get(kind.plural) ?? largestPage;
+      const path = collectionPath(kind, selection, { limit: String(pageSize), continue: from });
+      try {
+        // A single object is read whatever its length: there is no smaller page.
+        const text = await this.#transport.text(call, path, pageSize === 1 ? undefined : pageLimitBytes);
+        const list = JSON.parse(text) as ListAnswer<Shape>;
+        const page = { objects: list.items.length, bytes: text.length };
+        this.#pageSizes.set(kind.plural, nextPageSize(pageSize, page));
+        if (attempt > 1)
+          call.log.info("pages of a list are small", { kind: kind.kind, ...page, ...largestOf(list.items) });
+        return list;
+      } catch (error) {
+        if (!(error instanceof AnswerTooLargeError) || pageSize === 1) throw error;
+        const smaller = smallerPageSize(pageSize);
+        this.#pageSizes.set(kind.plural, smaller);
+        const fields = { kind: kind.kind, objects: pageSize, limitBytes: pageLimitBytes, nextObjects: smaller };
+        call.log.info("a page of a list is too large, asking for a smaller one", fields);
+      }
+    }
   }
 
   /**

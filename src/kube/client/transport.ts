@@ -8,6 +8,7 @@ import { apiErrorFrom } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { LineSplitter } from "./lines.ts";
 import { ServerGate } from "./server-gate.ts";
+import { SilenceTimer } from "./silence-timer.ts";
 import { TlsAgent } from "./tls-agent.ts";
 
 export interface Exchange {
@@ -16,10 +17,7 @@ export interface Exchange {
   readonly path: string;
   readonly body?: object;
   readonly contentType?: "application/json" | "application/merge-patch+json" | "application/apply-patch+yaml";
-  /**
-   * Does not wait while the API server refuses requests: for leases, which are lost by then, and for lists, which have a back-off of
-   * their own.
-   */
+  /** Does not wait while the API server refuses requests: for leases, which are lost by then. */
   readonly isUrgent?: boolean;
 }
 
@@ -37,7 +35,7 @@ export interface TransportOptions {
   readonly silenceLimitMs?: number;
 }
 
-/** A page of 500 large objects fits, and a runaway answer does not fill the memory. */
+/** A runaway answer does not fill the memory. */
 const answerLimitBytes = 64 * 1024 * 1024;
 /** etcd refuses objects above 1.5 MB by default. */
 const lineLimitBytes = 16 * 1024 * 1024;
@@ -52,19 +50,20 @@ export class Transport implements Disposable {
   readonly #options: Required<TransportOptions>;
   readonly #gate = new ServerGate();
   readonly #agent: HttpAgent;
+  /**
+   * Every stream gets a connection of its own, which is closed with it: on a kept connection a stream that was cut would return to the
+   * server that cut it. A new connection goes where the load balancer sends it.
+   */
+  readonly #streamAgent: HttpAgent;
   readonly #request: (options: RequestOptions) => ReturnType<typeof httpRequest>;
 
   constructor(credentials: Credentials, options: TransportOptions) {
     this.#credentials = credentials;
     this.#options = { answerLimitMs: 65_000, silenceLimitMs: 150_000, ...options };
-    const keepAlive = { keepAlive: true, keepAliveMsecs: keepAliveProbeMs, timeout: idleSocketMs };
-    if (credentials.server.protocol === "http:") {
-      this.#agent = new HttpAgent(keepAlive); // `kubectl proxy`
-      this.#request = httpRequest;
-    } else {
-      this.#agent = new TlsAgent(credentials, keepAlive);
-      this.#request = httpsRequest;
-    }
+    this.#agent = agentFor(credentials);
+    this.#streamAgent = agentFor(credentials);
+    this.#streamAgent.keepSocketAlive = () => false;
+    this.#request = credentials.server.protocol === "http:" ? httpRequest : httpsRequest;
   }
 
   /**
@@ -72,47 +71,49 @@ export class Transport implements Disposable {
    * failure is repeated once, except for a POST, which may have been performed.
    */
   async json(call: GuardedCall, exchange: Exchange): Promise<unknown> {
-    const send = () => this.#repeated(call, exchange);
+    const send = async () => {
+      const text = await this.#repeated(call, exchange, answerLimitBytes);
+      return text === "" ? undefined : (JSON.parse(text) as unknown);
+    };
     return exchange.isUrgent ? await send() : await this.#gate.pass(call, send);
   }
 
-  /** One request with an answer that is not JSON. */
-  async text(call: Call, path: string): Promise<string> {
-    return await this.#text(call, { method: "GET", path });
+  /**
+   * The text of one answer. Rejects with an AnswerTooLargeError if the text is longer than the limit. Does not wait while the API server
+   * refuses requests: for lists, which have a back-off of their own.
+   */
+  async text(call: Call, path: string, limitBytes = answerLimitBytes): Promise<string> {
+    return await this.#repeated(call, { method: "GET", path }, limitBytes);
   }
 
   /** Resolves when the server has accepted the request; its answer is a stream of lines without an end. */
   async lines(call: Call, path: string): Promise<AsyncGenerator<string>> {
-    const answer = await this.#accepted(call, { method: "GET", path }, this.#options.silenceLimitMs);
+    const answer = await this.#accepted(call, { method: "GET", path, isStream: true }, this.#options.silenceLimitMs);
     return linesOf(this.#chunks(call, answer));
   }
 
   [Symbol.dispose](): void {
     this.#agent.destroy();
+    this.#streamAgent.destroy();
   }
 
-  async #repeated(call: GuardedCall, exchange: Exchange): Promise<unknown> {
+  async #repeated(call: GuardedCall, exchange: Exchange, limitBytes: number): Promise<string> {
     try {
-      return await this.#exchange(call, exchange);
+      return await this.#exchange(call, exchange, limitBytes);
     } catch (error) {
       if (exchange.method === "POST" || !wasCut(error)) throw error;
       this.#dropIdleConnections();
-      return await this.#exchange(call, exchange);
+      return await this.#exchange(call, exchange, limitBytes);
     }
   }
 
-  async #exchange(call: GuardedCall, exchange: Exchange): Promise<unknown> {
+  async #exchange(call: GuardedCall, exchange: Exchange, limitBytes: number): Promise<string> {
     call.guard?.();
-    const text = await this.#text(call, exchange);
-    return text === "" ? undefined : JSON.parse(text);
-  }
-
-  async #text(call: Call, exchange: Exchange): Promise<string> {
     const answer = await this.#accepted(call, exchange, this.#options.answerLimitMs);
-    return await textOf(this.#chunks(call, answer));
+    return await textOf(this.#chunks(call, answer), limitBytes);
   }
 
-  async #accepted(call: Call, exchange: Exchange, silenceMs: number): Promise<Answer> {
+  async #accepted(call: Call, exchange: AnyExchange, silenceMs: number): Promise<Answer> {
     let answer: Answer;
     try {
       answer = await this.#send(call, exchange, silenceMs);
@@ -121,24 +122,28 @@ export class Transport implements Disposable {
     }
     const code = answer.response.statusCode ?? 0;
     if (code >= 200 && code < 300) return answer;
-    throw apiErrorFrom(code, await textOf(this.#chunks(call, answer)), answer.response.headers["retry-after"]);
+    throw apiErrorFrom(
+      code,
+      await textOf(this.#chunks(call, answer), answerLimitBytes),
+      answer.response.headers["retry-after"],
+    );
   }
 
-  #send(call: Call, exchange: Exchange, silenceMs: number): Promise<Answer> {
+  #send(call: Call, exchange: AnyExchange, silenceMs: number): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const payload = exchange.body === undefined ? undefined : Buffer.from(JSON.stringify(exchange.body));
     const request = this.#request(this.#requestOptions(call, exchange));
     let response: IncomingMessage | undefined;
     // Not the timeout of the socket: it takes bytes in the send queue for a sign of life.
-    const clock = setTimeout(() => (response ?? request).destroy(new SilenceError(silenceMs)), silenceMs);
+    const silence = new SilenceTimer(silenceMs, () => (response ?? request).destroy(new SilenceError(silenceMs)));
     request.on("error", (error) => {
       // Stays for the whole request: a late error without a listener would end the process.
-      clearTimeout(clock);
+      silence.stop();
       reject(error);
     });
     request.once("response", (message) => {
       response = message;
-      resolve({ response, clock });
+      resolve({ response, silence });
     });
     // Node sends no content-length for a DELETE, so the server would take its body, the preconditions, for the next request.
     if (payload !== undefined) request.setHeader("content-length", payload.length);
@@ -146,24 +151,24 @@ export class Transport implements Disposable {
     return promise;
   }
 
-  async *#chunks(call: Call, { response, clock }: Answer): AsyncGenerator<Buffer> {
+  async *#chunks(call: Call, { response, silence }: Answer): AsyncGenerator<Buffer> {
     try {
       for await (const chunk of response) {
-        clock.refresh();
+        silence.heard();
         yield chunk as Buffer;
       }
     } catch (error) {
       throw this.#failure(call, error);
     } finally {
-      clearTimeout(clock);
+      silence.stop();
     }
   }
 
-  #requestOptions(call: Call, exchange: Exchange): RequestOptions {
+  #requestOptions(call: Call, exchange: AnyExchange): RequestOptions {
     const { server } = this.#credentials;
     const token = this.#credentials.token();
     return {
-      agent: this.#agent,
+      agent: exchange.isStream ? this.#streamAgent : this.#agent,
       // A URL has an IPv6 address in brackets; connect(2) needs it without.
       host: server.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: server.port,
@@ -192,10 +197,18 @@ export class Transport implements Disposable {
   }
 }
 
+type AnyExchange = Exchange & { readonly isStream?: boolean };
+
+function agentFor(credentials: Credentials): HttpAgent {
+  const keepAlive = { keepAlive: true, keepAliveMsecs: keepAliveProbeMs, timeout: idleSocketMs };
+  // http: `kubectl proxy`
+  return credentials.server.protocol === "http:" ? new HttpAgent(keepAlive) : new TlsAgent(credentials, keepAlive);
+}
+
 /** An answer whose body is not read yet, and the timer that ends the request when nothing arrives. */
 interface Answer {
   readonly response: IncomingMessage;
-  readonly clock: NodeJS.Timeout;
+  readonly silence: SilenceTimer;
 }
 
 async function* linesOf(chunks: AsyncGenerator<Buffer>): AsyncGenerator<string> {
@@ -203,15 +216,24 @@ async function* linesOf(chunks: AsyncGenerator<Buffer>): AsyncGenerator<string> 
   for await (const chunk of chunks) yield* splitter.push(chunk);
 }
 
-async function textOf(chunks: AsyncGenerator<Buffer>): Promise<string> {
+async function textOf(chunks: AsyncGenerator<Buffer>, limitBytes: number): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > answerLimitBytes) throw new Error(`an answer is longer than ${answerLimitBytes} bytes`);
+    if (bytes > limitBytes) throw new AnswerTooLargeError(limitBytes);
     parts.push(chunk);
   }
   return Buffer.concat(parts, bytes).toString("utf8");
+}
+
+/** The rest of the answer was not read, so its length is not known. */
+export class AnswerTooLargeError extends Error {
+  override readonly name = "AnswerTooLargeError";
+
+  constructor(limitBytes: number) {
+    super(`an answer is longer than ${limitBytes} bytes`);
+  }
 }
 
 /** The server is connected and sends nothing: it is stopped, or gone behind a proxy that keeps the connection open. */

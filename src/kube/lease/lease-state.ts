@@ -7,8 +7,8 @@
  *    │  └──forbidden for 15 seconds──▶ unguarded
  *    └──no longer forbidden────────────────┘
  *
- * All moments are those of our own monotonic clock. Times in the Lease come from clocks of other machines: they are only compared
- * for equality with what was seen before.
+ * All moments are those of our own clock, which counts the time that the machine was suspended (`nowWithSuspendMs`): others take the
+ * lease meanwhile. Times in the Lease come from clocks of other machines: they are only compared for equality with what was seen before.
  */
 export type State =
   | {

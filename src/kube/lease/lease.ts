@@ -1,5 +1,6 @@
 /** Leader election over a Lease, with the times of client-go. */
 import { type Call, deadline } from "../../runtime/call.ts";
+import { nowWithSuspendMs } from "../../runtime/suspend-clock.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { KubeClient } from "../client/client.ts";
 import { kinds, type Lease } from "../kinds.ts";
@@ -138,7 +139,7 @@ async function ask(
   candidate: Candidate,
   { next, problems }: { readonly next: Next; readonly problems: ProblemLog },
 ): Promise<Input> {
-  const askedAtMs = performance.now();
+  const askedAtMs = nowWithSuspendMs();
   using limited = deadline(call, answerLimitMs, "an answer about the lease");
   try {
     const answer =
@@ -146,13 +147,13 @@ async function ask(
         ? ({ saw: "lease", lease: recordFrom(await client.get(limited, kinds.leases, candidate.lease)) } as const)
         : ({ saw: "accepted", lease: await write(limited, client, candidate, next.over), askedAtMs } as const);
     problems.resolve("lease");
-    return { ...answer, atMs: performance.now() };
+    return { ...answer, atMs: nowWithSuspendMs() };
   } catch (error) {
     call.signal.throwIfAborted();
     const saw = failureIn(error, next);
     if (saw !== "conflict")
       problems.report(call.log, "lease", "failed to acquire or renew the lease", { ...candidate, error });
-    return { saw, atMs: performance.now() };
+    return { saw, atMs: nowWithSuspendMs() };
   }
 }
 

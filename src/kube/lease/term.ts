@@ -1,6 +1,7 @@
 /** One term of a leader. */
 import type { Call } from "../../runtime/call.ts";
 import type { Logger } from "../../runtime/log.ts";
+import { nowWithSuspendMs } from "../../runtime/suspend-clock.ts";
 import type { KubeClient } from "../client/client.ts";
 import type { GuardedCall } from "../client/transport.ts";
 
@@ -12,7 +13,7 @@ export class Term implements Call {
   #untilMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `untilMs` is a moment of `performance.now()`; Infinity: for as long as the call lasts. */
+  /** `untilMs` is a moment of `nowWithSuspendMs()`; Infinity: for as long as the call lasts. */
   constructor(call: Call, untilMs: number) {
     this.log = call.log;
     this.signal = AbortSignal.any([call.signal, this.#over.signal]);
@@ -22,7 +23,7 @@ export class Term implements Call {
   extend(untilMs: number): void {
     clearTimeout(this.#timer);
     this.#untilMs = untilMs;
-    if (untilMs !== Infinity) this.#timer = setTimeout(() => this.#endIfDue(), untilMs - performance.now());
+    if (untilMs !== Infinity) this.#timer = setTimeout(() => this.#endIfDue(), untilMs - nowWithSuspendMs());
   }
 
   end(): void {
@@ -67,7 +68,7 @@ export class Term implements Call {
   }
 
   #endIfDue(): void {
-    if (performance.now() >= this.#untilMs) this.end();
+    if (nowWithSuspendMs() >= this.#untilMs) this.end();
   }
 }
 

@@ -79,6 +79,24 @@ const rows: readonly Row[] = [
     to: { ...watch, failures: 2 },
   },
   {
+    says: "SC-8 a quiet watch that was open for longer than the longest pause was no failure",
+    from: { ...watch, failures: 9 },
+    input: { saw: "lost", openMs: 15_000 },
+    to: { ...watch, failures: 1 },
+  },
+  {
+    says: "a watch that is closed again and again is a failure",
+    from: { ...watch, failures: 9 },
+    input: { saw: "lost", openMs: 14_999 },
+    to: { ...watch, failures: 10 },
+  },
+  {
+    says: "a list that takes long and breaks off is a failure",
+    from: { ...listing, failures: 9 },
+    input: { saw: "lost", openMs: 60_000 },
+    to: { ...list, failures: 10 },
+  },
+  {
     says: "a list that broke off starts again",
     from: { ...listing, failures: 1 },
     input: { saw: "lost" },
@@ -146,4 +164,15 @@ it.for([
   const state = { ...watch, failures };
   expect(pauseMs(state, 0)).toBe(least);
   expect(pauseMs(state, 0.999_999)).toBe(most);
+});
+
+it.for([
+  { failures: 0, retryAfterMs: 2000, least: 2000, most: 2400 },
+  { failures: 1, retryAfterMs: 2000, least: 2000, most: 2400 },
+  { failures: 9, retryAfterMs: 2000, least: 7500, most: 15_000 },
+  { failures: 1, retryAfterMs: 86_400_000, least: 60_000, most: 72_000 },
+])("SC-6 after $failures failures and a Retry-After of $retryAfterMs ms it pauses $least to $most ms", (row) => {
+  const state = { ...watch, failures: row.failures };
+  expect(pauseMs(state, 0, row.retryAfterMs)).toBe(row.least);
+  expect(pauseMs(state, 0.999_999, row.retryAfterMs)).toBe(row.most);
 });

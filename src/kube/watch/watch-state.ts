@@ -27,8 +27,8 @@ export type Input<Shape> =
   | { readonly saw: "page"; readonly objects: readonly Shape[]; readonly version: string; readonly last: boolean }
   | { readonly saw: "change"; readonly object: Shape; readonly version: string; readonly gone: boolean }
   | { readonly saw: "bookmark"; readonly version: string; readonly endsList: boolean }
-  /** The stream ended, broke or was refused. The same request may succeed later. */
-  | { readonly saw: "lost" }
+  /** The stream ended, broke or was refused. The same request may succeed later. `openMs`: how long the stream was open. */
+  | { readonly saw: "lost"; readonly openMs?: number }
   /** 410: the server does not have the changes since our version any more. */
   | { readonly saw: "expired" }
   /**
@@ -58,7 +58,7 @@ export function advance<Shape>(state: State, input: Input<Shape>): readonly [Sta
     case "bookmark":
       return bookmarked(state, input);
     case "lost":
-      return [lost(state)];
+      return [lost(state, input.openMs)];
     case "expired":
       return [expired(state)];
     case "stale":
@@ -70,16 +70,22 @@ export function advance<Shape>(state: State, input: Input<Shape>): readonly [Sta
   }
 }
 
+const longestPauseMs = 15_000;
+/** A longer Retry-After is not believed. */
+const longestRetryAfterMs = 60_000;
+
 /**
- * The pause before the next attempt. It spreads the clients of a restarted API server over time, and keeps a client whose
+ * The pause before the next attempt, at least the time that the server asked for. It spreads the clients of a restarted API server over time, and keeps a client whose
  * connection is closed again and again out of a hot loop.
  *
  * `random` is in [0, 1).
  */
-export function pauseMs(state: State, random: number): number {
-  if (state.failures === 0) return 0;
-  const full = Math.min(100 * 2 ** (state.failures - 1), 15_000);
-  return Math.round((full * (1 + random)) / 2);
+export function pauseMs(state: State, random: number, retryAfterMs = 0): number {
+  // Up to a fifth more: clients that are all told the same must not come back at the same moment.
+  const askedForMs = Math.min(retryAfterMs, longestRetryAfterMs) * (1 + random / 5);
+  if (state.failures === 0) return Math.round(askedForMs);
+  const full = Math.min(100 * 2 ** (state.failures - 1), longestPauseMs);
+  return Math.round(Math.max((full * (1 + random)) / 2, askedForMs));
 }
 
 function opened<Shape>(state: State): readonly [State, ...Emit<Shape>[]] {
@@ -108,10 +114,14 @@ function watching(state: State, from: string): State {
   return { ...habits(state), at: "watch", from, failures: 0 };
 }
 
-/** A list that broke off does not prove that an object is gone, so it starts again. */
-function lost(state: State): State {
+/**
+ * A list that broke off does not prove that an object is gone, so it starts again. A watch that was open for longer than the longest pause
+ * counts as progress, also if nothing happened in that time: a proxy that closes quiet connections is no reason to pause longer each time.
+ */
+function lost(state: State, openMs = 0): State {
   const failures = state.failures + 1;
-  return state.at === "watch" ? { ...state, failures } : { ...state, at: "list", failures };
+  if (state.at !== "watch") return { ...state, at: "list", failures };
+  return { ...state, failures: openMs >= longestPauseMs ? 1 : failures };
 }
 
 /** A silent server may never have reached our version, as after a restore of etcd from a backup. */

@@ -236,7 +236,7 @@ it.for([
 });
 
 it("has patience with a slow server, and lists anew when one falls silent, which may have lost our version", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance"] });
   let respond: ServerResponse | undefined;
   follow(
     (_, response) => {

@@ -43,7 +43,11 @@ export async function watch<Shape extends KubeObject, Kept>(
   const problems = new ProblemLog();
   const { kind } = what.kind;
   let state = initialState;
+  let retryAfterMs: number | undefined;
+  let openedAtMs = Infinity;
+  const lost = () => ({ saw: "lost", openMs: Math.max(0, performance.now() - openedAtMs) }) as const;
   const take = (input: Input<Shape>) => {
+    openedAtMs = input.saw === "opened" ? performance.now() : openedAtMs;
     what.turned?.();
     const [next, ...emits] = advance(state, input);
     state = next;
@@ -51,8 +55,9 @@ export async function watch<Shape extends KubeObject, Kept>(
   };
   while (!call.signal.aborted) {
     const attempt = untilOutdated(call, what.freshness);
+    openedAtMs = Infinity;
     try {
-      await sleep(pauseMs(state, Math.random()), undefined, { signal: attempt.signal });
+      await sleep(pauseMs(state, Math.random(), retryAfterMs), undefined, { signal: attempt.signal });
       for await (const input of open(attempt, client, what, state)) {
         // Events that arrived before the abort are older than the state that a caller asked for.
         attempt.signal.throwIfAborted();
@@ -60,10 +65,12 @@ export async function watch<Shape extends KubeObject, Kept>(
         what.follows?.(true);
         take(input);
       }
-      take({ saw: "lost" });
+      retryAfterMs = undefined;
+      take(lost());
     } catch (error) {
       if (call.signal.aborted) return;
-      const input = inputFrom(attempt, error, state);
+      retryAfterMs = retryAfterIn(error);
+      const input = inputFrom(attempt, error, state, lost);
       if (isFailure(input)) {
         problems.report(call.log, kind, problemIn(state, kind), { kind, error });
         what.follows?.(false);
@@ -135,12 +142,14 @@ function isFailure(input: Input<never>): boolean {
   return input.saw === "lost" || (input.saw === "stale" && input.because === "silent");
 }
 
-function inputFrom({ signal }: Call, error: unknown, state: State): Input<never> {
+function inputFrom({ signal }: Call, error: unknown, state: State, lost: () => Input<never>): Input<never> {
   if (signal.aborted) return { saw: "stale", because: "outdated" };
-  if (error instanceof ApiError) return error.isGone ? { saw: "expired" } : (refusal(error, state) ?? { saw: "lost" });
-  return error instanceof Error && error.cause instanceof SilenceError
-    ? { saw: "stale", because: "silent" }
-    : { saw: "lost" };
+  if (error instanceof ApiError) return error.isGone ? { saw: "expired" } : (refusal(error, state) ?? lost());
+  return error instanceof Error && error.cause instanceof SilenceError ? { saw: "stale", because: "silent" } : lost();
+}
+
+function retryAfterIn(error: unknown): number | undefined {
+  return error instanceof ApiError ? error.retryAfterMs : undefined;
 }
 
 /** Depends on what the request asked for, so that the watch gives up each feature at most once. */
