@@ -6,7 +6,7 @@ import { KubeClient } from "../../src/kube/client/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type MountpointS3PodAttachment, type SecretObject } from "../../src/kube/kinds.ts";
 import { Store } from "../../src/kube/watch/store.ts";
-import { watch } from "../../src/kube/watch/watch.ts";
+import { type Watcher, watch } from "../../src/kube/watch/watch.ts";
 import { deadline } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { openCluster } from "../support/cluster.ts";
@@ -18,85 +18,107 @@ const cluster = openCluster();
 
 beforeAll(() => installAttachmentKind(cluster));
 
-it("the store has what was there, and is told what comes, changes and goes, in order", async () => {
-  await using stage = await Stage.open(cluster);
-  await put(stage, "there", "1");
-  await using follower = await Follower.start(stage);
-  expect(follower.story).toEqual(["there: - → 1"]);
+/** stream: WatchList. pages: for servers without that feature. */
+const bothLists = ["stream", "pages"] as const;
 
-  await put(stage, "new", "1");
-  await change(stage, "there", "2");
-  await change(stage, "new", "3");
-  await remove(stage, "there");
-  await remove(stage, "new");
-  await put(stage, "new", "4");
+it.for(bothLists)(
+  "SC-8 the store has what was there, and is told what comes, changes and goes, in order: by %s",
+  async (listBy) => {
+    await using stage = await Stage.open(cluster);
+    await put(stage, "there", "1");
+    await using follower = await Follower.start(stage, listBy);
+    expect(follower.story).toEqual(["there: - → 1"]);
 
-  const rest = ["new: - → 1", "there: 1 → 2", "new: 1 → 3", "there: 2 → -", "new: 3 → -", "new: - → 4"];
-  await expect.poll(() => follower.story.slice(1), long).toEqual(rest);
-});
+    await put(stage, "new", "1");
+    await change(stage, "there", "2");
+    await change(stage, "new", "3");
+    await remove(stage, "there");
+    await remove(stage, "new");
+    await put(stage, "new", "4");
 
-it("what happens while the connection is cut is told afterwards, and the cut is in the log", async () => {
-  await using stage = await Stage.open(cluster);
-  for (const name of ["kept", "changed", "gone", "replaced"]) await put(stage, name, "1");
-  await using follower = await Follower.start(stage);
-  const before = follower.story.length;
+    const rest = ["new: - → 1", "there: 1 → 2", "new: 1 → 3", "there: 2 → -", "new: 3 → -", "new: - → 4"];
+    await expect.poll(() => follower.story.slice(1), long).toEqual(rest);
+  },
+);
 
-  follower.gate.shut();
-  await expect.poll(() => follower.log, long).toContain("watch interrupted");
-  await change(stage, "changed", "2");
-  await remove(stage, "gone");
-  await remove(stage, "replaced");
-  await put(stage, "replaced", "2");
-  follower.gate.open();
+it.for(bothLists)(
+  "SC-8 what happens while the connection is cut is told afterwards, and the cut is in the log: by %s",
+  async (listBy) => {
+    await using stage = await Stage.open(cluster);
+    for (const name of ["kept", "changed", "gone", "replaced"]) await put(stage, name, "1");
+    await using follower = await Follower.start(stage, listBy);
+    const before = follower.story.length;
 
-  await expect.poll(() => follower.now, long).toEqual({ kept: "1", changed: "2", replaced: "2" });
-  expect(follower.story.slice(before)).toEqual(["changed: 1 → 2", "gone: 1 → -", "replaced: 1 → -", "replaced: - → 2"]);
-  await expect.poll(() => follower.log, long).toContain("watch recovered");
-});
+    follower.gate.shut();
+    await expect.poll(() => follower.log, long).toContain("watch interrupted");
+    await change(stage, "changed", "2");
+    await remove(stage, "gone");
+    await remove(stage, "replaced");
+    await put(stage, "replaced", "2");
+    follower.gate.open();
 
-it("an API server killed and started again loses nothing, and tells nothing twice", async () => {
-  await using stage = await Stage.open(cluster);
-  for (const name of ["kept", "changed"]) await put(stage, name, "1");
-  await using follower = await Follower.start(stage);
-  const before = follower.story.length;
-  const awaited = follower.store.waitFor(follower.call, { key: `${stage.name}/late` }, ([value]) => value);
+    await expect.poll(() => follower.now, long).toEqual({ kept: "1", changed: "2", replaced: "2" });
+    expect(follower.story.slice(before)).toEqual([
+      "changed: 1 → 2",
+      "gone: 1 → -",
+      "replaced: 1 → -",
+      "replaced: - → 2",
+    ]);
+    await expect.poll(() => follower.log, long).toContain("watch recovered");
+  },
+);
 
-  const api = cluster.lab.component("kube-apiserver");
-  await api.kill(patience());
-  await expect(put(stage, "lost", "1")).rejects.toSatisfy(
-    (error) => error instanceof DriverError && error.kind === "notReady",
-  );
-  await api.start(patience());
-  await cluster.lab.untilApiAnswers(patience());
-  await change(stage, "changed", "2");
-  await put(stage, "late", "1");
+it.for(bothLists)(
+  "SC-8 an API server killed and started again loses nothing, and tells nothing twice: by %s",
+  async (listBy) => {
+    await using stage = await Stage.open(cluster);
+    for (const name of ["kept", "changed"]) await put(stage, name, "1");
+    await using follower = await Follower.start(stage, listBy);
+    const before = follower.story.length;
+    const awaited = follower.store.waitFor(follower.call, { key: `${stage.name}/late` }, ([value]) => value);
 
-  expect(await awaited).toBe("1");
-  expect(follower.story.slice(before)).toEqual(["changed: 1 → 2", "late: - → 1"]);
-});
+    const api = cluster.lab.component("kube-apiserver");
+    await api.kill(patience());
+    await expect(put(stage, "lost", "1")).rejects.toSatisfy(
+      (error) => error instanceof DriverError && error.kind === "notReady",
+    );
+    await api.start(patience());
+    await cluster.lab.untilApiAnswers(patience());
+    await change(stage, "changed", "2");
+    await put(stage, "late", "1");
 
-it("a server that has forgotten where we were (410) is asked for everything, and the deletions are found out", async () => {
-  await using stage = await Stage.open(cluster);
-  for (const name of ["kept", "changed", "gone", "replaced"]) await put(stage, name, "1");
-  await using follower = await Follower.start(stage);
-  const before = follower.story.length;
+    expect(await awaited).toBe("1");
+    expect(follower.story.slice(before)).toEqual(["changed: 1 → 2", "late: - → 1"]);
+  },
+);
 
-  follower.gate.shut();
-  await change(stage, "changed", "2");
-  await remove(stage, "gone");
-  await remove(stage, "replaced");
-  await put(stage, "replaced", "2");
-  // A started server remembers only what happens from then on, whatever etcd still has.
-  const api = cluster.lab.component("kube-apiserver");
-  await api.kill(patience());
-  await api.start(patience());
-  await cluster.lab.untilApiAnswers(patience());
-  follower.gate.open();
+it.for(bothLists)(
+  "SC-8 a server that has forgotten where we were (410) is asked for everything, and the deletions are found out: by %s",
+  async (listBy) => {
+    await using stage = await Stage.open(cluster);
+    for (const name of ["kept", "changed", "gone", "replaced"]) await put(stage, name, "1");
+    await using follower = await Follower.start(stage, listBy);
+    const before = follower.story.length;
 
-  await expect.poll(() => follower.now, long).toEqual({ kept: "1", changed: "2", replaced: "2" });
-  expect(follower.log).toMatch(/watch starts again.*"saw":"expired"/);
-  expect(new Set(follower.story.slice(before))).toEqual(new Set(["changed: 1 → 2", "gone: 1 → -", "replaced: 1 → 2"]));
-});
+    follower.gate.shut();
+    await change(stage, "changed", "2");
+    await remove(stage, "gone");
+    await remove(stage, "replaced");
+    await put(stage, "replaced", "2");
+    // A started server remembers only what happens from then on, whatever etcd still has.
+    const api = cluster.lab.component("kube-apiserver");
+    await api.kill(patience());
+    await api.start(patience());
+    await cluster.lab.untilApiAnswers(patience());
+    follower.gate.open();
+
+    await expect.poll(() => follower.now, long).toEqual({ kept: "1", changed: "2", replaced: "2" });
+    expect(follower.log).toMatch(/watch starts again.*"saw":"expired"/);
+    expect(new Set(follower.story.slice(before))).toEqual(
+      new Set(["changed: 1 → 2", "gone: 1 → -", "replaced: 1 → 2"]),
+    );
+  },
+);
 
 it("a field selector is applied by the server: what is of another node never comes, and what becomes so, goes", async () => {
   await using stage = await Stage.open(cluster);
@@ -205,7 +227,7 @@ class Follower implements AsyncDisposable {
   readonly #client: KubeClient;
   readonly #ended: Promise<void>;
 
-  private constructor(stage: Stage, gate: Gate) {
+  private constructor(stage: Stage, gate: Gate, listBy: (typeof bothLists)[number]) {
     this.gate = gate;
     this.call = { signal: this.#stop.signal, log: jsonLogger((line) => this.#lines.push(line), 4) };
     this.#client = new KubeClient(gate.through(kubeconfigCredentials(cluster.lab.layout.kubeconfig)), {
@@ -215,12 +237,13 @@ class Follower implements AsyncDisposable {
       this.story.push(`${key.slice(stage.name.length + 1)}: ${before} → ${after}`);
     });
     const secrets = { kind: kinds.secrets, namespace: stage.name, trim: valueOf };
-    this.#ended = watch(this.call, this.#client, secrets, this.store);
+    const client = listBy === "stream" ? this.#client : withoutStreams(this.#client);
+    this.#ended = watch(this.call, client, secrets, this.store);
   }
 
-  static async start(stage: Stage): Promise<Follower> {
+  static async start(stage: Stage, listBy: (typeof bothLists)[number] = "stream"): Promise<Follower> {
     const { server } = kubeconfigCredentials(cluster.lab.layout.kubeconfig);
-    const follower = new Follower(stage, await Gate.to(server));
+    const follower = new Follower(stage, await Gate.to(server), listBy);
     await follower.store.synced(follower.call);
     return follower;
   }
@@ -241,6 +264,17 @@ class Follower implements AsyncDisposable {
     this.#client[Symbol.dispose]();
     await this.gate[Symbol.asyncDispose]();
   }
+}
+
+/** As against a server whose WatchList feature is turned off. */
+function withoutStreams(client: KubeClient): Watcher {
+  return {
+    pages: (call, kind, selection) => client.pages(call, kind, selection),
+    watch: async (call, kind, selection, parameters) => {
+      if ("sendInitialEvents" in parameters) throw new ApiError(422, "Invalid", "sendInitialEvents: Forbidden");
+      return await client.watch(call, kind, selection, parameters);
+    },
+  };
 }
 
 function valueOf({ metadata }: SecretObject): string {

@@ -18,14 +18,15 @@ export type Fate = "passed" | "lost" | "cut" | "held" | keyof typeof refusals;
 /** As the API server, its priority levels, a load balancer before it, etcd and the authorizer answer in a bad hour. */
 const refusals = {
   403: "Forbidden",
+  422: "Invalid",
   429: "TooManyRequests",
   500: "InternalError",
   503: "ServiceUnavailable",
   504: "Timeout",
 } as const;
 
-/** Any of them. */
-export const codes = Object.keys(refusals).map(Number) as readonly (keyof typeof refusals)[];
+/** What passes, as an operator would say; 422 does not: it is what a server without a feature says. */
+export const codes = [403, 429, 500, 503, 504] as const satisfies (keyof typeof refusals)[];
 
 export interface Faults {
   /** Asked for reads and watches, too. */
