@@ -20,6 +20,7 @@ const allOn: Readonly<Record<string, string>> = {
   "controller.replicas": "2",
   cleanupCRDOnUninstall: "true",
   "networkPolicy.enabled": "true",
+  "flowControl.enabled": "true",
   "serviceMonitor.enabled": "true",
   "tls.caCertConfigMap": "our-ca",
   "tls.caCertData": "pem",

@@ -50,6 +50,27 @@ it("CH-8 labels and annotations of the values are on Mountpoint Pods", () => {
   expect(mountpointPodOf(render()).metadata.labels).not.toHaveProperty("team");
 });
 
+const flowControlIn = (chart: readonly Manifest[]) =>
+  chart.filter(({ apiVersion }) => apiVersion.startsWith("flowcontrol"));
+const account = (name: string) => ({ kind: "ServiceAccount", serviceAccount: { namespace: releaseNamespace, name } });
+
+it("SC-6 flowControl gives the driver's requests a priority level, and its leases that of leader election", () => {
+  expect(flowControlIn(render())).toEqual([]);
+  const chart = render({ "flowControl.enabled": "true", "flowControl.shares": "25" });
+  expect(flowControlIn(chart)).toHaveLength(3);
+  const level = only(chart, "PriorityLevelConfiguration", "s3-csi-driver");
+  expect(level).toMatchObject({ spec: { limited: { nominalConcurrencyShares: 25 } } });
+  const [controller, node] = [account("s3-csi-driver-controller-sa"), account("s3-csi-driver-sa")];
+  expect(only(chart, "FlowSchema", "s3-csi-driver")["spec"]).toMatchObject({
+    priorityLevelConfiguration: { name: "s3-csi-driver" },
+    rules: [{ subjects: [controller, node] }],
+  });
+  expect(only(chart, "FlowSchema", "s3-csi-driver-leader-election")["spec"]).toMatchObject({
+    priorityLevelConfiguration: { name: "leader-election" },
+    rules: [{ subjects: [controller], resourceRules: [{ resources: ["leases"] }] }],
+  });
+});
+
 describe("OpenShift", () => {
   const found = ["--api-versions", "config.openshift.io/v1"];
 
