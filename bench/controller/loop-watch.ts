@@ -1,0 +1,78 @@
+/** How long the event loop was held, and what that cost. */
+import { performance } from "node:perf_hooks";
+
+export interface Reading {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  /** Longest time between two turns of the loop; other programs on the same cores lengthen it. */
+  readonly longestGapMs: number;
+  /** CPU time of this thread in the longest of these gaps, which other programs do not lengthen. */
+  readonly longestTurnMs: number;
+}
+
+/** A timer of this interval is due in every turn that matters here. */
+const intervalMs = 2;
+
+export class LoopWatch implements Disposable {
+  readonly #timer: NodeJS.Timeout;
+  #atMs = performance.now();
+  #cpuMs = cpuMs();
+  #longestGapMs = 0;
+  #longestTurnMs = 0;
+  #began = { atMs: performance.now(), cpuMs: processCpuMs() };
+
+  constructor() {
+    this.#timer = setInterval(() => this.#tick(), intervalMs);
+  }
+
+  /** What happened since the last reading. */
+  read(): Reading {
+    this.#tick();
+    const reading = {
+      seconds: (performance.now() - this.#began.atMs) / 1000,
+      cpuSeconds: (processCpuMs() - this.#began.cpuMs) / 1000,
+      longestGapMs: this.#longestGapMs,
+      longestTurnMs: this.#longestTurnMs,
+    };
+    this.#longestGapMs = 0;
+    this.#longestTurnMs = 0;
+    this.#began = { atMs: performance.now(), cpuMs: processCpuMs() };
+    return reading;
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    const cpu = cpuMs();
+    this.#longestGapMs = Math.max(this.#longestGapMs, now - this.#atMs);
+    this.#longestTurnMs = Math.max(this.#longestTurnMs, cpu - this.#cpuMs);
+    this.#atMs = now;
+    this.#cpuMs = cpu;
+  }
+}
+
+/** Resolves when the loop has had little to do for this long. */
+export async function untilIdle(quietMs: number): Promise<void> {
+  let since = performance.now();
+  while (performance.now() - since < quietMs) {
+    const before = performance.eventLoopUtilization();
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    });
+    if (performance.eventLoopUtilization(before).utilization > 0.3) since = performance.now();
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Of all threads: V8 collects garbage on others, too. */
+function processCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

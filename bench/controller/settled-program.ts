@@ -1,0 +1,180 @@
+/**
+ * The reconciler of one checkout in a settled cluster in memory, in a process of its own. Prints its measurements as JSON lines.
+ * Arguments: the checkout, the size as JSON.
+ */
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { kinds } from "../../src/kube/kinds.ts";
+import type { WatchHealth } from "../../src/kube/watch/watch-health.ts";
+import type { controllerStatus } from "../../src/reconciler/domain/controller-status.ts";
+import type { installation } from "../../src/reconciler/domain/installation.fixture.ts";
+import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";
+import type { Logger } from "../../src/runtime/log.ts";
+import type { Progress } from "../../src/runtime/progress.ts";
+import { LoopWatch, untilIdle } from "./loop-watch.ts";
+import { MemoryApi } from "./memory-api.ts";
+import {
+  claimObject,
+  driverVersion,
+  mountpointNamespace,
+  nodeName,
+  type Size,
+  settledCluster,
+  volumeName,
+  volumeObject,
+  workloadObject,
+  workloadOf,
+} from "./settled-cluster.ts";
+
+interface Sources {
+  readonly runReconciler: typeof runReconciler;
+  readonly controllerStatus: typeof controllerStatus;
+  readonly installation: typeof installation;
+  readonly Progress: typeof Progress;
+  readonly WatchHealth: typeof WatchHealth;
+}
+
+const [checkout = "", sizeText = "{}"] = process.argv.slice(2);
+const size = JSON.parse(sizeText) as Size;
+const newcomers = Math.min(300, size.nodes);
+/** Long enough for everything that is measured between two sweeps. */
+const cleanupIntervalMs = 14_000;
+const restMs = 2000;
+const sources = await sourcesOf(checkout);
+const api = new MemoryApi(settledCluster(size, sources.controllerStatus));
+const stop = new AbortController();
+const seen = new Map<string, PromiseWithResolvers<void>>();
+let passes = 0;
+let terms = 0;
+
+using loop = new LoopWatch();
+const log = logger();
+const running = sources.runReconciler({ signal: stop.signal, log }, api as never, {
+  mountpointPods: { ...sources.installation, namespace: mountpointNamespace, driverVersion },
+  headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
+  cleanupIntervalMs,
+  staleAfterMs: 120_000,
+  stallLimitMs: 600_000,
+  candidate: { lease: { namespace: "kube-system", name: "lease" }, identity: "bench" },
+  progress: new sources.Progress(),
+  watchHealth: new sources.WatchHealth(),
+  onReady: () => undefined,
+});
+running.catch((error: unknown) => {
+  process.stderr.write(`${String(error)}\n`);
+  process.exit(1);
+});
+
+await logged("caches synced");
+report("first lists");
+await logged("caches listed anew for this term");
+report("the lists at the beginning of the term");
+await untilIdle(500);
+report("first pass over everything");
+reportMemory();
+await logged("stale cleanup queued every volume on every node");
+await untilIdle(500);
+report("sweep");
+await delay(restMs);
+report(`${restMs / 1000} s at rest`);
+await churn();
+report(`${restMs / 1000} s with 100 changes of Pods a second`);
+api.put(kinds.persistentVolumes.plural, volumeObject(volumeName(0)));
+await untilIdle(500);
+report("a change of a volume that every node uses");
+await attach();
+report(`${newcomers} new workloads with one new volume`);
+stop.abort();
+await running;
+
+async function sourcesOf(directory: string): Promise<Sources> {
+  const files = [
+    "reconciler/run-reconciler.ts",
+    "reconciler/domain/controller-status.ts",
+    "reconciler/domain/installation.fixture.ts",
+    "runtime/progress.ts",
+    "kube/watch/watch-health.ts",
+  ];
+  const modules = await Promise.all(files.map((file) => import(join(directory, "src", file)) as Promise<object>));
+  return Object.assign({}, ...modules) as Sources;
+}
+
+/** kubelet reports on Pods all the time, mostly what is of no importance here. */
+async function churn(): Promise<void> {
+  for (let tick = 0; tick < restMs / 100; tick += 1) {
+    for (let index = 0; index < 10; index += 1) {
+      const pod = workloadOf((tick * 10 + index) % size.nodes, index % size.volumes);
+      api.put(kinds.pods.plural, { ...pod, status: { ...pod.status, message: `${tick}` } });
+    }
+    await delay(100);
+  }
+}
+
+/** The scheduler and kubelet do their part at once. */
+async function attach(): Promise<void> {
+  api.onWritten = (plural, object) => {
+    const { namespace, name } = object.metadata;
+    if (plural !== "pods" || namespace !== mountpointNamespace || !name.startsWith("mp-")) return;
+    const { affinity } = object["spec"] as { affinity?: unknown };
+    const chosen = /node-\d+\.example\.com/.exec(JSON.stringify(affinity))?.[0];
+    const scheduled = { ...object, spec: { ...(object["spec"] as object), nodeName: chosen } };
+    setTimeout(() => api.put(plural, scheduled), 20);
+    setTimeout(() => api.put(plural, { ...scheduled, status: { phase: "Running" } }), 40);
+  };
+  const volume = "new" as ReturnType<typeof volumeName>;
+  api.put(kinds.persistentVolumes.plural, volumeObject(volume));
+  api.put(kinds.persistentVolumeClaims.plural, claimObject("new", volume));
+  for (let node = 0; node < newcomers; node += 1) {
+    api.put(kinds.pods.plural, workloadObject(`new-${node}`, nodeName(node), "new", "Pending"));
+    if (node % 50 === 0) await delay(1);
+  }
+  await untilIdle(2500);
+}
+
+function report(phase: string): void {
+  const requests = Map.groupBy(api.requests.splice(0), (request) => request);
+  const counts = [...requests].map(([request, all]) => `${request} ${all.length}`);
+  const shown = counts.filter((count) => !count.includes("leases")).join(", ");
+  const line = { phase, ...loop.read(), passes, requests: shown, leaderChanges: terms - 1 };
+  passes = 0;
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+function reportMemory(): void {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const rssBeforeMb = process.memoryUsage().rss / 1024 / 1024;
+  collect();
+  loop.read();
+  const heapMb = process.memoryUsage().heapUsed / 1024 / 1024;
+  process.stdout.write(`${JSON.stringify({ memory: { rssBeforeMb, heapMb } })}\n`);
+}
+
+function logged(message: string): Promise<void> {
+  const waiting = seen.get(message) ?? Promise.withResolvers<void>();
+  seen.set(message, waiting);
+  return waiting.promise;
+}
+
+/** Every pass takes a logger of its own, and every term begins with a line. */
+function logger(): Logger {
+  const each: Logger = {
+    error: (message, fields) =>
+      process.stderr.write(`${message} ${JSON.stringify(fields)} ${String(fields?.["error"])}\n`),
+    info: reached,
+    debug: () => undefined,
+    with: () => {
+      passes += 1;
+      return each;
+    },
+  };
+  return each;
+}
+
+function reached(message: string): void {
+  if (message.startsWith("leading")) terms += 1;
+  seen.get(message)?.resolve();
+  seen.delete(message);
+}
