@@ -13,9 +13,8 @@ import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
-import { emptyView } from "./observe/view.ts";
+import { emptyView, volumesOnNodeOf } from "./observe/view.ts";
 import { reconcile } from "./reconcile.ts";
-import { everyVolumeOnNode } from "./sweep.ts";
 
 const volumesOnNodes = 1000;
 
@@ -69,7 +68,7 @@ it.for([
   const view = crowdedView();
   const shared = { client, reader: client, events, refusals: new LastingRefusals(), view, statusQueue };
   const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000 };
-  for (const key of everyVolumeOnNode(view)) queue.add(key);
+  for (const each of view.workloads.values()) for (const key of volumesOnNodeOf(view, each)) queue.add(key);
   const running = runController(call, { queue, workers: 16, reconcile: (each, key) => reconcile(each, context, key) });
 
   for (let ms = 0; ms < 20_000; ms += 50) {

@@ -21,7 +21,7 @@ import { enqueueVolumesOnNodes } from "./observe/triggers.ts";
 import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
 import { watchCluster } from "./observe/watches.ts";
 import { reconcile, writeStatuses } from "./reconcile.ts";
-import { everyVolumeOnNode, sweep } from "./sweep.ts";
+import { sweep } from "./sweep.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
@@ -84,7 +84,6 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   using _enqueueing = enqueueVolumesOnNodes(view, queue);
   using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
   using _writing = progress.follow("writing the status of attachments", () => statusQueue.stalledMs, stallLimitMs);
-  for (const key of everyVolumeOnNode(view)) queue.add(key);
   await using events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);

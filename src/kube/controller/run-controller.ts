@@ -2,6 +2,7 @@
 import { DriverError } from "../../core/errors.ts";
 import { type Call, withFields } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
+import { TurnLimit } from "../../runtime/turn-limit.ts";
 import { ProblemLog } from "../problem-log.ts";
 import type { Outcome, WorkQueue } from "./work-queue.ts";
 
@@ -15,15 +16,17 @@ export interface Controller<Key extends string> {
 /**
  * Runs until the call is aborted, then lets every worker finish its key, and resolves. A failure of `reconcile` is logged and
  * brings the key back after a back-off; an invalid or unsupported object is left alone until it changes. Assumes that nobody else
- * takes keys from the queue.
+ * takes keys from the queue. Keys that need no request do not hold the event loop, however many are ready (SC-5).
  */
 export async function runController<Key extends string>(call: Call, controller: Controller<Key>): Promise<void> {
   const problems = new ProblemLog();
+  const turn = new TurnLimit();
   const work = async () => {
     try {
       while (!call.signal.aborted) {
         const key = await controller.queue.take(call);
         controller.queue.settle(key, await attempt(call, controller, key, problems));
+        await turn.pause();
       }
     } catch (error) {
       if (!call.signal.aborted) throw error;

@@ -168,6 +168,41 @@ it("does not put off a key that is ready or being processed", async () => {
   expect(taken).toEqual(["a"]);
 });
 
+it("takes keys without a known change when no others are ready, and at least one in eight", async () => {
+  for (const key of ["x", "y", "z"]) queue.addInBackground(key);
+  for (let at = 1; at <= 9; at += 1) queue.add(`k${at}`);
+  await work(done);
+  expect(taken).toEqual(["k1", "k2", "k3", "k4", "k5", "k6", "k7", "x", "k8", "k9", "y", "z"]);
+});
+
+it("processes a key once that a change follows into the background", async () => {
+  queue.addInBackground("a");
+  queue.addInBackground("b");
+  queue.add("b");
+  queue.addInBackground("b");
+  await work(done);
+  expect(taken).toEqual(["b", "a"]);
+});
+
+it("does not process a failing key earlier because of a look at everything", async () => {
+  queue.add("a");
+  await work(failed, 41_000); // the next attempt is 40 s away
+  taken = [];
+  queue.addInBackground("a");
+  await work(done);
+  expect(taken).toEqual([]);
+});
+
+it("wakes a worker for a key of the background, and forgets its delay", async () => {
+  queue.addLater("a", 1000);
+  const next = queue.take(call());
+  queue.addInBackground("a");
+  expect(await next).toBe("a");
+  queue.settle("a", done);
+  await work(done, 5000);
+  expect(taken).toEqual([]);
+});
+
 it("ends the wait of a worker with its call, and gives the next key to another", async () => {
   const next = queue.take(call());
   stop.abort(new Error("stopping"));

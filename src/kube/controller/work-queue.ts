@@ -2,6 +2,7 @@
 import type { Call } from "../../runtime/call.ts";
 import { longestTimerMs } from "../../runtime/timer.ts";
 import { orAborted } from "../or-aborted.ts";
+import { KeyFifo } from "./key-fifo.ts";
 
 export type Outcome =
   | { readonly kind: "done" }
@@ -19,16 +20,20 @@ export function nextDelayMs(result: Outcome | Error, failures: number): number |
  */
 const changeDelayMs = 1000;
 
+/** One in so many keys comes from the background, however many others are ready. */
+const backgroundEvery = 8;
+
 /**
  * Guarantees that a key which is added is processed at least once after that, that no two workers process the same key at the
  * same time, and that keys which are added several times before a worker takes them are processed once. Keys are taken in the
- * order in which they became ready.
+ * order in which they became ready; keys of the background are taken when no others are ready, and at least one in eight.
  *
  * The caller must settle every key that it takes, and must dispose of the queue, which ends its timers.
  */
 export class WorkQueue<Key extends string> implements Disposable {
-  /** In the order of arrival. */
-  readonly #ready = new Set<Key>();
+  readonly #ready = new KeyFifo<Key>();
+  /** Keys without a known change. None of them is in `#ready`, too. */
+  readonly #background = new KeyFifo<Key>();
   /** Key → when a worker took it, in the order of taking. */
   readonly #processing = new Map<Key, number>();
   /** Keys that were added while a worker processes them: the worker may have read the old state, so they become ready again. */
@@ -39,6 +44,8 @@ export class WorkQueue<Key extends string> implements Disposable {
   readonly #takers = new Set<(key: Key) => void>();
   /** When a key was last taken, or became the only one that is ready. */
   #movedAtMs = 0;
+  /** Keys that were taken since one of the background was. */
+  #takenBefore = 0;
 
   /** Something about this key may have changed. */
   add(key: Key): void {
@@ -57,9 +64,20 @@ export class WorkQueue<Key extends string> implements Disposable {
     else if (!this.#ready.has(key)) this.#delay(key, afterMs);
   }
 
+  /**
+   * As `add`, but without a known change: keys with one go first, so that a look at everything does not delay them. A key that is
+   * processed, or waits for its back-off, is not added.
+   */
+  addInBackground(key: Key): void {
+    if (this.#processing.has(key) || this.#ready.has(key) || this.#failing.has(key)) return;
+    this.#noteReady();
+    this.#background.push(key);
+    this.#wakeTaker();
+  }
+
   /** Waits for a key. The caller must settle the key. Rejects when the call is aborted. */
   async take(call: Call): Promise<Key> {
-    const { value: first } = this.#ready.values().next();
+    const first = this.#next();
     if (first !== undefined) return this.#startProcessing(first);
 
     const { promise, resolve } = Promise.withResolvers<Key>();
@@ -93,7 +111,7 @@ export class WorkQueue<Key extends string> implements Disposable {
   get stalledMs(): number {
     const { value: sinceMs } = this.#processing.values().next();
     const processingMs = sinceMs === undefined ? 0 : performance.now() - sinceMs;
-    return Math.max(processingMs, this.#ready.size === 0 ? 0 : performance.now() - this.#movedAtMs);
+    return Math.max(processingMs, this.#waitingKeys === 0 ? 0 : performance.now() - this.#movedAtMs);
   }
 
   [Symbol.dispose](): void {
@@ -113,16 +131,41 @@ export class WorkQueue<Key extends string> implements Disposable {
 
   #makeReady(key: Key): void {
     this.#cancelDelay(key);
-    if (this.#ready.size === 0) this.#movedAtMs = performance.now();
-    this.#ready.add(key);
+    this.#background.delete(key);
+    this.#noteReady();
+    this.#ready.push(key);
+    this.#wakeTaker();
+  }
+
+  #noteReady(): void {
+    if (this.#waitingKeys === 0) this.#movedAtMs = performance.now();
+  }
+
+  #wakeTaker(): void {
     const { value: taker } = this.#takers.values().next();
     if (taker === undefined) return;
+    const key = this.#next();
+    if (key === undefined) return;
     this.#takers.delete(taker);
     taker(this.#startProcessing(key));
   }
 
+  #next(): Key | undefined {
+    const isBackgroundDue = this.#takenBefore >= backgroundEvery - 1;
+    const [first, second] = isBackgroundDue ? [this.#background, this.#ready] : [this.#ready, this.#background];
+    const wasFirst = first.shift();
+    const key = wasFirst ?? second.shift();
+    const isOfBackground = (wasFirst !== undefined) === isBackgroundDue;
+    this.#takenBefore = isOfBackground || this.#background.size === 0 ? 0 : this.#takenBefore + 1;
+    return key;
+  }
+
+  get #waitingKeys(): number {
+    return this.#ready.size + this.#background.size;
+  }
+
   #startProcessing(key: Key): Key {
-    this.#ready.delete(key);
+    this.#cancelDelay(key);
     this.#movedAtMs = performance.now();
     this.#processing.set(key, this.#movedAtMs);
     return key;

@@ -1,6 +1,7 @@
 /** An indexed cache of the objects of one kind. One watch writes it, all other code reads it. */
 import type { Call } from "../../runtime/call.ts";
 import { orAborted } from "../or-aborted.ts";
+import { KeyIndex } from "./key-index.ts";
 
 /** `before` and `after` may be two objects of the same name: while a watch is down, a deletion and a creation look like a change. */
 export interface Change<Kept> {
@@ -20,6 +21,19 @@ export interface Feed<Kept> {
   complete(): void;
 }
 
+interface Entry<Kept> {
+  version: string;
+  value: Kept;
+  /** The list that confirmed the object last. */
+  list: number;
+}
+
+interface Indexed<Kept> {
+  readonly name: string;
+  readonly valuesOf: (value: Kept) => readonly string[];
+  readonly keys: KeyIndex;
+}
+
 /** What a caller waits for: a change of one object, or of the objects under one value of an index. */
 export type Where<Index extends string> = { readonly key: string } | { readonly index: Index; readonly value: string };
 
@@ -33,19 +47,25 @@ export function keyOf({ namespace, name }: { readonly namespace?: string; readon
  * changes. Assumes one writer. Before the store is synced, the absence of an object means nothing: callers must wait with `synced`.
  */
 export class Store<Kept, Index extends string = never> implements Feed<Kept> {
-  readonly #entries = new Map<string, { readonly version: string; readonly value: Kept }>();
-  readonly #indexes: readonly (readonly [name: string, valuesOf: (value: Kept) => readonly string[]])[];
-  /** Topic (an index and a value in it) → keys. */
-  readonly #keysByTopic = new Map<string, Set<string>>();
-  /** Topic → the checks of callers that wait for a change there. Changes elsewhere do not run them. */
+  readonly #entries = new Map<string, Entry<Kept>>();
+  readonly #indexes: readonly Indexed<Kept>[];
+  readonly #isSame: (before: Kept, after: Kept) => boolean;
+  /** Topic (a key, or an index and a value in it) → the checks of callers that wait for a change there. */
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #listeners = new Set<(change: Change<Kept>) => void>();
-  /** Keys that the list in progress has not confirmed yet. */
-  #unconfirmed: Set<string> | undefined;
+  /** Counts the lists that have begun. */
+  #list = 0;
+  #isListing = false;
   #synced = false;
 
-  constructor(indexes: Readonly<Record<Index, (value: Kept) => readonly string[]>>) {
-    this.#indexes = Object.entries<(value: Kept) => readonly string[]>(indexes);
+  /** An object for which `isSame` is true is no change: listeners and waiting callers do not hear of it. */
+  constructor(
+    indexes: Readonly<Record<Index, (value: Kept) => readonly string[]>>,
+    isSame: (before: Kept, after: Kept) => boolean = () => false,
+  ) {
+    const all = Object.entries<(value: Kept) => readonly string[]>(indexes);
+    this.#indexes = all.map(([name, valuesOf]) => ({ name, valuesOf, keys: new KeyIndex() }));
+    this.#isSame = isSame;
   }
 
   /** Whether the first list is complete, so that the absence of an object means that it does not exist. */
@@ -66,8 +86,17 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   }
 
   by(index: Index, value: string): Kept[] {
-    const keys = this.#keysByTopic.get(topicOf(index, value)) ?? [];
-    return [...keys].flatMap((key) => this.get(key) ?? []);
+    const found: Kept[] = [];
+    for (const key of this.#keysBy(index).keys(value)) {
+      const entry = this.#entries.get(key);
+      if (entry !== undefined) found.push(entry.value);
+    }
+    return found;
+  }
+
+  /** How many objects `by` would return. */
+  count(index: Index, value: string): number {
+    return this.#keysBy(index).count(value);
   }
 
   /**
@@ -99,15 +128,24 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   }
 
   begin(): void {
-    this.#unconfirmed = new Set(this.#entries.keys());
+    this.#list += 1;
+    this.#isListing = true;
   }
 
   put(key: string, version: string, value: Kept): void {
-    this.#unconfirmed?.delete(key);
-    const before = this.#entries.get(key);
-    if (before?.version === version) return; // a repeated list has nothing new
-    this.#entries.set(key, { version, value });
-    this.#changed({ key, before: before?.value, after: value });
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      this.#entries.set(key, { version, value, list: this.#list });
+      this.#changed({ key, before: undefined, after: value });
+      return;
+    }
+    entry.list = this.#list;
+    if (entry.version === version) return; // a repeated list has nothing new
+    entry.version = version;
+    const before = entry.value;
+    if (this.#isSame(before, value)) return;
+    entry.value = value;
+    this.#changed({ key, before, after: value });
   }
 
   remove(key: string): void {
@@ -118,8 +156,10 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   }
 
   complete(): void {
-    for (const key of this.#unconfirmed ?? []) this.remove(key);
-    this.#unconfirmed = undefined;
+    if (this.#isListing) {
+      for (const [key, { list }] of this.#entries) if (list !== this.#list) this.remove(key);
+    }
+    this.#isListing = false;
     this.#synced = true;
     this.#wake(syncedTopic);
   }
@@ -131,30 +171,19 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   }
 
   #changed(change: Change<Kept>): void {
-    const { key } = change;
-    const left = this.#topicsOf(change.before);
-    const entered = this.#topicsOf(change.after);
-    for (const topic of left) this.#unindex(topic, key);
-    for (const topic of entered) this.#index(topic, key);
+    const topics = new Set<string>();
+    for (const index of this.#indexes) {
+      for (const value of reindex(index, change)) if (this.#waiting.size > 0) topics.add(topicOf(index.name, value));
+    }
     for (const listener of this.#listeners) listener(change);
-    for (const topic of new Set([keyTopic(key), ...left, ...entered])) this.#wake(topic);
+    if (this.#waiting.size > 0) this.#wake(keyTopic(change.key));
+    for (const topic of topics) this.#wake(topic);
   }
 
-  #topicsOf(value: Kept | undefined): string[] {
-    if (value === undefined) return [];
-    return this.#indexes.flatMap(([index, valuesOf]) => valuesOf(value).map((each) => topicOf(index, each)));
-  }
-
-  #index(topic: string, key: string): void {
-    const keys = this.#keysByTopic.get(topic);
-    if (keys === undefined) this.#keysByTopic.set(topic, new Set([key]));
-    else keys.add(key);
-  }
-
-  #unindex(topic: string, key: string): void {
-    const keys = this.#keysByTopic.get(topic);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#keysByTopic.delete(topic);
+  #keysBy(index: Index): KeyIndex {
+    const found = this.#indexes.find(({ name }) => name === index);
+    if (found === undefined) throw new Error(`there is no index ${index}`);
+    return found.keys;
   }
 
   #wake(topic: string): void {
@@ -188,6 +217,15 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
       },
     };
   }
+}
+
+/** Returns the values that the object had or has. */
+function reindex<Kept>({ valuesOf, keys }: Indexed<Kept>, { key, before, after }: Change<Kept>): readonly string[] {
+  const left = before === undefined ? [] : valuesOf(before);
+  const entered = after === undefined ? [] : valuesOf(after);
+  for (const value of left) if (!entered.includes(value)) keys.remove(value, key);
+  for (const value of entered) keys.add(value, key);
+  return [...left, ...entered];
 }
 
 /** No name of an object, a namespace or an index contains a line feed. */

@@ -3,7 +3,7 @@ import { headroomPodName, type PodUid, type PvName } from "../../core/names.ts";
 import type { Observed, ObservedAttachment } from "../decision/decision.ts";
 import { type VolumeOnNode, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
-import { type View, volumesWith, workloadsOf, workloadsWith } from "./view.ts";
+import { type View, volumesWith, workloadsAt, workloadsOf } from "./view.ts";
 
 export interface Policy {
   readonly driverVersion: string;
@@ -37,6 +37,7 @@ export function observe(view: View, of: VolumeOnNode, { driverVersion, staleAfte
 }
 
 function isReserved(view: View, workload: PodUid, volume: PvName): boolean {
+  if (view.headroomPods.count("workload", workload) === 0) return false;
   const name = headroomPodName(workload, volume);
   return view.headroomPods.by("workload", workload).some((pod) => pod.name === name);
 }
@@ -47,12 +48,8 @@ function sameHandle(view: View, name: PvName): readonly PvName[] {
   return volumesWith(view, volume.volumeId).filter((other) => other !== name);
 }
 
-function workloadsOn(
-  view: View,
-  { node, persistentVolume }: VolumeOnNode,
-  listed: readonly string[],
-): readonly Workload[] {
-  const claiming = workloadsWith(view, persistentVolume).filter((workload) => workload.node === node);
+function workloadsOn(view: View, of: VolumeOnNode, listed: readonly string[]): readonly Workload[] {
+  const claiming = workloadsAt(view, of);
   const attached = listed.flatMap((uid) => view.workloads.by("uid", uid));
   return [...new Map([...claiming, ...attached].map((workload) => [workload.uid, workload])).values()];
 }

@@ -2,7 +2,8 @@
 import type { PvName } from "../../core/names.ts";
 import type { Change } from "../../kube/watch/store.ts";
 import { type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
-import { type View, volumeOnNodeOf, volumesOnNodeOf, volumesWith, workloadsWith } from "./view.ts";
+import { type View, volumeOnNodeOf, volumesOnNodeOf, volumesWith } from "./view.ts";
+import { WhereUsed } from "./where-used.ts";
 
 /** Until it is disposed, queues a volume on a node after each change of an object that its decision reads. */
 export function enqueueVolumesOnNodes(view: View, queue: { add(key: VolumeOnNodeKey): void }): Disposable {
@@ -21,14 +22,19 @@ export function enqueueVolumesOnNodes(view: View, queue: { add(key: VolumeOnNode
   stack.use(
     view.attachments.subscribe((change) => enqueue(both(change, (attachment) => [volumeOnNodeOf(attachment)]))),
   );
-  stack.use(view.claims.subscribe((change) => enqueue(both(change, ({ volume }) => whereUsed(view, volume)))));
+  const used = stack.use(new WhereUsed(view, queue));
+  stack.use(
+    view.claims.subscribe(({ before, after }) => {
+      for (const claim of [before, after]) if (claim !== undefined) used.add(claim.volume);
+    }),
+  );
   stack.use(
     view.volumes.subscribe((change) => {
-      enqueue(whereUsed(view, change.key as PvName));
+      used.add(change.key as PvName);
       // The owners of workloads with another volume of the same handle get a warning.
       const handles = [change.before, change.after].flatMap((it) => (it && "volumeId" in it ? [it.volumeId] : []));
-      const sameHandle = handles.flatMap((handle) => volumesWith(view, handle)).filter((name) => name !== change.key);
-      enqueue(sameHandle.flatMap((name) => whereUsed(view, name)));
+      const sameHandle = handles.flatMap((handle) => volumesWith(view, handle));
+      for (const name of new Set(sameHandle)) if (name !== change.key) used.add(name);
     }),
   );
   return stack;
@@ -40,10 +46,4 @@ function both<Kept>(
   keysOf: (kept: Kept) => readonly VolumeOnNodeKey[],
 ): VolumeOnNodeKey[] {
   return [before, after].flatMap((kept) => (kept === undefined ? [] : keysOf(kept)));
-}
-
-/** This volume on every node with a workload or an attachment of it. */
-function whereUsed(view: View, volume: PvName): readonly VolumeOnNodeKey[] {
-  const used = workloadsWith(view, volume).flatMap((workload) => volumesOnNodeOf(view, workload));
-  return [...used, ...view.attachments.by("volume", volume).map(volumeOnNodeOf)];
 }

@@ -1,5 +1,5 @@
 /** The caches of the reconciler: only objects that concern it, and of those only the fields that it uses. */
-
+import { isDeepStrictEqual } from "node:util";
 import type { PvName, VolumeId } from "../../core/names.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -8,7 +8,7 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { HeadroomPod } from "../domain/headroom-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Reservation } from "../domain/reservation.ts";
-import { type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
+import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
 import { PodChanges } from "./pod-changes.ts";
 
@@ -18,7 +18,7 @@ export interface View extends Stores {
 
 interface Stores {
   /** Workloads that need their volumes. */
-  readonly workloads: Store<Workload, "uid" | "claim">;
+  readonly workloads: Store<Workload, "uid" | "claim" | "node">;
   readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode">;
   /** Workloads that reserve headroom for their Mountpoint Pods and do not run yet. */
   readonly reservations: Store<Reservation, "uid" | "claim">;
@@ -39,7 +39,10 @@ export interface Claim {
 
 export function emptyView(): View {
   const podChanges = new PodChanges();
-  const workloads = new Store<Workload, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf });
+  const workloads = new Store<Workload, "uid" | "claim" | "node">(
+    { uid: ({ uid }) => [uid], claim: claimsOf, node: ({ node }) => (node === undefined ? [] : [node]) },
+    isDeepStrictEqual,
+  );
   const mountpointPods = new Store<ReportedMountpointPod, "volumeOnNode">({
     volumeOnNode: (pod) => [volumeOnNodeKey(pod)],
   });
@@ -94,6 +97,20 @@ export function volumesOnNodeOf(view: View, workload: Workload): readonly Volume
   const volumes = claimsOf(workload).flatMap((claim) => view.claims.get(claim)?.volume ?? []);
   const ours = volumes.filter((volume) => view.volumes.get(volume) !== undefined);
   return ours.map((persistentVolume) => volumeOnNodeKey({ node, persistentVolume }));
+}
+
+/**
+ * Workloads on this node with a claim bound to this volume. Looks at the workloads of the node or at those of the volume, whichever are
+ * fewer: a volume may be used on every node, and a Pod without a node may wait for any volume.
+ */
+export function workloadsAt(view: View, { node, persistentVolume }: VolumeOnNode): readonly Workload[] {
+  const claims = view.claims.by("volume", persistentVolume).map(keyOf);
+  const ofVolume = claims.reduce((sum, claim) => sum + view.workloads.count("claim", claim), 0);
+  if (ofVolume <= view.workloads.count("node", node)) {
+    return claims.flatMap((claim) => view.workloads.by("claim", claim)).filter((workload) => workload.node === node);
+  }
+  const bound = new Set(claims);
+  return view.workloads.by("node", node).filter((workload) => claimsOf(workload).some((claim) => bound.has(claim)));
 }
 
 /** Workloads with a claim bound to this volume, on any node. */
