@@ -1,7 +1,8 @@
 /**
  * How long the reconciler holds the event loop, and what it costs, where a few volumes are used on every one of many nodes: in one
  * process, without a server, cluster or lab. A second checkout is measured beside it in the same run, in turns.
- * Arguments: nodes, volumes on every node, foreign Pods with claims, foreign Pods without; --beside CHECKOUT; --rounds N.
+ * Arguments: nodes, volumes on every node, foreign Pods with claims, foreign Pods without; --beside CHECKOUT; --rounds N; --flags="…", any
+ * number of times, for flags of V8 other than those of the image.
  */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -18,28 +19,33 @@ type Line =
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { beside: { type: "string" }, rounds: { type: "string", default: "1" } },
+  options: {
+    beside: { type: "string" },
+    rounds: { type: "string", default: "1" },
+    flags: { type: "string", multiple: true, default: [growingProcess.join(" ")] },
+  },
 });
 const [nodes = 5000, volumes = 20, foreignWithClaims = 0, foreign = 0] = positionals.map(Number);
 const size: Size = { nodes, volumes, foreignWithClaims, foreign };
 const here = join(import.meta.dirname, "../..");
-const checkouts = [...(values.beside === undefined ? [] : [values.beside]), here];
+const variants = values.flags.flatMap((flags) => [
+  ...(values.beside === undefined ? [] : [{ name: "beside", checkout: values.beside, flags }]),
+  { name: "here", checkout: here, flags },
+]);
 const rows: Record<string, string>[] = [];
 const emptyRow = { s: "", "CPU s": "", "longest turn, CPU ms": "", "longest gap, ms": "", passes: "" };
 for (let round = 1; round <= Number(values.rounds); round += 1) {
-  for (const checkout of checkouts) await measure(checkout, `${checkout === here ? "here" : "beside"} ${round}`);
+  for (const variant of variants) await measure(variant, round);
 }
 process.stdout.write(`${nodes} nodes, ${volumes} volumes on each, ${foreignWithClaims} and ${foreign} foreign Pods\n`);
 process.stdout.write(table(rows));
 
-/** With the flags that the program has in its image. */
-async function measure(checkout: string, name: string): Promise<void> {
+async function measure({ name, checkout, flags }: (typeof variants)[number], round: number): Promise<void> {
   const program = join(import.meta.dirname, "settled-program.ts");
-  const child = spawn(process.execPath, [...growingProcess, program, checkout, JSON.stringify(size)], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: steadyMemory,
-  });
-  for await (const line of createInterface({ input: child.stdout })) note(name, JSON.parse(line) as Line);
+  const args = [...flags.split(" ").filter(Boolean), program, checkout, JSON.stringify(size)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: steadyMemory });
+  const reconciler = [name, round, ...(variants.length > 2 ? [flags] : [])].join(" ");
+  for await (const line of createInterface({ input: child.stdout })) note(reconciler, JSON.parse(line) as Line);
 }
 
 function note(reconciler: string, line: Line): void {
