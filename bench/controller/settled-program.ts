@@ -57,10 +57,11 @@ const running = sources.runReconciler({ signal: stop.signal, log }, api as never
   cleanupIntervalMs,
   staleAfterMs: 120_000,
   stallLimitMs: 600_000,
-  candidate: { lease: { namespace: "kube-system", name: "lease" }, identity: "bench" },
+  candidate: { lease: { namespace: "kube-system", name: "lease" }, identity: "bench", required: true },
   progress: new sources.Progress(),
   watchHealth: new sources.WatchHealth(),
   onReady: () => undefined,
+  onLeaseForbidden: () => undefined,
 });
 running.catch((error: unknown) => {
   process.stderr.write(`${String(error)}\n`);

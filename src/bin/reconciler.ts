@@ -18,9 +18,13 @@ async function run(signal: AbortSignal): Promise<void> {
 
   using client = new KubeClient(credentialsAt(config.api), { userAgent: `s3-pod-reconciler/${driverVersion}` });
   let synced = false;
+  let mayLead = true;
   const watchHealth = new WatchHealth();
-  const readiness = () =>
-    synced ? watchHealth.readiness() : ({ ready: false, because: "the caches are not synced yet" } as const);
+  const readiness = () => {
+    if (!synced) return { ready: false, because: "the caches are not synced yet" } as const;
+    if (!mayLead) return { ready: false, because: "this account may not use the required lease" } as const;
+    return watchHealth.readiness();
+  };
   const progress = new Progress();
   const health = { readiness, liveness: progress.liveness };
   await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, health);
@@ -30,6 +34,9 @@ async function run(signal: AbortSignal): Promise<void> {
     watchHealth,
     onReady: () => {
       synced = true;
+    },
+    onLeaseForbidden: (isForbidden) => {
+      mayLead = !isForbidden;
     },
   });
 }

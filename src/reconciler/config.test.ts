@@ -80,7 +80,18 @@ it("is a candidate by the name of its Pod, in the namespace of its Pod", () => {
   ).toEqual({
     lease: { namespace: "driver", name: "s3-pod-reconciler" },
     identity: "controller-1",
+    required: false,
   });
+});
+
+it("SC-7 requires the lease if the flag is set, which needs the name of the Pod", () => {
+  const pod = { POD_NAMESPACE: "driver", POD_NAME: "controller-1" };
+  expect(reconcilerConfigFrom(["--require-lease"], { ...env, ...pod }, "3").candidate?.required).toBe(true);
+  for (const some of [{}, { POD_NAMESPACE: "driver" }]) {
+    expect(() => reconcilerConfigFrom(["--require-lease"], { ...env, ...some }, "3")).toThrow(
+      "--require-lease needs --pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME)",
+    );
+  }
 });
 
 it.for(["POD_NAMESPACE", "POD_NAME"])("refuses %s alone", (variable) => {

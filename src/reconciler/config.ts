@@ -4,7 +4,7 @@ import { healthPort } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Candidate } from "../kube/lease/lease.ts";
 import { verbosity } from "../runtime/log-settings.ts";
-import { seconds, text } from "../runtime/settings/kinds.ts";
+import { seconds, text, toggle } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
@@ -33,6 +33,8 @@ const declared = {
   ...headroomSettings,
   podNamespace: { flag: "pod-namespace", variable: "POD_NAMESPACE", kind: text },
   podName: { flag: "pod-name", variable: "POD_NAME", kind: text },
+  // SC-7. Manifests of 2.x grant no right to leases and do not pass it.
+  requireLease: { flag: "require-lease", kind: toggle, default: false },
   ...apiSettings,
   healthPort,
   cleanupIntervalMs: { flag: "cleanup-interval-seconds", kind: seconds({ min: 1 }), default: 120_000 },
@@ -80,13 +82,16 @@ export function reconcilerConfigFrom(
 interface PodValues {
   readonly podNamespace: string | undefined;
   readonly podName: string | undefined;
+  readonly requireLease: boolean;
 }
 
 /** The name of the Pod is its identity: no other Pod has it, and kubelet restarts a container only after its process ended. */
-function candidateFrom({ podNamespace: namespace, podName: identity }: PodValues): Candidate | undefined {
-  if (namespace === undefined && identity === undefined) return undefined;
-  if (namespace !== undefined && identity !== undefined) {
-    return { lease: { namespace, name: reconcilerLease }, identity };
+function candidateFrom({ podNamespace, podName: identity, requireLease }: PodValues): Candidate | undefined {
+  if (podNamespace !== undefined && identity !== undefined) {
+    return { lease: { namespace: podNamespace, name: reconcilerLease }, identity, required: requireLease };
   }
+  if (requireLease)
+    throw new Error("--require-lease needs --pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME)");
+  if (podNamespace === undefined && identity === undefined) return undefined;
   throw new Error("--pod-namespace (or POD_NAMESPACE) and --pod-name (or POD_NAME) are of use only together: set both");
 }

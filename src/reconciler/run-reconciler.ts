@@ -36,6 +36,8 @@ export interface ReconcilerOptions {
   readonly watchHealth: WatchHealth;
   /** Called once the caches are synced: from now on this replica works, or is ready to take over. */
   readonly onReady: () => void;
+  /** Called when the API server forbids, or no longer forbids, the use of a lease that the candidate requires. */
+  readonly onLeaseForbidden: (isForbidden: boolean) => void;
 }
 
 /** A reconcile makes a few requests one after the other; reconciles of other keys need not wait for them. */
@@ -56,10 +58,11 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
     options.onReady();
     if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
     else {
-      await lead(until, client, candidate, async (term) => {
+      const inTerm = async (term: Term) => {
         await renewCaches(term, freshness);
         await reconcileAll(term, client, view, options);
-      });
+      };
+      await lead(until, client, candidate, { work: inTerm, onForbidden: options.onLeaseForbidden });
     }
   };
   await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);

@@ -212,7 +212,8 @@ describe("the chart as it comes", () => {
     expect(args).not.toContain("--no-driver-credentials-fallback");
   });
 
-  it("tells each controller who it is in the election", () => {
+  it("tells each controller who it is in the election, and that none works without the lease", () => {
+    expect(containerOf(chart, "s3-pod-reconciler").args).toContain("--require-lease");
     expect(only(chart, "Deployment")["spec"].replicas).toBe(1);
     expect(containerOf(chart, "s3-pod-reconciler").env.filter(({ valueFrom }) => valueFrom !== undefined)).toEqual([
       { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },

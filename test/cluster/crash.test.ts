@@ -206,5 +206,6 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
     progress: new Progress(),
     watchHealth: new WatchHealth(),
     onReady: () => undefined,
+    onLeaseForbidden: () => undefined,
   };
 }

@@ -150,6 +150,36 @@ it("without any right to leases it works all the same, and says so once", async 
   expect(lines.filter((line) => line.includes("leading without an election"))).toHaveLength(1);
 });
 
+it("SC-7 without any right to leases, replicas that require the lease are neither active nor ready, and name the right", async () => {
+  await using stage = await Stage.open(cluster);
+  const kubeconfig = await restrictedAccount(stage);
+  const required = ["--require-lease", "--health-port=0", "--v=2"];
+  await using first = await replica(stage, "a", kubeconfig, required);
+  await using second = await replica(stage, "b", kubeconfig, required);
+  const { metadata } = await stage.workload("app", { claims: [await stage.volume()] });
+
+  for (const each of [first, second]) {
+    await each.said('"missingRight":"get leases.coordination.k8s.io"');
+    await expect.poll(() => each.probe("healthz"), long).toBe("503 this account may not use the required lease");
+    expect(await each.probe("livez")).toBe("200 ok");
+  }
+  await cluster.kubectl("create", "role", "election", "-n", stage.name, ...toUseLeases);
+  await cluster.kubectl("create", "rolebinding", "election", "-n", stage.name, "--role=election", accountOf(stage));
+
+  await expect.poll(async () => Object.values(await stage.served()), long).toEqual([[metadata.uid]]);
+  // Nobody had worked before: one of them works now, and both are ready.
+  for (const each of [first, second]) await expect.poll(() => each.probe("healthz"), long).toBe("200 ok");
+  expect([first, second].filter(({ log }) => log.includes(works))).toHaveLength(1);
+  expect([first, second].filter(({ log }) => log.includes("without an election"))).toEqual([]);
+});
+
+const toUseLeases = ["--verb=get,create,patch", "--resource=leases.coordination.k8s.io"];
+
+/** The account of `restrictedAccount`. */
+function accountOf(stage: Stage): string {
+  return `--serviceaccount=${stage.name}:reconciler`;
+}
+
 function isOlderThan(attachments: readonly MountpointS3PodAttachment[], ageMs: number): boolean {
   const times = attachments.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments).flat());
   return times.every(({ attachmentTime }) => Date.parse(attachmentTime) < Date.now() - ageMs);

@@ -10,9 +10,9 @@ import {
   type State,
 } from "./lease-state.ts";
 
-const me = "me";
+const me = { identity: "me", required: false };
 const held: LeaseRecord = { holder: "other", renewTime: "t1", durationMs, transitions: 0, version: "7" };
-const ours: LeaseRecord = { ...held, holder: me };
+const ours: LeaseRecord = { ...held, holder: me.identity };
 const standby: State = { at: "standby", seen: undefined, refusedSinceMs: undefined };
 const seenAt = (sinceMs: number, lease = held): State => ({ ...standby, at: "standby", seen: { lease, sinceMs } });
 const leading: State = { at: "leading", lease: ours, untilMs: 50_000 };
@@ -193,6 +193,12 @@ const rows: readonly Row[] = [
 
 it.for(rows)("$says", ({ from, input, to, next }) => {
   expect(advance(me, from, input)).toEqual([to, next]);
+});
+
+it("SC-7 forbidden for long, a process that requires the lease stays on standby", () => {
+  const refused: State = { ...standby, at: "standby", refusedSinceMs: 100 };
+  const input: Input = { saw: "forbidden", atMs: 100 + 10 * durationMs };
+  expect(advance({ ...me, required: true }, refused, input)).toEqual([refused, look(retryMs)]);
 });
 
 it("a leader stops before another may begin", () => {

@@ -4,7 +4,7 @@
  *   standby ──lease is free, and our write succeeds──▶ leading ──renewed──▶ leading
  *    ▲  │  ▲                                              │
  *    │  │  └──another holds it, or not renewed in time────┘
- *    │  └──forbidden for 15 seconds──▶ unguarded
+ *    │  └──forbidden for 15 seconds──▶ unguarded, unless the lease is required
  *    └──no longer forbidden────────────────┘
  *
  * All moments are those of our own clock, which counts the time that the machine was suspended (`nowWithSuspendMs`): others take the
@@ -37,6 +37,13 @@ interface Sighting {
   readonly sinceMs: number;
 }
 
+/** Who takes part in the election. */
+export interface Participant {
+  readonly identity: string;
+  /** SC-7. Without a right to the lease, the process stays on standby. False: it works without an election, as under manifests of 2.x. */
+  readonly required: boolean;
+}
+
 export type Input = { readonly atMs: number } /** undefined: there is none. */ & (
   | { readonly saw: "lease"; readonly lease: LeaseRecord | undefined }
   /** The write succeeded. Others count from when they see it, so later than we, who count from the request. */
@@ -62,10 +69,10 @@ const rightsMs = 60_000;
 export const initialState: State & { at: "standby" } = { at: "standby", seen: undefined, refusedSinceMs: undefined };
 export const firstLook: Next = { do: "look", afterMs: 0 };
 
-export function advance(me: string, state: State, input: Input): readonly [State, Next] {
+export function advance(me: Participant, state: State, input: Input): readonly [State, Next] {
   switch (input.saw) {
     case "lease":
-      return state.at === "leading" ? recognised(me, state, input) : looked(me, state, input);
+      return state.at === "leading" ? recognised(me.identity, state, input) : looked(me.identity, state, input);
     case "accepted":
       return [
         { at: "leading", lease: input.lease, untilMs: input.askedAtMs + renewWithinMs },
@@ -74,7 +81,7 @@ export function advance(me: string, state: State, input: Input): readonly [State
     case "conflict":
       return [kept(state, input.atMs), { do: "look", afterMs: state.at === "leading" ? 0 : retryMs }];
     case "forbidden":
-      return forbidden(state, input.atMs);
+      return forbidden(me, state, input.atMs);
     case "failure":
       return failed(state, input.atMs);
     default:
@@ -115,10 +122,10 @@ function recognised(me: string, state: Leading, { lease, atMs }: Look): readonly
 }
 
 /** An API server that is starting may not have read its RBAC rules yet, so only a refusal that lasts counts. */
-function forbidden(state: State, atMs: number): readonly [State, Next] {
+function forbidden({ required }: Participant, state: State, atMs: number): readonly [State, Next] {
   if (state.at !== "standby") return failed(state, atMs);
   const refusedSinceMs = state.refusedSinceMs ?? atMs;
-  if (atMs - refusedSinceMs >= durationMs) return failed({ at: "unguarded" }, atMs);
+  if (!required && atMs - refusedSinceMs >= durationMs) return failed({ at: "unguarded" }, atMs);
   return [
     { ...state, refusedSinceMs },
     { do: "look", afterMs: retryMs },

@@ -58,10 +58,12 @@ class Worker {
   working = false;
   readonly ended: Promise<void>;
 
-  constructor(server: LeaseServer, identity: string, failure?: Promise<void>) {
+  readonly forbidden: boolean[] = [];
+
+  constructor(server: LeaseServer, identity: string, failure?: Promise<void>, required = false) {
     const log = jsonLogger((line) => this.lines.push(line), 2);
-    const candidate = { lease: { namespace: "n", name: "l" }, identity };
-    this.ended = lead({ signal: this.stop.signal, log }, server.client, candidate, async (term) => {
+    const candidate = { lease: { namespace: "n", name: "l" }, identity, required };
+    const work = async (term: Term) => {
       this.terms.push(term);
       this.working = true;
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -69,11 +71,14 @@ class Worker {
       await Promise.race([promise, ...(failure ? [failure] : [])]).finally(() => {
         this.working = false;
       });
-    });
+    };
+    const onForbidden = (isForbidden: boolean) => void this.forbidden.push(isForbidden);
+    this.ended = lead({ signal: this.stop.signal, log }, server.client, candidate, { work, onForbidden });
     this.ended.catch(() => undefined); // looked at by the test
   }
 }
 
+const forbid = () => Promise.reject(new ApiError(403, "Forbidden", "leases is forbidden"));
 const afterSeconds = (seconds: number) => vi.advanceTimersByTimeAsync(1000 * seconds);
 const hang = (signal: AbortSignal) =>
   new Promise<void>((_, reject) => {
@@ -130,7 +135,7 @@ it("a leader whose lease another has taken stops at its next renewal", async () 
 
 it("without the right to leases it says so once, and works", async () => {
   const server = new LeaseServer();
-  server.failure = () => Promise.reject(new ApiError(403, "Forbidden", "leases is forbidden"));
+  server.failure = forbid;
   const a = new Worker(server, "a");
   await afterSeconds(10);
   expect(a.working).toBe(false);
@@ -138,6 +143,30 @@ it("without the right to leases it says so once, and works", async () => {
   expect([a.working, a.terms.length]).toEqual([true, 1]);
   expect(a.lines.filter((line) => line.includes("forbidden"))).toHaveLength(1);
   expect(a.lines.filter((line) => line.includes("without an election"))).toHaveLength(1);
+  expect(a.forbidden).toEqual([]);
+});
+
+it("SC-7 without the right to a lease that it requires it is not active, and names the right, until it has the right", async () => {
+  const server = new LeaseServer();
+  server.failure = forbid;
+  const a = new Worker(server, "a", undefined, true);
+  await afterSeconds(600);
+  expect([a.working, a.terms.length, new Set(a.forbidden)]).toEqual([false, 0, new Set([true])]);
+  const reports = a.lines.filter((line) => line.includes("this account may not use the required lease"));
+  expect(reports).toHaveLength(1);
+  expect(reports[0]).toContain('"missingRight":"get leases.coordination.k8s.io","namespace":"n","name":"l"');
+  server.failure = undefined;
+  await afterSeconds(10);
+  expect([a.working, a.forbidden.at(-1)]).toEqual([true, false]);
+});
+
+it("SC-7 is not active where it may look at the required lease and not write it, and says so once", async () => {
+  const server = new LeaseServer();
+  Object.assign(server.client, { create: forbid });
+  const a = new Worker(server, "a", undefined, true);
+  await afterSeconds(600);
+  expect([a.working, new Set(a.forbidden)]).toEqual([false, new Set([true])]);
+  expect(a.lines.filter((line) => line.includes('"missingRight":"create leases'))).toHaveLength(1);
 });
 
 it("ends with the failure of its work, and gives the lease back", async () => {

@@ -6,6 +6,7 @@ import type { KubeClient } from "../client/client.ts";
 import { kinds, type Lease } from "../kinds.ts";
 import { orAborted } from "../or-aborted.ts";
 import { ProblemLog } from "../problem-log.ts";
+import { LeaseRight } from "./lease-right.ts";
 import {
   advance,
   durationMs,
@@ -14,15 +15,23 @@ import {
   initialState,
   type LeaseRecord,
   type Next,
+  type Participant,
   renewWithinMs,
   type State,
 } from "./lease-state.ts";
 import { Term } from "./term.ts";
 
-export interface Candidate {
+export interface Candidate extends Participant {
   readonly lease: { readonly namespace: string; readonly name: string };
   /** No two processes may have it at the same time. A process that replaces an ended one has the same, and need not wait. */
   readonly identity: string;
+}
+
+/** What a process does while it holds the lease, and how it learns that it may not use the lease that it requires. */
+export interface Leadership {
+  readonly work: (term: Term) => Promise<void>;
+  /** Called after every answer about a required lease: whether the API server forbids its use. */
+  readonly onForbidden?: (isForbidden: boolean) => void;
 }
 
 type Client = Pick<KubeClient, "get" | "create" | "patch">;
@@ -33,7 +42,7 @@ type Client = Pick<KubeClient, "get" | "create" | "patch">;
  *
  * Resolves when the call is aborted, and releases the lease then, so that the next leader need not wait; or when `work` ends by
  * itself. Rejects with the failure of `work`. An account without any right to the lease leads without an election, as under
- * manifests of 2.x, which run one replica.
+ * manifests of 2.x, which run one replica; if the candidate requires the lease, it stays on standby until it gets the right.
  *
  * `work` must stop when its term is aborted, and must write with `term.writer`: the abort alone does not stop a process that was
  * frozen.
@@ -42,11 +51,12 @@ export async function lead(
   call: Call,
   client: Client,
   candidate: Candidate,
-  work: (term: Term) => Promise<void>,
+  { work, onForbidden }: Leadership,
 ): Promise<void> {
   const ended = new AbortController();
   const election = { log: call.log, signal: AbortSignal.any([call.signal, ended.signal]) };
   const terms = new Terms(call, work, ended);
+  const right = new LeaseRight(call, candidate, onForbidden);
   const problems = new ProblemLog();
   let state: State = initialState;
   let next: Next = firstLook;
@@ -54,7 +64,10 @@ export async function lead(
     while (true) {
       // Spread by up to a fifth, so that candidates do not all ask at the same time.
       await pause(election, next.afterMs * (1 + Math.random() / 5));
-      [state, next] = advance(candidate.identity, state, await ask(election, client, candidate, { next, problems }));
+      const asked: Next = next;
+      const input = await ask(election, client, candidate, { next: asked, problems });
+      [state, next] = advance(candidate, state, input);
+      right.follow(asked, input, next);
       await terms.follow(state);
     }
   } catch (error) {

@@ -6,6 +6,7 @@
   command: [/bin/scality-csi-controller]
   args:
     - --health-port=9809
+    - --require-lease
     - --v={{ include "s3-csi.controllerLogLevel" . }}
   env:
     # Identity and namespace for leader election.
