@@ -15,6 +15,11 @@ const held: LeaseRecord = { holder: "other", renewTime: "t1", durationMs, transi
 const ours: LeaseRecord = { ...held, holder: me.identity };
 const standby: State = { at: "standby", seen: undefined, refusedSinceMs: undefined };
 const seenAt = (sinceMs: number, lease = held): State => ({ ...standby, at: "standby", seen: { lease, sinceMs } });
+const deletedAt = (sinceMs: number): State => ({
+  ...standby,
+  at: "standby",
+  seen: { lease: held, sinceMs, isDeleted: true },
+});
 const leading: State = { at: "leading", lease: ours, untilMs: 50_000 };
 const look = (afterMs: number): Next => ({ do: "look", afterMs });
 const write = (over: LeaseRecord | undefined, afterMs = 0): Next => ({ do: "write", over, afterMs });
@@ -41,6 +46,41 @@ const rows: readonly Row[] = [
     input: { saw: "lease", lease: { ...held, renewTime: "long ago" }, atMs: 100 },
     to: seenAt(100, { ...held, renewTime: "long ago" }),
     next: look(retryMs),
+  },
+  {
+    says: "one that is deleted under another is waited for: the other may not have noticed",
+    from: seenAt(0),
+    input: { saw: "lease", lease: undefined, atMs: 2000 },
+    to: deletedAt(2000),
+    next: look(retryMs),
+  },
+  {
+    says: "for as long as the other may lead",
+    from: deletedAt(2000),
+    input: { saw: "lease", lease: undefined, atMs: 2000 + durationMs - 1 },
+    to: deletedAt(2000),
+    next: look(retryMs),
+  },
+  {
+    says: "and is created after that",
+    from: deletedAt(2000),
+    input: { saw: "lease", lease: undefined, atMs: 2000 + durationMs },
+    to: standby,
+    next: write(undefined),
+  },
+  {
+    says: "one that the other has created again is waited for anew",
+    from: deletedAt(2000),
+    input: { saw: "lease", lease: held, atMs: 4000 },
+    to: seenAt(4000),
+    next: look(retryMs),
+  },
+  {
+    says: "one that was released and deleted is created at once",
+    from: seenAt(0, { ...held, holder: "" }),
+    input: { saw: "lease", lease: undefined, atMs: 2000 },
+    to: standby,
+    next: write(undefined),
   },
   {
     says: "one that is renewed is waited for anew",

@@ -35,6 +35,8 @@ interface Sighting {
   readonly lease: LeaseRecord;
   /** When we first saw the lease in this state. */
   readonly sinceMs: number;
+  /** Since then there is no lease. */
+  readonly isDeleted?: true;
 }
 
 /** Who takes part in the election. */
@@ -95,18 +97,29 @@ type Look = Input & { saw: "lease" };
 function looked(me: string, state: Exclude<State, Leading>, { lease, atMs }: Look): readonly [State, Next] {
   const { seen, refusedSinceMs } = state.at === "standby" ? state : initialState;
   if (lease === undefined) {
+    const deleted = deletedUnder(me, seen, atMs);
     return [
-      { at: "standby", seen: undefined, refusedSinceMs },
-      { do: "write", over: undefined, afterMs: 0 },
+      { at: "standby", seen: deleted, refusedSinceMs },
+      deleted === undefined ? { do: "write", over: undefined, afterMs: 0 } : { do: "look", afterMs: retryMs },
     ];
   }
-  const sinceMs = seen !== undefined && isSame(seen.lease, lease) ? seen.sinceMs : atMs;
+  const sinceMs = seen !== undefined && isSame(seen, lease) ? seen.sinceMs : atMs;
   // Our own identity: kubelet starts a killed container again only after its process is gone, so there is nothing to wait for.
   const free = lease.holder === "" || lease.holder === me || atMs - sinceMs >= lease.durationMs;
   return [
     { at: "standby", seen: { lease, sinceMs }, refusedSinceMs: free ? refusedSinceMs : undefined },
     free ? { do: "write", over: lease, afterMs: 0 } : { do: "look", afterMs: retryMs },
   ];
+}
+
+/**
+ * A lease that was deleted under its holder is not free before its holder must have stopped: the holder may have renewed it just before
+ * the deletion, and notices the deletion only at its next renewal. undefined: nobody can hold it.
+ */
+function deletedUnder(me: string, seen: Sighting | undefined, atMs: number): Sighting | undefined {
+  if (seen === undefined || seen.lease.holder === "" || seen.lease.holder === me) return undefined;
+  const { lease, sinceMs } = seen.isDeleted ? seen : { lease: seen.lease, sinceMs: atMs };
+  return atMs - sinceMs < lease.durationMs ? { lease, sinceMs, isDeleted: true } : undefined;
 }
 
 /** After a conflict or a lost answer, the name of the holder shows who wrote. */
@@ -146,6 +159,6 @@ function kept(state: State, atMs: number): State {
   return { at: "standby", seen: { lease: state.lease, sinceMs: atMs }, refusedSinceMs: undefined };
 }
 
-function isSame(a: LeaseRecord, b: LeaseRecord): boolean {
-  return a.holder === b.holder && a.renewTime === b.renewTime;
+function isSame({ lease: a, isDeleted }: Sighting, b: LeaseRecord): boolean {
+  return isDeleted === undefined && a.holder === b.holder && a.renewTime === b.renewTime;
 }
