@@ -6,7 +6,7 @@ import { Problem } from "../problem.ts";
 
 /** What vitest is told, too. */
 export const includes = {
-  unit: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts"],
+  unit: ["src/**/*.test.ts", "lab/**/*.test.ts", "test/*.test.ts", "test/simulation/*.test.ts"],
   wire: ["test/wire/**/*.test.ts"],
   cluster: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
   node: ["test/node/**/*.test.ts"],

@@ -1,0 +1,125 @@
+/** What happens in one story: fast-check makes it, shortens it when a rule is broken, and prints it. */
+import * as fc from "fast-check";
+
+export interface Plan {
+  /** Of everything that the plan does not say: latencies, times of kubelets, fates of requests. */
+  readonly seed: number;
+  readonly clocks: readonly ReplicaClock[];
+  readonly hasElection: boolean;
+  readonly hasWatchList: boolean;
+  readonly workloads: readonly PlannedWorkload[];
+  readonly faults: readonly PlannedFault[];
+}
+
+export interface ReplicaClock {
+  readonly skewSeconds: number;
+  readonly drift: number;
+}
+
+export interface PlannedWorkload {
+  readonly atSeconds: number;
+  readonly node: number;
+  readonly volume: number;
+  readonly fsGroup: 0 | 2000;
+  readonly livesSeconds: number;
+  readonly end: "isDeleted" | "isDeletedByForce" | "completes";
+}
+
+export type PlannedFault = { readonly atSeconds: number; readonly replica: number } & (
+  | { readonly fault: "crash"; readonly forSeconds: number }
+  | { readonly fault: "stop" }
+  | { readonly fault: "freeze"; readonly forSeconds: number }
+  | { readonly fault: "clockJumps"; readonly bySeconds: number }
+  | { readonly fault: "watchStandsStill"; readonly kind: WatchedKind }
+  | {
+      readonly fault: "watchIsLate";
+      readonly kind: WatchedKind;
+      readonly bySeconds: number;
+      readonly forSeconds: number;
+    }
+  | { readonly fault: "badRequests"; readonly percent: number; readonly forSeconds: number }
+  | { readonly fault: "slowRequests"; readonly upToSeconds: number; readonly forSeconds: number }
+  | { readonly fault: "cutStreams" }
+  | { readonly fault: "compaction" }
+  | { readonly fault: "leaseIsDeleted" }
+  | {
+      readonly fault: "mountpointPod";
+      readonly which: number;
+      readonly what: "crashes" | "fails" | "isDeleted" | "vanishes";
+    }
+);
+
+export type WatchedKind = "pods" | "mountpoints3podattachments" | "persistentvolumes" | "persistentvolumeclaims";
+
+/** Faults and new workloads come within this time. */
+export const busySeconds = 1200;
+
+const atSeconds = fc.nat(busySeconds);
+const forSeconds = fc.integer({ min: 1, max: 600 });
+// Pods and attachments are where lateness matters most.
+const kind = fc.constantFrom<WatchedKind>(
+  ...(["pods", "pods", "pods", "mountpoints3podattachments", "mountpoints3podattachments"] as const),
+  ...(["persistentvolumes", "persistentvolumeclaims"] as const),
+);
+const always = { atSeconds, replica: fc.nat(2) };
+
+const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
+  fc.record({ ...always, fault: fc.constant("crash" as const), forSeconds: fc.nat(60) }),
+  fc.record({ ...always, fault: fc.constant("stop" as const) }),
+  fc.record({ ...always, fault: fc.constant("freeze" as const), forSeconds: fc.integer({ min: 1, max: 120 }) }),
+  fc.record({ ...always, fault: fc.constant("clockJumps" as const), bySeconds: fc.integer({ min: -7200, max: 7200 }) }),
+  fc.record({ ...always, fault: fc.constant("watchStandsStill" as const), kind }),
+  fc.record({
+    ...always,
+    fault: fc.constant("watchIsLate" as const),
+    kind,
+    bySeconds: fc.integer({ min: 1, max: 900 }),
+    forSeconds,
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("badRequests" as const),
+    percent: fc.constantFrom(5, 20, 50, 100),
+    forSeconds,
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("slowRequests" as const),
+    upToSeconds: fc.integer({ min: 1, max: 60 }),
+    forSeconds,
+  }),
+  fc.record({ ...always, fault: fc.constant("cutStreams" as const) }),
+  fc.record({ ...always, fault: fc.constant("compaction" as const) }),
+  fc.record({ ...always, fault: fc.constant("leaseIsDeleted" as const) }),
+  fc.record({
+    ...always,
+    fault: fc.constant("mountpointPod" as const),
+    which: fc.nat(7),
+    what: fc.constantFrom("crashes" as const, "fails" as const, "isDeleted" as const, "vanishes" as const),
+  }),
+);
+
+const workload: fc.Arbitrary<PlannedWorkload> = fc.record({
+  atSeconds,
+  node: fc.nat(1),
+  volume: fc.nat(1),
+  fsGroup: fc.constantFrom(0 as const, 2000 as const),
+  livesSeconds: fc.integer({ min: 1, max: 1200 }),
+  end: fc.constantFrom("isDeleted" as const, "isDeleted" as const, "isDeletedByForce" as const, "completes" as const),
+});
+
+const clock: fc.Arbitrary<ReplicaClock> = fc.record({
+  skewSeconds: fc.integer({ min: -3600, max: 3600 }),
+  drift: fc.constantFrom(0, 0.001, -0.001),
+});
+
+export function plans(but: Partial<Pick<Plan, "hasElection">> = {}): fc.Arbitrary<Plan> {
+  return fc.record({
+    seed: fc.noShrink(fc.nat()),
+    clocks: fc.array(clock, { minLength: 2, maxLength: 3 }),
+    hasElection: fc.constant(but.hasElection ?? true),
+    hasWatchList: fc.boolean(),
+    workloads: fc.array(workload, { minLength: 1, maxLength: 8, size: "max" }),
+    faults: fc.array(fault, { maxLength: 10, size: "max" }),
+  });
+}

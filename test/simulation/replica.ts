@@ -1,0 +1,165 @@
+/** A replica of the reconciler: the real program without its process, on the clocks and the network of the simulation. */
+import { reconcilerLease } from "../../src/core/names.ts";
+import type { Kind } from "../../src/kube/kinds.ts";
+import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
+import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
+import { jsonLogger } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
+import type { ApiServer } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { Connection } from "./connection.ts";
+import type { ReplicaClock } from "./plan.ts";
+import { SimulatedProcess } from "./process.ts";
+import { BrokenRule } from "./rules.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+import { Weather } from "./weather.ts";
+
+export const mountpointNamespace = "mount-s3";
+export const lease = { namespace: "driver", name: reconcilerLease };
+
+export interface ReplicaOptions {
+  readonly name: string;
+  readonly clock: ReplicaClock;
+  readonly server: ApiServer;
+  readonly time: VirtualTime;
+  readonly chance: Chance;
+  readonly leader: () => string | undefined;
+  readonly hasElection: boolean;
+  readonly hasWatchList: boolean;
+  readonly story: (line: string) => void;
+}
+
+interface Running {
+  readonly process: SimulatedProcess;
+  readonly connection: Connection;
+  readonly stop: AbortController;
+  readonly progress: Progress;
+}
+
+export class Replica {
+  readonly name: string;
+  readonly weather: Weather;
+  readonly #options: ReplicaOptions;
+  #running: Running | undefined;
+  #skewMs: number;
+  #requests = 0;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.weather = new Weather(options.chance, options.name);
+    this.#skewMs = 1000 * options.clock.skewSeconds;
+  }
+
+  start(): void {
+    const { time, chance, server, name, clock, leader, hasElection, hasWatchList, story } = this.#options;
+    if (this.#running !== undefined) return;
+    const random = () => chance.next(`chance of ${name}`);
+    const clocks = { skewMs: this.#skewMs, rate: 1 + clock.drift };
+    const process = new SimulatedProcess(name, time, clocks, random);
+    const onRequest = (_verb: string, { plural }: Kind<unknown>) => {
+      if (plural !== "leases") this.#requests += 1;
+    };
+    const shared = { server, time, leader, hasWatchList, mayUseLeases: hasElection, onRequest };
+    const connection = new Connection({ ...shared, process, weather: this.weather });
+    const stop = new AbortController();
+    const progress = process.run(() => new Progress());
+    const running = { process, connection, stop, progress };
+    this.#running = running;
+    story(`${name} starts`);
+    const log = jsonLogger((line) => story(`${name} says ${shortened(line)}`), 2);
+    const options = { ...reconcilerOptions(name, hasElection), progress };
+    process
+      .run(() => runReconciler({ signal: stop.signal, log }, connection.client, options))
+      .then(
+        () => this.#ended(running, "has ended"),
+        (error: unknown) => this.#ended(running, `has failed: ${String(error)}`),
+      );
+  }
+
+  /** kill -9: what it waits for never comes, and requests on their way arrive. */
+  crash(): void {
+    this.#options.story(`${this.name} crashes`);
+    this.#running?.process.die();
+    this.#running?.connection.cutStreams();
+    this.#running = undefined;
+  }
+
+  /** SIGTERM. */
+  stop(): void {
+    this.#options.story(`${this.name} is asked to end`);
+    const running = this.#running;
+    running?.process.run(() => running.stop.abort());
+  }
+
+  freeze(ms: number): void {
+    this.#running?.process.freeze(ms);
+  }
+
+  moveWallClock(ms: number): void {
+    this.#skewMs += ms;
+    this.#running?.process.moveWallClock(ms);
+  }
+
+  cutStreams(): void {
+    this.#running?.connection.cutStreams();
+  }
+
+  standStill(plural: string): void {
+    this.#running?.connection.standStill(plural);
+  }
+
+  /** Called once in every minute of virtual time. */
+  checkMinute(): void {
+    const requests = this.#requests;
+    this.#requests = 0;
+    const timers = this.#running?.process.takeTimers() ?? 0;
+    if (requests > limits.requests) throw new BrokenRule(`${this.name} sent ${requests} requests in a minute`);
+    if (timers > limits.timers) throw new BrokenRule(`${this.name} ran ${timers} timers in a minute`);
+    const running = this.#running;
+    if (running === undefined || running.process.isFrozen) return;
+    const liveness = running.process.run(() => running.progress.liveness());
+    if (!liveness.ready) throw new BrokenRule(`${this.name}: ${liveness.because}`);
+  }
+
+  /** kubelet restarts a container that has ended. */
+  #ended(running: Running, how: string): void {
+    if (this.#running !== running) return;
+    this.#options.story(`${this.name} ${how}`);
+    running.process.die();
+    this.#running = undefined;
+    this.#options.time.after(10_000, () => this.start());
+  }
+}
+
+/** A hot loop makes thousands: eight workloads need far fewer, even with faults. */
+const limits = { requests: 600, timers: 3000 };
+
+function shortened(line: string): string {
+  const { time: _time, level: _level, ...rest } = JSON.parse(line) as Record<string, unknown>;
+  return JSON.stringify(rest).slice(0, 400);
+}
+
+function reconcilerOptions(identity: string, required: boolean): Omit<ReconcilerOptions, "progress"> {
+  return {
+    mountpointPods: {
+      ...{ namespace: mountpointNamespace, image: "driver", imagePullPolicy: "Never", command: "mounter" },
+      ...{ priorityClassName: "", preemptingPriorityClassName: "" },
+      ...{ driverVersion: "3.0.0", mountpointVersion: "1.0.0" },
+      resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
+      tolerations: [],
+      imagePullSecrets: [],
+      extra: { labels: {}, annotations: {} },
+      ca: undefined,
+      userBy: "driver",
+    },
+    headroom: { enabled: false, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
+    cleanupIntervalMs: 120_000,
+    staleAfterMs: 120_000,
+    stallLimitMs: 600_000,
+    candidate: { lease, identity, required },
+    watchHealth: new WatchHealth(),
+    onReady: () => undefined,
+    onLeaseForbidden: () => undefined,
+  };
+}

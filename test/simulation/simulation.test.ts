@@ -1,0 +1,17 @@
+/** The control plane in a simulated world. A failing story is printed and shortened; its seed repeats it. */
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { scaled } from "../support/scale.ts";
+import { plans } from "./plan.ts";
+import { played } from "./played.ts";
+
+it("SC-7, LC-5, LC-6 an elected reconciler harms no workload and leaves nothing behind, whatever its network, clocks and watches do", {
+  timeout: 3_600_000,
+}, async () => {
+  const numRuns = scaled("simulated clusters with an election", 20, 3000);
+  await fc.assert(
+    fc.asyncProperty(plans(), (plan) => played(plan)),
+    { numRuns },
+  );
+  expect(numRuns).toBeGreaterThan(0);
+});

@@ -1,0 +1,177 @@
+/** One story: a cluster, its replicas of the reconciler and what a plan does to them; then calm, and the end of all workloads. */
+import { isAlive, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
+import { driverName, type NodeName, type PodUid } from "../../src/core/names.ts";
+import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
+import { ApiServer } from "./api-server.ts";
+import { Chance } from "./chance.ts";
+import { Faults } from "./faults.ts";
+import { SimulatedNode } from "./node.ts";
+import { busySeconds, type Plan, type PlannedWorkload } from "./plan.ts";
+import { lease, mountpointNamespace, Replica } from "./replica.ts";
+import { BrokenRule, checkWrite } from "./rules.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+/** Longer than the lateness of any watch, the limits of the reconciler and the grace period of a Mountpoint Pod. */
+const calmMs = 25 * 60_000;
+
+const epochMs = Date.parse("2026-01-15T10:00:00Z");
+
+export class World {
+  readonly time = new VirtualTime();
+  readonly story: string[] = [];
+  readonly server: ApiServer;
+  readonly nodes: readonly SimulatedNode[];
+  readonly replicas: readonly Replica[];
+  readonly #chance: Chance;
+  readonly #plan: Plan;
+  readonly #faults: Faults;
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+    this.#chance = new Chance(plan.seed);
+    const { hasElection, hasWatchList } = plan;
+    const leader = () => this.#leader();
+    const now = () => new Date(epochMs + this.time.nowMs);
+    const rules = { hasElection, leader };
+    this.server = new ApiServer(now, (write) => {
+      checkWrite({ ...rules, server: this.server, nodes: this.nodes }, write);
+      const what = write.after === undefined ? "removed" : write.before === undefined ? "created" : "changed";
+      const { name } = (write.after ?? write.before)?.metadata ?? {};
+      if (
+        write.by !== undefined &&
+        write.kind.plural !== kinds.leases.plural &&
+        write.kind.plural !== kinds.events.plural
+      )
+        this.#tell(`${write.kind.kind} ${name} ${what} by ${write.by.name}`);
+    });
+    const story = (line: string) => this.#tell(line);
+    const shared = { server: this.server, chance: this.#chance, story };
+    this.nodes = ["node-0", "node-1"].map((name) => new SimulatedNode({ ...shared, now, name: name as NodeName }));
+    this.replicas = plan.clocks.map(
+      (clock, index) =>
+        new Replica({
+          ...shared,
+          time: this.time,
+          name: `replica-${index}`,
+          clock,
+          leader,
+          hasElection,
+          hasWatchList,
+        }),
+    );
+    this.#faults = new Faults({ ...shared, time: this.time, replicas: this.replicas, nodes: this.nodes });
+  }
+
+  /** Throws a BrokenRule. */
+  async play(): Promise<void> {
+    const { workloads, faults } = this.#plan;
+    this.#installCluster();
+    for (const [index, planned] of workloads.entries()) this.#plans(planned, index);
+    for (const fault of faults) this.time.after(1000 * fault.atSeconds, () => this.#faults.begin(fault));
+    await this.time.runUntil(1000 * busySeconds);
+    this.#tell("calm");
+    this.#faults.endAll();
+    await this.time.runUntil(this.time.nowMs + calmMs);
+    this.#checkServed();
+    this.#tell("all workloads end");
+    for (const pod of this.#workloads()) this.server.delete(kinds.pods, pod.metadata, {});
+    await this.time.runUntil(this.time.nowMs + calmMs);
+    this.#checkNothingLeft();
+  }
+
+  #installCluster(): void {
+    for (const { name } of this.nodes) {
+      this.server.create(kinds.nodes, { metadata: { name } });
+      this.#syncLater(name);
+    }
+    for (const index of [0, 1]) {
+      const csi = { driver: driverName, volumeHandle: `handle-${index}`, volumeAttributes: { bucketName: "b" } };
+      this.server.create(kinds.persistentVolumes, { metadata: { name: `pv-${index}` }, spec: { csi } } as Named);
+      const claim = { metadata: { name: `claim-${index}`, namespace: "shop" }, spec: { volumeName: `pv-${index}` } };
+      this.server.create(kinds.persistentVolumeClaims, { ...claim, status: { phase: "Bound" } } as Named);
+    }
+    for (const [index, replica] of this.replicas.entries()) this.time.after(2000 * index, () => replica.start());
+    this.#checkEveryMinute();
+  }
+
+  #syncLater(name: NodeName): void {
+    this.time.after(this.#chance.between(`pace of ${name}`, 300, 6000), () => {
+      this.nodes.find((node) => node.name === name)?.sync();
+      this.#syncLater(name);
+    });
+  }
+
+  #checkEveryMinute(): void {
+    this.time.after(60_000, () => {
+      for (const replica of this.replicas) replica.checkMinute();
+      this.#checkEveryMinute();
+    });
+  }
+
+  #plans(planned: PlannedWorkload, index: number): void {
+    const ref = { name: `app-${index}`, namespace: "shop" };
+    const volumes = [{ name: "data", persistentVolumeClaim: { claimName: `claim-${planned.volume}` } }];
+    const spec = {
+      nodeName: `node-${planned.node}`,
+      volumes,
+      ...(planned.fsGroup > 0 && { securityContext: { fsGroup: planned.fsGroup } }),
+    };
+    this.time.after(1000 * planned.atSeconds, () => {
+      const { metadata } = this.server.create(kinds.pods, {
+        metadata: ref,
+        spec,
+        status: { phase: "Pending" },
+      } as Named);
+      this.#tell(
+        `workload ${ref.name} (${metadata.uid}) comes to ${spec.nodeName} with ${volumes[0]?.persistentVolumeClaim.claimName}`,
+      );
+    });
+    this.time.after(1000 * (planned.atSeconds + planned.livesSeconds), () => this.#ends(planned, ref));
+  }
+
+  #ends({ end, node }: PlannedWorkload, ref: { readonly name: string; readonly namespace: string }): void {
+    this.#tell(`workload ${ref.name} ${end}`);
+    const pod = this.server.get(kinds.pods, ref);
+    if (pod === undefined) return;
+    if (end === "isDeleted") this.server.delete(kinds.pods, ref, {});
+    else if (end === "isDeletedByForce") this.server.remove(kinds.pods, ref);
+    else this.nodes[node]?.completed.add(pod.metadata.uid as PodUid);
+  }
+
+  #checkServed(): void {
+    const listed = this.server
+      .all(kinds.attachments)
+      .flatMap(({ spec }) => Object.entries(spec.mountpointS3PodAttachments));
+    for (const pod of this.#workloads().filter((each) => needsVolumes(workloadFrom(each)))) {
+      const { uid, name } = pod.metadata;
+      const holders = listed.filter(([, list]) => list.some(({ workloadPodUID }) => workloadPodUID === uid));
+      if (holders.length !== 1) throw new BrokenRule(`${name} is listed ${holders.length} times at rest`);
+      const holder = this.server.get(kinds.pods, { namespace: mountpointNamespace, name: holders[0]?.[0] ?? "" });
+      const serves = holder && mountpointPodFrom(holder);
+      if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
+      const isMounted = this.nodes.some(({ binds }) => binds.has(uid as PodUid));
+      if (!isMounted) throw new BrokenRule(`${name} is not mounted at rest`);
+    }
+  }
+
+  #checkNothingLeft(): void {
+    const left = [...this.server.all(kinds.attachments), ...this.server.all(kinds.pods)];
+    const names = left.map(({ metadata }) => metadata.name);
+    if (names.length > 0) throw new BrokenRule(`left behind: ${names.join(", ")}`);
+  }
+
+  #workloads(): readonly Pod[] {
+    return this.server.list(kinds.pods, { namespace: "shop" });
+  }
+
+  #leader(): string | undefined {
+    return this.server.get(kinds.leases, lease)?.spec?.holderIdentity ?? undefined;
+  }
+
+  #tell(line: string): void {
+    this.story.push(`${(this.time.nowMs / 1000).toFixed(3)} s  ${line}`);
+  }
+}
+
+type Named = { readonly metadata: { readonly name: string } };
