@@ -13,6 +13,7 @@ import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
+import { MissingPods } from "./observe/missing-pods.ts";
 import { emptyView, volumesOnNodeOf } from "./observe/view.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -67,7 +68,8 @@ it.for([
   const events = new EventRecorder(client, { component: "test" });
   const view = crowdedView();
   const shared = { client, reader: client, events, refusals: new LastingRefusals(), view, statusQueue };
-  const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000 };
+  const missingPods = new MissingPods();
+  const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000, missingPods };
   for (const each of view.workloads.values()) for (const key of volumesOnNodeOf(view, each)) queue.add(key);
   const running = runController(call, { queue, workers: 16, reconcile: (each, key) => reconcile(each, context, key) });
 

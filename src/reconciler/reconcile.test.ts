@@ -3,7 +3,7 @@ import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
 import type { NewStatus } from "./decision/new-statuses.ts";
-import { attachment, mp, now, pod, volume, w1, workload } from "./decision/situation.fixture.ts";
+import { attachment, mp, now, pod, volume, w1, w2, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { emptyView } from "./observe/view.ts";
@@ -27,6 +27,8 @@ beforeEach(() => {
   view.volumes.put(volume.name, "1", volume);
   view.workloads.put("shop/w1", "1", workload(w1, { phase: "running" }));
   view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1] }));
+  view.podChanges.begin(1);
+  view.podChanges.complete();
 });
 afterEach(() => {
   stop.abort();
@@ -34,6 +36,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const missing: string[] = [];
 const call = () => ({ signal: stop.signal, log: silentLogger });
 
 const refuse = () => Promise.reject(new Error("the server is away"));
@@ -50,6 +53,7 @@ function context(): ReconcileContext {
     mountpointPods: installation,
     staleAfterMs: 120_000,
     statusQueue,
+    missingPods: { add: (each) => void missing.push(each) },
   };
 }
 
@@ -89,4 +93,14 @@ it("writes the status also after a step that failed", async () => {
   await expect(reconcile(call(), context(), key)).rejects.toThrow("the server is away");
   await writeDueStatuses(60_000);
   expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.phase)).toEqual(["Missing"]);
+});
+
+it("SC-7 asks for a list of Pods while an attachment names one that is not yet observed", async () => {
+  missing.length = 0;
+  restarted(0);
+  await reconcile(call(), context(), key);
+  expect(missing).toEqual([]);
+  view.attachments.put("s3pa", "2", { ...attachment({ [mp(w1)]: [w1, w2] }), observedAtMs: 2 });
+  await reconcile(call(), context(), key);
+  expect(missing).toEqual([key]);
 });

@@ -13,6 +13,8 @@ export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;
   /** Volumes on nodes with a status to write. */
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
+  /** Volumes on nodes whose attachments name Pods that are not yet observed. */
+  readonly missingPods: { add(key: VolumeOnNodeKey): void };
 }
 
 /** A Mountpoint Pod that is created, scheduled and started within this time causes one write of the status instead of three. */
@@ -21,6 +23,7 @@ const statusDelayMs = 1000;
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
   const observed = observedNow(context, key);
   const { steps, again } = decide(observed);
+  if (observed.notYetObserved.size > 0) context.missingPods.add(key);
   let outcome: Outcome;
   try {
     outcome = await act(call, steps, context);
@@ -42,7 +45,18 @@ export async function writeStatuses(
   return { kind: "done" };
 }
 
-function observedNow({ view, staleAfterMs, mountpointPods }: ReconcileContext, key: VolumeOnNodeKey): Observed {
+/** SC-7. */
+export function namesMissingPods(
+  context: Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods">,
+  key: VolumeOnNodeKey,
+): boolean {
+  return observedNow(context, key).notYetObserved.size > 0;
+}
+
+function observedNow(
+  { view, staleAfterMs, mountpointPods }: Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods">,
+  key: VolumeOnNodeKey,
+): Observed {
   const policy = { staleAfterMs, driverVersion: mountpointPods.driverVersion };
   return observe(view, volumeOnNodeFrom(key), policy, new Date());
 }

@@ -17,10 +17,11 @@ import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
+import { MissingPods } from "./observe/missing-pods.ts";
 import { enqueueVolumesOnNodes } from "./observe/triggers.ts";
 import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
 import { watchCluster } from "./observe/watches.ts";
-import { reconcile, writeStatuses } from "./reconcile.ts";
+import { namesMissingPods, reconcile, writeStatuses } from "./reconcile.ts";
 import { sweep } from "./sweep.ts";
 
 export interface ReconcilerOptions {
@@ -56,14 +57,12 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
     await refuseOtherNamespaces(until, client, mountpointPods.namespace);
     call.log.info("caches synced", sizesOf(view));
     options.onReady();
-    if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, view, options);
-    else {
-      const inTerm = async (term: Term) => {
-        await renewCaches(term, freshness);
-        await reconcileAll(term, client, view, options);
-      };
-      await lead(until, client, candidate, { work: inTerm, onForbidden: options.onLeaseForbidden });
-    }
+    const inTerm = async (term: Term) => {
+      await renewCaches(term, freshness);
+      await reconcileAll(term, client, { view, freshness }, options);
+    };
+    if (candidate === undefined) await inTerm(new Term(until, Infinity));
+    else await lead(until, client, candidate, { work: inTerm, onForbidden: options.onLeaseForbidden });
   };
   await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);
 }
@@ -80,7 +79,12 @@ async function renewCaches(term: Term, freshness: Freshness): Promise<void> {
 }
 
 /** Queues everything once, and then what changes. */
-async function reconcileAll(term: Term, client: KubeClient, view: View, options: ReconcilerOptions): Promise<void> {
+async function reconcileAll(
+  term: Term,
+  client: KubeClient,
+  { view, freshness }: { readonly view: View; readonly freshness: Freshness },
+  options: ReconcilerOptions,
+): Promise<void> {
   const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress } = options;
   using queue = new WorkQueue<VolumeOnNodeKey>();
   using statusQueue = new WorkQueue<VolumeOnNodeKey>();
@@ -90,8 +94,10 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
   await using events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
-  const refusals = new LastingRefusals();
-  const context = { client: writer, reader: client, events, refusals, view, mountpointPods, staleAfterMs, statusQueue };
+  const missingPods = new MissingPods();
+  const isMissing = (key: VolumeOnNodeKey) => namesMissingPods(context, key);
+  const shared = { client: writer, reader: client, events, view, mountpointPods };
+  const context = { ...shared, refusals: new LastingRefusals(), staleAfterMs, statusQueue, missingPods };
   await Promise.all([
     runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
     runController(term, {
@@ -100,6 +106,7 @@ async function reconcileAll(term: Term, client: KubeClient, view: View, options:
       reconcile: (each, key) => writeStatuses(each, context, statuses, key),
     }),
     sweep(term, view, queue, cleanupIntervalMs),
+    missingPods.search(term, { freshness, isMissing, queue }),
     reserveHeadroom(term, { ...context, headroom, progress }),
   ]);
 }

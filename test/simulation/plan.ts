@@ -113,11 +113,11 @@ const clock: fc.Arbitrary<ReplicaClock> = fc.record({
   drift: fc.constantFrom(0, 0.001, -0.001),
 });
 
-export function plans(but: Partial<Pick<Plan, "hasElection">> = {}): fc.Arbitrary<Plan> {
+export function plans({ hasElection }: Pick<Plan, "hasElection">): fc.Arbitrary<Plan> {
   return fc.record({
     seed: fc.noShrink(fc.nat()),
     clocks: fc.array(clock, { minLength: 2, maxLength: 3 }),
-    hasElection: fc.constant(but.hasElection ?? true),
+    hasElection: fc.constant(hasElection),
     hasWatchList: fc.boolean(),
     workloads: fc.array(workload, { minLength: 1, maxLength: 8, size: "max" }),
     faults: fc.array(fault, { maxLength: 10, size: "max" }),

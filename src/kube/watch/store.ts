@@ -15,7 +15,8 @@ export interface Change<Kept> {
  * removes all other objects.
  */
 export interface Feed<Kept> {
-  begin(): void;
+  /** `askedAtMs`, a moment of `performance.now()`: every object that exists since before it, and still exists, is in the list. */
+  begin(askedAtMs: number): void;
   put(key: string, version: string, value: Kept): void;
   remove(key: string): void;
   complete(): void;

@@ -39,7 +39,8 @@ export async function watch<Shape extends KubeObject, Kept>(
   what: Watched<Shape, Kept>,
   store: Feed<Kept>,
 ): Promise<void> {
-  const apply = applier(call, what, store);
+  let askedAtMs = 0;
+  const apply = applier(call, what, store, () => askedAtMs);
   const problems = new ProblemLog();
   const { kind } = what.kind;
   let state = initialState;
@@ -58,6 +59,7 @@ export async function watch<Shape extends KubeObject, Kept>(
     openedAtMs = Infinity;
     try {
       await sleep(pauseMs(state, Math.random(), retryAfterMs), undefined, { signal: attempt.signal });
+      askedAtMs = performance.now();
       for await (const input of open(attempt, client, what, state)) {
         // Events that arrived before the abort are older than the state that a caller asked for.
         attempt.signal.throwIfAborted();
@@ -166,6 +168,7 @@ function applier<Shape extends KubeObject, Kept>(
   call: Call,
   what: Watched<Shape, Kept>,
   store: Feed<Kept>,
+  askedAtMs: () => number,
 ): (emit: Emit<Shape>) => void {
   const intern = interner();
   const problems = new ProblemLog();
@@ -190,7 +193,7 @@ function applier<Shape extends KubeObject, Kept>(
     switch (emit.emit) {
       case "begin":
         what.freshness?.begun();
-        return store.begin();
+        return store.begin(askedAtMs());
       case "put":
         return put(emit.object);
       case "remove":

@@ -254,7 +254,7 @@ describe("the status of an attachment", () => {
 
   it("is not written before every listed Mountpoint Pod is observed", () => {
     const both = [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })];
-    const notYetObserved = new Map([[mp(w2), new Date(now.getTime() + 1000)]]);
+    const notYetObserved = new Set([mp(w2)]);
     expect(statusOf({}, { attachments: both, notYetObserved })).toEqual([]);
     expect(statusOf({}, { attachments: both })).toHaveLength(1);
   });

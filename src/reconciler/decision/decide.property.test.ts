@@ -124,6 +124,7 @@ const happenings = [
 function settle(world: World): void {
   for (let round = 0; round < 100; round++) {
     world.model.deliverAll();
+    world.model.findMissing();
     if (world.model.reconcile()) return;
   }
   throw new Error("the reconciler never comes to rest");

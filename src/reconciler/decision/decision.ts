@@ -25,10 +25,10 @@ export interface Observed {
    */
   readonly reserved: ReadonlySet<PodUid>;
   /**
-   * Pods that the attachments name and that the watch of Pods has not delivered yet, workloads by UID and Mountpoint Pods by name; each
-   * with the time from which it counts as gone.
+   * SC-7. Pods that the attachments name, that the view lacks, and that it cannot prove to be gone, because the watch of Pods may be late:
+   * workloads by UID and Mountpoint Pods by name.
    */
-  readonly notYetObserved: ReadonlyMap<string, Date>;
+  readonly notYetObserved: ReadonlySet<string>;
   readonly driverVersion: string;
   /** The age from which a Mountpoint Pod that no attachment lists counts as orphaned. */
   readonly staleAfterMs: number;
@@ -47,6 +47,8 @@ export interface ObservedAttachment extends Attachment {
     readonly resourceVersion: string;
     readonly creationTimestamp: string;
   };
+  /** When this replica observed this version, a moment of `performance.now()`. */
+  readonly observedAtMs: number;
   /** The part that the controller writes. */
   readonly status?: AttachmentStatus;
   /** Mountpoint Pods that the node plugin reports as stuck, to be replaced. */

@@ -13,21 +13,13 @@ export function mergeDuplicates(draft: Draft): Draft {
  * its list stays as it is.
  */
 export function releaseEndedWorkloads(draft: Draft): Draft {
-  const { notYetObserved, now } = draft.observed;
+  const { notYetObserved } = draft.observed;
   const lists = draft.attachments.flatMap(({ after }) => Object.entries(after.spec.mountpointS3PodAttachments));
   const untouchable = lists.flatMap(([name, served]) => (notYetObserved.has(name) ? served : []));
   const keep = new Set<string>([
     ...draft.workloads.map(({ uid }) => uid),
-    ...notYetObserved.keys(),
+    ...notYetObserved,
     ...untouchable.map(({ workloadPodUID }) => workloadPodUID),
   ]);
-  const waits = [...notYetObserved.values()].map((until) => ({
-    afterMs: until.getTime() - now.getTime(),
-    because: "an attachment names a Pod that is not yet observed",
-  }));
-  return {
-    ...draft,
-    attachments: withoutWorkloads(draft.attachments, keep, "a workload ended"),
-    waits: [...draft.waits, ...waits],
-  };
+  return { ...draft, attachments: withoutWorkloads(draft.attachments, keep, "a workload ended") };
 }

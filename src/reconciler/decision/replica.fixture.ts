@@ -32,17 +32,23 @@ export class Replica {
     volumes: [],
   };
   #version = 0;
+  /** Of the monotonic clock of the replica. */
+  #nowMs = 0;
 
   /** Lists every object now. */
-  constructor(truth: Objects, now: Date) {
+  constructor(truth: Objects) {
     for (const kind of kinds) for (const [name, value] of truth[kind]) this.put(kind, name, value);
-    this.renew(now);
+    this.renew();
   }
 
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
     this.#version += 1;
     const version = String(this.#version);
-    this.#pending[kind].push(() => this.#view[kind].put(name, version, value as never));
+    this.#pending[kind].push(() => {
+      this.#nowMs += 1;
+      const observed = kind === "attachments" ? { ...(value as ObservedAttachment), observedAtMs: this.#nowMs } : value;
+      this.#view[kind].put(name, version, observed as never);
+    });
   }
 
   remove(kind: Kind, name: string): void {
@@ -58,8 +64,8 @@ export class Replica {
   }
 
   /** SC-7: the replica lists every object again. */
-  renew(now: Date): void {
-    this.#view.podChanges.begin(now.getTime());
+  renew(): void {
+    this.#view.podChanges.begin(this.#nowMs + 0.5);
     this.deliverAll();
     this.#view.podChanges.complete();
   }

@@ -89,7 +89,7 @@ export function attachment(
   };
   const name = but.name ?? attachmentName(sharingKey({ node, fsGroup }, volume));
   const metadata = { name, uid: `uid of ${name}`, resourceVersion: "1", creationTimestamp: longAgo };
-  return { metadata, spec, ...(but.sources !== undefined && { sources: but.sources }) };
+  return { metadata, spec, observedAtMs: 0, ...(but.sources !== undefined && { sources: but.sources }) };
 }
 
 /** An empty cluster; the test adds objects. */
@@ -99,7 +99,7 @@ export function seen(but: Partial<Observed>): Observed {
     attachments: [],
     mountpointPods: [],
     reserved: new Set<PodUid>(),
-    notYetObserved: new Map(),
+    notYetObserved: new Set<string>(),
   };
   return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
 }

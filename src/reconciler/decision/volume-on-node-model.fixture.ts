@@ -31,8 +31,8 @@ export class VolumeOnNodeModel {
   readonly binds = new Map<PodUid, string>();
   /** Whether an operator has set the needs-unmount annotation on Mountpoint Pods in use: mounts may then be lost at any time. */
   hasForeignAnnotations = false;
-  #leader = new Replica(this.truth, this.now);
-  #standby = new Replica(this.truth, this.now);
+  #leader = new Replica(this.truth);
+  #standby = new Replica(this.truth);
   /** What the leader had observed when it decided last. */
   #seen = this.#leader.observed(this.now);
 
@@ -62,7 +62,7 @@ export class VolumeOnNodeModel {
     const put = (name: string, some: typeof lists) => {
       const metadata = { ...of.metadata, name, uid: `uid of ${name}`, resourceVersion: this.#nextVersion() };
       const spec = { ...of.spec, mountpointS3PodAttachments: Object.fromEntries(some) };
-      this.put("attachments", name, { metadata, spec });
+      this.put("attachments", name, { metadata, spec, observedAtMs: 0 });
     };
     put(`s3pa-${this.#duplicates % 2 === 0 ? "0" : "z"}${this.#duplicates}`, second); // the older one, or the younger
     put(of.metadata.name, first);
@@ -90,8 +90,13 @@ export class VolumeOnNodeModel {
   /** SC-7. The standby becomes leader and lists everything first; a new standby lists everything. */
   takeOver(): void {
     this.#leader = this.#standby;
-    this.#leader.renew(this.now);
-    this.#standby = new Replica(this.truth, this.now);
+    this.#leader.renew();
+    this.#standby = new Replica(this.truth);
+  }
+
+  /** SC-7. The leader lists everything if it cannot tell whether a Pod is gone. */
+  findMissing(): void {
+    if (this.#leader.observed(this.now).notYetObserved.size > 0) this.#leader.renew();
   }
 
   get now(): Date {
@@ -218,12 +223,13 @@ export class VolumeOnNodeModel {
     if (isAnnotated && !this.hasForeignAnnotations)
       throw new Error("a workload is assigned to a Mountpoint Pod with the needs-unmount annotation");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
-    const { metadata } = now ?? attachment({}, { name });
+    const { metadata, observedAtMs } = now ?? attachment({}, { name });
     const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
     this.put("attachments", name, {
       ...now,
       metadata: { ...metadata, resourceVersion: this.#nextVersion() },
       spec: patched,
+      observedAtMs,
     });
     return true;
   }

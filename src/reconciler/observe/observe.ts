@@ -16,11 +16,8 @@ export function observe(view: View, of: VolumeOnNode, { driverVersion, staleAfte
   const workloads = workloadsOn(view, of, attachments.flatMap(workloadsOf));
   const mountpointPods = view.mountpointPods.by("volumeOnNode", key);
   const known = new Set<string>([...workloads.map(({ uid }) => uid), ...mountpointPods.map(({ name }) => name)]);
-  const named = attachments.flatMap(namedIn).filter(({ id }) => !known.has(id));
-  // Contract 1.6: a Pod that a fresh attachment names and the view lacks counts as gone only if the view has seen its removal. The
-  // clock of a former leader may be ahead of ours, but not by more than staleAfterMs.
-  const isFresh = (atMs: number) => Math.abs(now.getTime() - atMs) < staleAfterMs;
-  const notYetObserved = named.filter(({ id, atMs }) => isFresh(atMs) && view.podChanges.mayAppear(id, atMs));
+  const missing = attachments.flatMap(namedIn).filter(({ id }) => !known.has(id));
+  const notYetObserved = missing.filter(({ id, atMs }) => !view.podChanges.isGone(id, atMs)).map(({ id }) => id);
   return {
     now,
     node: of.node,
@@ -30,7 +27,7 @@ export function observe(view: View, of: VolumeOnNode, { driverVersion, staleAfte
     attachments,
     mountpointPods,
     reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, of.persistentVolume))),
-    notYetObserved: new Map(notYetObserved.map(({ id, atMs }) => [id, new Date(atMs + staleAfterMs)])),
+    notYetObserved: new Set(notYetObserved),
     driverVersion,
     staleAfterMs,
   };
@@ -54,13 +51,14 @@ function workloadsOn(view: View, of: VolumeOnNode, listed: readonly string[]): r
   return [...new Map([...claiming, ...attached].map((workload) => [workload.uid, workload])).values()];
 }
 
-/** Mountpoint Pods and workloads of an attachment, each with the time at which a reconciler had observed it; the latest time last. */
-function namedIn({ spec }: ObservedAttachment): readonly { readonly id: string; readonly atMs: number }[] {
+/** Mountpoint Pods and workloads of an attachment, each with the time at which this replica observed the attachment. */
+function namedIn({
+  spec,
+  observedAtMs,
+}: ObservedAttachment): readonly { readonly id: string; readonly atMs: number }[] {
   const lists = Object.entries(spec.mountpointS3PodAttachments);
-  const named = lists.flatMap(([mountpointPod, served]) =>
-    served.flatMap(({ workloadPodUID, attachmentTime }) =>
-      [mountpointPod, workloadPodUID].map((id) => ({ id, atMs: Date.parse(attachmentTime) })),
-    ),
+  const ids = lists.flatMap(([mountpointPod, served]) =>
+    served.flatMap(({ workloadPodUID }): string[] => [mountpointPod, workloadPodUID]),
   );
-  return named.toSorted((a, b) => a.atMs - b.atMs);
+  return ids.map((id) => ({ id, atMs: observedAtMs }));
 }

@@ -1,22 +1,23 @@
 /**
- * Whether a Pod that is not in the view is gone or not yet observed. An attachment may name a Pod that has been removed, or a Pod that
- * the former leader observed before this replica does: the watches of attachments and of Pods are independent of each other.
+ * SC-7. Whether a Pod that is not in the view is gone or not yet observed. An attachment may name a Pod that has been removed, or a Pod
+ * that another replica observed before this one does: the watches of attachments and of Pods are independent of each other, and
+ * there is no limit to how late one of them is. All moments are those of `performance.now()`: wall clocks of replicas differ.
  */
 export class PodChanges {
   /** Every Pod that existed at this time, and still exists, is in the view. */
-  #syncedAtMs = Infinity;
-  #listedAtMs = Infinity;
+  #syncedAtMs = -Infinity;
+  #askedAtMs = -Infinity;
   /** Ids of Pods that the view had and has no longer, each with the time of its removal. */
   readonly #removed = new Map<string, number>();
 
-  /** A list of all Pods begins. */
-  begin(nowMs: number): void {
-    this.#listedAtMs = nowMs;
+  /** A list of all Pods begins, which was requested at this time. */
+  begin(askedAtMs: number): void {
+    this.#askedAtMs = askedAtMs;
   }
 
   /** The list that began last is complete. */
   complete(): void {
-    this.#syncedAtMs = this.#listedAtMs;
+    this.#syncedAtMs = this.#askedAtMs;
   }
 
   removed(id: string, nowMs: number): void {
@@ -27,11 +28,14 @@ export class PodChanges {
     }
   }
 
-  /** Whether a Pod that is not in the view, and that an attachment named at this time (in whole seconds), may still appear. */
-  mayAppear(id: string, namedAtMs: number): boolean {
-    return !this.#removed.has(id) && namedAtMs >= Math.floor(this.#syncedAtMs / 1000) * 1000;
+  /**
+   * Whether a Pod that is not in the view is gone. It existed when it was named, so before the view had the attachment that names it:
+   * it is gone if the view has seen its removal, or if a list of Pods that was requested after that does not have it.
+   */
+  isGone(id: string, namedAtMs: number): boolean {
+    return this.#removed.has(id) || namedAtMs < this.#syncedAtMs;
   }
 }
 
-/** Longer than an attachment is fresh (contract 1.6). */
+/** A removal is usually acted on within seconds. After this time a list proves it again. */
 const rememberedMs = 600_000;

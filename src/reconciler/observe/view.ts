@@ -68,7 +68,7 @@ export function emptyView(): View {
 function recordRemovals<Kept>(store: Store<Kept>, podChanges: PodChanges, idOf: (kept: Kept) => string): void {
   store.subscribe(({ before, after }) => {
     if (before === undefined || (after !== undefined && idOf(after) === idOf(before))) return;
-    podChanges.removed(idOf(before), Date.now());
+    podChanges.removed(idOf(before), performance.now());
   });
 }
 

@@ -100,9 +100,9 @@ function podFeed(view: View): Feed<ObservedPod> {
   const all = { workloads, reservations, mountpointPods, headroomPods };
   const each = (perform: (store: Feed<never>) => void) => Object.values(all).forEach(perform);
   return {
-    begin: () => {
-      podChanges.begin(Date.now());
-      each((store) => store.begin());
+    begin: (askedAtMs) => {
+      podChanges.begin(askedAtMs);
+      each((store) => store.begin(askedAtMs));
     },
     remove: (key) => each((store) => store.remove(key)),
     complete: () => {
@@ -147,6 +147,7 @@ function attachmentFrom({ metadata, spec, status }: MountpointS3PodAttachment, i
   const kept = spec as ObservedAttachment["spec"];
   return {
     metadata: { name, uid, resourceVersion, creationTimestamp },
+    observedAtMs: performance.now(),
     spec: { ...kept, nodeName: intern(kept.nodeName), persistentVolumeName: intern(kept.persistentVolumeName) },
     ...(status !== undefined && { status: controllerPart(status), stuck: stuckIn(status), sources: sourcesIn(status) }),
   };

@@ -1,0 +1,65 @@
+/** SC-7. Lists all Pods again when the view lacks Pods that attachments name, so that it can tell whether they are gone. */
+import { orAborted } from "../../kube/or-aborted.ts";
+import type { Freshness } from "../../kube/watch/freshness.ts";
+import { type Call, deadline } from "../../runtime/call.ts";
+import { elapsed } from "../../runtime/elapsed.ts";
+import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
+
+/** A watch that is a little late catches up within this time, and a list is not needed. */
+const graceMs = 2000;
+/** A list of all Pods is the most expensive request of the reconciler: at most two in a minute. */
+const pauseMs = 30_000;
+
+export interface MissingPodsOptions {
+  readonly freshness: Pick<Freshness, "renew">;
+  /** Whether an attachment of this volume on this node still names a Pod that is not yet observed. */
+  readonly isMissing: (key: VolumeOnNodeKey) => boolean;
+  readonly queue: { add(key: VolumeOnNodeKey): void };
+}
+
+export class MissingPods {
+  readonly #keys = new Set<VolumeOnNodeKey>();
+  #added = Promise.withResolvers<void>();
+
+  /** An attachment of this volume on this node names a Pod that is not yet observed. */
+  add(key: VolumeOnNodeKey): void {
+    this.#keys.add(key);
+    this.#added.resolve();
+  }
+
+  /** Ends when the call does. Queues the keys again after a list: what it lacks is gone. */
+  async search(call: Call, { freshness, isMissing, queue }: MissingPodsOptions): Promise<void> {
+    try {
+      while (!call.signal.aborted) {
+        await orAborted(call, this.#added.promise);
+        await elapsed(call, graceMs);
+        const keys = this.#take().filter(isMissing);
+        if (keys.length === 0) continue;
+        call.log.info("attachments name Pods that are not yet observed: listing anew", { volumesOnNodes: keys.length });
+        await this.#renew(call, freshness);
+        for (const key of keys) queue.add(key);
+        await elapsed(call, pauseMs);
+      }
+    } catch (error) {
+      if (!call.signal.aborted) throw error;
+    }
+  }
+
+  #take(): readonly VolumeOnNodeKey[] {
+    const keys = [...this.#keys];
+    this.#keys.clear();
+    this.#added = Promise.withResolvers();
+    return keys;
+  }
+
+  /** Without a list nothing is concluded, and the Pods stay not yet observed. */
+  async #renew(call: Call, freshness: Pick<Freshness, "renew">): Promise<void> {
+    using limited = deadline(call, 300_000, "the API server to list everything");
+    try {
+      await freshness.renew(limited);
+    } catch (error) {
+      call.signal.throwIfAborted();
+      call.log.error("failed to list everything anew", { error });
+    }
+  }
+}
