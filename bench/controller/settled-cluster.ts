@@ -35,7 +35,7 @@ export function settledCluster(size: Size, statusOf: typeof controllerStatus): E
       case "pods":
         return podTexts(size);
       case "persistentvolumes":
-        return numbered(size.volumes, (volume) => JSON.stringify(volumeObject(volumeName(volume))));
+        return volumeTexts(size);
       case "persistentvolumeclaims":
         return claimTexts(size);
       case "mountpoints3podattachments":
@@ -99,6 +99,13 @@ function* podTexts(size: Size): Generator<Text> {
     const { spec, ...pod } = workloadObject(`plain-${index}`, nodeName(index % size.nodes), "");
     return JSON.stringify({ ...pod, spec: { nodeName: spec.nodeName } });
   });
+}
+
+function* volumeTexts(size: Size): Generator<Text> {
+  yield* numbered(size.volumes, (volume) => JSON.stringify(volumeObject(volumeName(volume))));
+  yield* numbered(size.foreignWithClaims, (index) =>
+    JSON.stringify(volumeObject(`pv-of-foreign-${index}` as PvName, "other.example.com")),
+  );
 }
 
 function* claimTexts(size: Size): Generator<Text> {

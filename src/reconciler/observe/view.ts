@@ -10,14 +10,16 @@ import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
+import { ForeignVolumes } from "./foreign-volumes.ts";
 import { PodChanges } from "./pod-changes.ts";
 
 export interface View extends Stores {
   readonly podChanges: PodChanges;
+  readonly foreignVolumes: ForeignVolumes;
 }
 
 interface Stores {
-  /** Workloads that need their volumes. */
+  /** Workloads that need their volumes, except those that are known to use volumes of other drivers only. */
   readonly workloads: Store<Workload, "uid" | "claim" | "node">;
   readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode">;
   /** Workloads that reserve headroom for their Mountpoint Pods and do not run yet. */
@@ -50,6 +52,7 @@ export function emptyView(): View {
   recordRemovals(mountpointPods, podChanges, ({ name }) => name);
   return {
     podChanges,
+    foreignVolumes: new ForeignVolumes(),
     workloads,
     mountpointPods,
     reservations: new Store<Reservation, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
@@ -77,7 +80,7 @@ export async function synced(call: Call, view: View): Promise<void> {
   await Promise.all(storesOf(view).map(([, store]) => store.synced(call)));
 }
 
-/** SC-2. The number of objects in each cache; it grows with the Pods that use claims, not with the size of the cluster. */
+/** SC-2. The number of objects in each cache; it grows with the Pods that use volumes of this driver and with claims, not with the size of the cluster. */
 export function sizesOf(view: View): Readonly<Record<string, number>> {
   return Object.fromEntries(storesOf(view).map(([name, store]) => [name, store.size]));
 }

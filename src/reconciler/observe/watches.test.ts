@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { driverName, headroom } from "../../core/names.ts";
+import { driverName, headroom, type PodUid } from "../../core/names.ts";
 import type { WatchEvent } from "../../kube/client/client.ts";
 import type { Kind } from "../../kube/kinds.ts";
 import { Freshness } from "../../kube/watch/freshness.ts";
@@ -32,7 +32,10 @@ function fakeClient(objects: Readonly<Record<string, readonly object[]>>): Watch
   };
 }
 
-async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Promise<View> {
+async function viewOf(
+  objects: Readonly<Record<string, readonly object[]>>,
+  whileWatching: (view: View) => Promise<void> = async () => undefined,
+): Promise<View> {
   const stop = new AbortController();
   const call = { signal: stop.signal, log: silentLogger };
   const view = emptyView();
@@ -43,6 +46,7 @@ async function viewOf(objects: Readonly<Record<string, readonly object[]>>): Pro
     freshness: new Freshness(),
   });
   await synced(call, view);
+  await whileWatching(view);
   stop.abort();
   await watching;
   return view;
@@ -155,4 +159,56 @@ it("keeps every attachment, whatever its name", async () => {
   const stored = attachment({ [mp(w1)]: [w1] }, { name: "s3pa-of-2-x" });
   const { attachments } = await viewOf({ MountpointS3PodAttachment: [stored] });
   expect(attachments.get("s3pa-of-2-x")).toEqual({ ...stored, observedAtMs: expect.any(Number) });
+});
+
+const usesClaims = (...claimNames: string[]) =>
+  claimNames.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }));
+const running = { phase: "Running" };
+
+/** One claim of this driver, one of another, one whose volume is unknown, and one that is not bound. */
+const bound = {
+  PersistentVolumeClaim: [
+    { metadata: metadata("ours", "shop"), spec: { volumeName: "ours" }, status: { phase: "Bound" } },
+    { metadata: metadata("foreign", "shop"), spec: { volumeName: "foreign" }, status: { phase: "Bound" } },
+    { metadata: metadata("unknown", "shop"), spec: { volumeName: "unknown" }, status: { phase: "Bound" } },
+    { metadata: metadata("unbound", "shop"), spec: {}, status: { phase: "Pending" } },
+  ],
+  PersistentVolume: [
+    { metadata: metadata("ours"), spec: csi(driverName, { bucketName: "b" }) },
+    { metadata: metadata("foreign"), spec: csi("other.example.com", {}) },
+  ],
+};
+
+it("SC-2 keeps nothing of a running Pod whose volumes all belong to other drivers", async () => {
+  const foreign = podObject("foreign", { volumes: usesClaims("foreign"), status: running });
+  const kept = podObject("kept", { volumes: usesClaims("ours"), status: running });
+  await viewOf({ ...bound, Pod: [foreign, kept] }, async ({ workloads }) => {
+    await expect.poll(() => names(workloads.values())).toEqual(["kept"]);
+  });
+});
+
+it.for([
+  ["is not running yet", { volumes: usesClaims("foreign") }],
+  ["has a volume of this driver, too", { volumes: usesClaims("foreign", "ours"), status: running }],
+  ["has a claim that is not bound", { volumes: usesClaims("foreign", "unbound"), status: running }],
+  ["has a volume that is not observed", { volumes: usesClaims("foreign", "unknown"), status: running }],
+] as const)("SC-2 keeps a Pod with a volume of another driver that %s", async ([, but]) => {
+  const pod = podObject("web", { ...but, volumes: [...but.volumes] });
+  // The last of the Pods is forgotten after the others were looked at.
+  const last = podObject("last", { volumes: usesClaims("foreign"), status: running });
+  const { workloads } = await viewOf({ ...bound, Pod: [pod, last] }, async (view) => {
+    await expect.poll(() => names(view.workloads.values())).not.toContain("last");
+  });
+  expect(names(workloads.values())).toEqual(["web"]);
+});
+
+it("LC-10 keeps a Pod that an attachment lists, whatever its volumes are now", async () => {
+  const listed = podObject("web", { volumes: usesClaims("foreign"), status: running });
+  const last = podObject("last", { volumes: usesClaims("foreign"), status: running });
+  const attached = attachment({ [mp(w1)]: [listed.metadata.uid as PodUid] });
+  const objects = { ...bound, Pod: [listed, last], MountpointS3PodAttachment: [attached] };
+  const { workloads } = await viewOf(objects, async (view) => {
+    await expect.poll(() => names(view.workloads.values())).not.toContain("last");
+  });
+  expect(names(workloads.values())).toEqual(["web"]);
 });

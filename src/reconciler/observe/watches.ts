@@ -25,7 +25,8 @@ import { type ReportedPod, reportFrom } from "../domain/mountpoint-pod-report.ts
 import { type S3Volume, s3VolumeFrom } from "../domain/persistent-volume.ts";
 import { type Reservation, reservationFrom } from "../domain/reservation.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../domain/workload.ts";
-import type { Claim, View } from "./view.ts";
+import { forgetForeignWorkloads, isForeign } from "./foreign-volumes.ts";
+import { type Claim, synced, type View } from "./view.ts";
 
 export interface WatchOptions {
   readonly mountpointNamespace: string;
@@ -52,8 +53,12 @@ export async function watchCluster(
   await Promise.all([
     follow({ kind: pods, trim: podFrom }, podFeed(view)),
     follow({ kind: persistentVolumeClaims, trim: boundClaim }, view.claims),
-    follow({ kind: persistentVolumes, trim: volumeFrom }, view.volumes),
+    follow({ kind: persistentVolumes, trim: volumeFrom }, volumeFeed(view)),
     follow({ kind: attachments, trim: attachmentFrom }, view.attachments),
+    synced(call, view).then(
+      () => forgetForeignWorkloads(call, view),
+      () => undefined, // the call has ended
+    ),
   ]);
 }
 
@@ -110,10 +115,34 @@ function podFeed(view: View): Feed<ObservedPod> {
       podChanges.complete();
     },
     put: (key, version, pod) => {
-      putOrRemove(workloads, key, version, pod.workloads);
+      const isKept = pod.workloads !== undefined && !isForeign(view, pod.workloads);
+      putOrRemove(workloads, key, version, isKept ? pod.workloads : undefined);
       putOrRemove(reservations, key, version, pod.reservations);
       putOrRemove(mountpointPods, key, version, pod.mountpointPods);
       putOrRemove(headroomPods, key, version, pod.headroomPods);
+    },
+  };
+}
+
+/** Of the volumes of other drivers only the names are kept. */
+function volumeFeed({ volumes, foreignVolumes }: View): Feed<S3Volume | Refusal | "foreign"> {
+  return {
+    begin: () => {
+      volumes.begin();
+      foreignVolumes.begin();
+    },
+    remove: (key) => {
+      volumes.remove(key);
+      foreignVolumes.remove(key);
+    },
+    complete: () => {
+      volumes.complete();
+      foreignVolumes.complete();
+    },
+    put: (key, version, volume) => {
+      putOrRemove(volumes, key, version, volume === "foreign" ? undefined : volume);
+      if (volume === "foreign") foreignVolumes.put(key);
+      else foreignVolumes.remove(key);
     },
   };
 }
@@ -129,9 +158,9 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: I
   return { namespace: intern(metadata.namespace ?? ""), name, uid, volume: spec.volumeName as PvName };
 }
 
-function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | undefined {
+function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | "foreign" {
   try {
-    return s3VolumeFrom(volume);
+    return s3VolumeFrom(volume) ?? "foreign";
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     const remedy = error.hint === undefined ? "" : ` ${error.hint}`;
