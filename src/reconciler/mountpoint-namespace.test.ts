@@ -2,7 +2,9 @@ import { expect, it, vi } from "vitest";
 import { call } from "../../test/support/fake-node.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { kinds } from "../kube/kinds.ts";
-import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
+import { mp, attachment as observed, pod, w1 } from "./decision/situation.fixture.ts";
+import { isNamespaceInUse, refuseOtherNamespaces } from "./mountpoint-namespace.ts";
+import { emptyView } from "./observe/view.ts";
 
 const attachment = { spec: { nodeName: "worker-1", mountpointS3PodAttachments: { "mp-1": [], "mp-2": [] } } };
 const podIn = (namespace: string, name = "mp-1", but: { phase?: string; node?: string } = {}) => ({
@@ -42,4 +44,14 @@ it("asks again while the API server refuses", async () => {
   await vi.runAllTimersAsync();
   await expect(asked).resolves.toBeUndefined();
   vi.useRealTimers();
+});
+
+it("SC-5 need not list where the caches have a listed Mountpoint Pod", () => {
+  const view = emptyView();
+  view.mountpointPods.put(`mount-s3/${mp(w1)}`, "1", pod(mp(w1)));
+  expect(isNamespaceInUse(view, "mount-s3")).toBe(false);
+  view.attachments.put("s3pa", "1", observed({ [mp(w1)]: [w1] }));
+  expect(isNamespaceInUse(view, "mount-s3")).toBe(true);
+  view.mountpointPods.remove(`mount-s3/${mp(w1)}`);
+  expect(isNamespaceInUse(view, "mount-s3")).toBe(false);
 });

@@ -8,7 +8,9 @@ import { DriverError } from "../core/errors.ts";
 import { labels } from "../core/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
+import { keyOf } from "../kube/watch/store.ts";
 import type { Call } from "../runtime/call.ts";
+import type { View } from "./observe/view.ts";
 
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
@@ -28,6 +30,15 @@ export async function refuseOtherNamespaces(
     if (found !== undefined) return refuseElsewhere(found, namespace);
     await delay(pauseMs, undefined, { signal: call.signal });
   }
+}
+
+/** Whether an attachment lists a Mountpoint Pod of the observed namespace: then nothing is refused, and nothing need be listed. */
+export function isNamespaceInUse({ attachments, mountpointPods }: View, namespace: string): boolean {
+  for (const { spec } of attachments.values()) {
+    const names = Object.keys(spec.mountpointS3PodAttachments);
+    if (names.some((name) => mountpointPods.get(keyOf({ namespace, name })) !== undefined)) return true;
+  }
+  return false;
 }
 
 interface Found {

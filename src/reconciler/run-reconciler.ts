@@ -16,7 +16,7 @@ import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
-import { refuseOtherNamespaces } from "./mountpoint-namespace.ts";
+import { isNamespaceInUse, refuseOtherNamespaces } from "./mountpoint-namespace.ts";
 import { MissingPods } from "./observe/missing-pods.ts";
 import { enqueueVolumesOnNodes } from "./observe/triggers.ts";
 import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
@@ -54,7 +54,8 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
   const view = emptyView();
   const work = async (until: Call) => {
     await synced(until, view);
-    await refuseOtherNamespaces(until, client, mountpointPods.namespace);
+    const { namespace } = mountpointPods;
+    if (!isNamespaceInUse(view, namespace)) await refuseOtherNamespaces(until, client, namespace);
     call.log.info("caches synced", sizesOf(view));
     options.onReady();
     const inTerm = async (term: Term) => {

@@ -1,7 +1,7 @@
 /** The watches that keep the view up to date. They parse each object once and keep only what the reconciler uses. */
-import { controllerPart, sourcesIn, stuckIn } from "../../core/attachment-status.ts";
+import { type AttachmentStatus, controllerPart, sourcesIn, stuckIn } from "../../core/attachment-status.ts";
 import { DriverError } from "../../core/errors.ts";
-import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
+import { type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import type { PvName } from "../../core/names.ts";
 import {
   type KubeObject,
@@ -76,7 +76,9 @@ interface ObservedPod {
 function observedPod(pod: PodObject, mountpointNamespace: string, intern: Intern): ObservedPod | undefined {
   if (pod.metadata.namespace === mountpointNamespace) {
     const mountpointPod = mountpointPodFrom(pod);
-    if (mountpointPod !== undefined) return { mountpointPods: { ...mountpointPod, ...reportFrom(pod) } };
+    if (mountpointPod !== undefined) {
+      return { mountpointPods: { ...internedPod(mountpointPod, intern), ...reportFrom(pod) } };
+    }
     const headroomPods = headroomPodFrom(pod);
     if (headroomPods !== undefined) return { headroomPods };
   }
@@ -96,6 +98,18 @@ function interned(workload: Workload, intern: Intern): Workload {
     node: node && intern(node),
     claims: claims.map(intern),
     fsGroup: intern(fsGroup),
+  };
+}
+
+function internedPod(pod: MountpointPod, intern: Intern): MountpointPod {
+  const { node, persistentVolume, volumeId, identity, driverVersion } = pod;
+  return {
+    ...pod,
+    node: intern(node),
+    persistentVolume: intern(persistentVolume),
+    volumeId: volumeId && intern(volumeId),
+    identity: identity && intern(identity),
+    driverVersion: intern(driverVersion),
   };
 }
 
@@ -177,7 +191,24 @@ function attachmentFrom({ metadata, spec, status }: MountpointS3PodAttachment, i
   return {
     metadata: { name, uid, resourceVersion, creationTimestamp },
     observedAtMs: performance.now(),
-    spec: { ...kept, nodeName: intern(kept.nodeName), persistentVolumeName: intern(kept.persistentVolumeName) },
-    ...(status !== undefined && { status: controllerPart(status), stuck: stuckIn(status), sources: sourcesIn(status) }),
+    spec: {
+      ...kept,
+      nodeName: intern(kept.nodeName),
+      persistentVolumeName: intern(kept.persistentVolumeName),
+      volumeID: intern(kept.volumeID),
+      mountOptions: intern(kept.mountOptions),
+    },
+    ...(status !== undefined && {
+      status: internedStatus(controllerPart(status), intern),
+      stuck: stuckIn(status),
+      sources: sourcesIn(status),
+    }),
   };
+}
+
+/** The messages of attachments without a problem are equal. */
+function internedStatus(status: AttachmentStatus, intern: Intern): AttachmentStatus {
+  if (status.conditions === undefined) return status;
+  const conditions = status.conditions.map((condition) => ({ ...condition, message: intern(condition.message) }));
+  return { ...status, conditions };
 }
