@@ -60,10 +60,10 @@ it("DS-3 by default a bucket with data is kept, with a Warning that names it, an
 
   expect(await bucketNames(s3)).toEqual(before);
   expect((await s3.send(new ListObjectsV2Command({ Bucket: bucket }))).KeyCount).toBe(1);
-  const events = await eventsAbout(cluster, volume.metadata.name);
-  expect(events).toContainEqual(
-    expect.objectContaining({ type: "Warning", reason: "BucketKept", message: expect.stringContaining(bucket) }),
-  );
+  const kept = { type: "Warning", reason: "BucketKept", message: expect.stringContaining(bucket) };
+  await expect
+    .poll(() => eventsAbout(cluster, volume.metadata.name), patient)
+    .toContainEqual(expect.objectContaining(kept));
 });
 
 it("DS-3 refuse-until-empty keeps volume and bucket while there is data, and deletes both when there is none", async () => {
@@ -109,7 +109,8 @@ it("DS-3 retain keeps the bucket, empty or not", async () => {
   const bucket = volume.spec.csi.volumeHandle;
   await claims.deleteVolume("retained", volume);
   expect(await bucketNames(s3)).toContain(bucket);
-  expect(await eventsAbout(cluster, volume.metadata.name)).toContainEqual(
-    expect.objectContaining({ reason: "BucketRetained", message: expect.stringContaining(bucket) }),
-  );
+  const retained = { reason: "BucketRetained", message: expect.stringContaining(bucket) };
+  await expect
+    .poll(() => eventsAbout(cluster, volume.metadata.name), patient)
+    .toContainEqual(expect.objectContaining(retained));
 });
