@@ -91,7 +91,7 @@ it(`DS-9, LC-18 a node is drained while a workload writes for ${seconds.afterSig
   expect(await objectText(sandbox, "ds-9/errors.txt")).toBe("");
   expect(await podOf(cluster, pod)).toBeUndefined();
   expect(await podOf(cluster, { namespace: "mount-s3", name })).toBeUndefined();
-  expect(await mountpointPodsOf(cluster, claim)).toEqual([]);
+  await expect.poll(() => mountpointPodsOf(cluster, claim), long).toEqual([]);
 });
 
 it("DS-9 a Mountpoint Pod that was evicted serves until its workload ends; newcomers get another", async () => {
