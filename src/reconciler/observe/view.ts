@@ -10,7 +10,7 @@ import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
-import { ForeignVolumes } from "./foreign-volumes.ts";
+import { ForeignVolumes, isForeign } from "./foreign-volumes.ts";
 import { PodChanges } from "./pod-changes.ts";
 
 export interface View extends Stores {
@@ -48,9 +48,7 @@ export function emptyView(): View {
   const mountpointPods = new Store<ReportedMountpointPod, "volumeOnNode">({
     volumeOnNode: (pod) => [volumeOnNodeKey(pod)],
   });
-  recordRemovals(workloads, podChanges, ({ uid }) => uid);
-  recordRemovals(mountpointPods, podChanges, ({ name }) => name);
-  return {
+  const view: View = {
     podChanges,
     foreignVolumes: new ForeignVolumes(),
     workloads,
@@ -65,13 +63,21 @@ export function emptyView(): View {
       workload: workloadsOf,
     }),
   };
+  // A Pod that is dropped because it is foreign has not gone.
+  recordRemovals(workloads, podChanges, (workload) => (isForeign(view, workload) ? undefined : workload.uid));
+  recordRemovals(mountpointPods, podChanges, ({ name }) => name);
+  return view;
 }
 
 /** A Pod may replace another of the same name without a removal in between, so ids are compared. */
-function recordRemovals<Kept>(store: Store<Kept>, podChanges: PodChanges, idOf: (kept: Kept) => string): void {
+function recordRemovals<Kept>(
+  store: Store<Kept>,
+  podChanges: PodChanges,
+  idOf: (kept: Kept) => string | undefined,
+): void {
   store.subscribe(({ before, after }) => {
-    if (before === undefined || (after !== undefined && idOf(after) === idOf(before))) return;
-    podChanges.removed(idOf(before), performance.now());
+    const id = before && idOf(before);
+    if (id !== undefined && (after === undefined || idOf(after) !== id)) podChanges.removed(id, performance.now());
   });
 }
 

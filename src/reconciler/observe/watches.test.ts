@@ -182,9 +182,11 @@ const bound = {
 it("SC-2 keeps nothing of a running Pod whose volumes all belong to other drivers", async () => {
   const foreign = podObject("foreign", { volumes: usesClaims("foreign"), status: running });
   const kept = podObject("kept", { volumes: usesClaims("ours"), status: running });
-  await viewOf({ ...bound, Pod: [foreign, kept] }, async ({ workloads }) => {
+  const { podChanges } = await viewOf({ ...bound, Pod: [foreign, kept] }, async ({ workloads }) => {
     await expect.poll(() => names(workloads.values())).toEqual(["kept"]);
   });
+  // It is not taken for gone: an attachment that names it may still arrive.
+  expect(podChanges.isGone(foreign.metadata.uid, Infinity)).toBe(false);
 });
 
 it.for([
