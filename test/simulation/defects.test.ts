@@ -1,0 +1,82 @@
+/** Defects that the simulation must find: each is put into the program, and a short story shows it. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
+import { Freshness } from "../../src/kube/watch/freshness.ts";
+import { PodChanges } from "../../src/reconciler/observe/pod-changes.ts";
+import type { Plan, PlannedFault, PlannedWorkload } from "./plan.ts";
+import { played } from "./played.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const workload: PlannedWorkload = {
+  atSeconds: 30,
+  node: 0,
+  volume: 0,
+  fsGroup: 0,
+  livesSeconds: 1000,
+  end: "isDeleted",
+};
+
+function planWith(faults: readonly PlannedFault[], but: Partial<Plan> = {}): Plan {
+  const clock = { skewSeconds: 0, drift: 0 };
+  const usual = { seed: 1, clocks: [clock, clock], hasElection: true, hasWatchList: true, workloads: [workload] };
+  return { ...usual, faults, ...but };
+}
+
+const late = { replica: 1, fault: "watchIsLate", kind: "pods", bySeconds: 900, forSeconds: 600 } as const;
+const lateStandby = planWith([
+  { atSeconds: 20, ...late },
+  { atSeconds: 200, replica: 0, fault: "crash", forSeconds: 60 },
+]);
+const lateReplica = planWith([{ atSeconds: 20, ...late }], { hasElection: false });
+const deletedMountpointPod = planWith([
+  { atSeconds: 100, replica: 0, fault: "mountpointPod", which: 0, what: "isDeleted" },
+]);
+
+/** A view that lacks a Pod takes the Pod for gone, however late it is. */
+function takeMissingForGone(): void {
+  vi.spyOn(PodChanges.prototype, "isGone").mockReturnValue(true);
+}
+
+const defects = [
+  {
+    what: "SC-7 a leader that acts on caches older than its term",
+    plan: lateStandby,
+    putIn: () => {
+      takeMissingForGone();
+      vi.spyOn(Freshness.prototype, "renew").mockResolvedValue();
+    },
+    finds: "is detached and needs its volume",
+  },
+  {
+    what: "SC-7 a detach because a late cache lacks a Pod",
+    plan: lateReplica,
+    putIn: takeMissingForGone,
+    finds: "is detached and needs its volume",
+  },
+  {
+    what: "a hot loop: a wait for a later time that is over at once",
+    plan: deletedMountpointPod,
+    putIn: () => {
+      const { settle } = WorkQueue.prototype;
+      vi.spyOn(WorkQueue.prototype, "settle").mockImplementation(function (this: WorkQueue<string>, key, result) {
+        const isWait = !(result instanceof Error) && result.kind === "again";
+        settle.call(this, key, isWait ? { ...result, afterMs: 0 } : result);
+      });
+    },
+    finds: "timers in a minute",
+  },
+];
+
+describe("the simulation finds", () => {
+  it.for(defects)("$what", async ({ plan, putIn, finds }) => {
+    expect(await played(plan)).not.toEqual([]);
+    putIn();
+    await expect(played(plan)).rejects.toThrow(finds);
+  });
+});
+
+it("SC-7 fresh caches alone keep a new leader from the detach", async () => {
+  takeMissingForGone();
+  expect(await played(lateStandby)).not.toEqual([]);
+});
