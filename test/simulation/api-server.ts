@@ -92,7 +92,9 @@ export class ApiServer {
     const before = this.#existing(kind, ref);
     const { metadata = {} } = patch as { metadata?: { uid?: string; resourceVersion?: string } };
     this.#require(kind, before, metadata);
-    return this.#write(kind, before, mergedPatch(before, patch) as StoredObject, by);
+    const after = mergedPatch(before, patch) as StoredObject;
+    if (JSON.stringify(after) === JSON.stringify(before)) return before;
+    return this.#write(kind, before, after, by);
   }
 
   /** Server-side apply of the status of attachments: the fields of several managers are merged. */

@@ -1,6 +1,6 @@
 /** Defects that the simulation must find: each is put into the program, and a short story shows it. */
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
+import { type Outcome, WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import { Freshness } from "../../src/kube/watch/freshness.ts";
 import { PodChanges } from "../../src/reconciler/observe/pod-changes.ts";
 import type { Plan, PlannedFault, PlannedWorkload } from "./plan.ts";
@@ -38,6 +38,8 @@ function takeMissingForGone(): void {
   vi.spyOn(PodChanges.prototype, "isGone").mockReturnValue(true);
 }
 
+type Settle = (this: WorkQueue<string>, key: string, result: Outcome | Error) => void;
+
 const defects = [
   {
     what: "SC-7 a leader that acts on caches older than its term",
@@ -58,7 +60,7 @@ const defects = [
     what: "a hot loop: a wait for a later time that is over at once",
     plan: deletedMountpointPod,
     putIn: () => {
-      const { settle } = WorkQueue.prototype;
+      const settle = Reflect.get(WorkQueue.prototype, "settle") as Settle;
       vi.spyOn(WorkQueue.prototype, "settle").mockImplementation(function (this: WorkQueue<string>, key, result) {
         const isWait = !(result instanceof Error) && result.kind === "again";
         settle.call(this, key, isWait ? { ...result, afterMs: 0 } : result);

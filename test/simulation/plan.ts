@@ -63,19 +63,30 @@ const kind = fc.constantFrom<WatchedKind>(
 );
 const always = { atSeconds, replica: fc.nat(2) };
 
+const lateWatch: fc.Arbitrary<PlannedFault> = fc.record({
+  ...always,
+  fault: fc.constant("watchIsLate" as const),
+  kind,
+  bySeconds: fc.integer({ min: 1, max: 900 }),
+  forSeconds,
+});
+
+const crash: fc.Arbitrary<PlannedFault> = fc.record({
+  ...always,
+  fault: fc.constant("crash" as const),
+  forSeconds: fc.nat(60),
+});
+
+const stop: fc.Arbitrary<PlannedFault> = fc.record({ ...always, fault: fc.constant("stop" as const) });
+
 const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
-  fc.record({ ...always, fault: fc.constant("crash" as const), forSeconds: fc.nat(60) }),
-  fc.record({ ...always, fault: fc.constant("stop" as const) }),
+  // A new leader with late caches is what most rules are about.
+  { weight: 3, arbitrary: lateWatch },
+  { weight: 2, arbitrary: crash },
+  { weight: 2, arbitrary: stop },
   fc.record({ ...always, fault: fc.constant("freeze" as const), forSeconds: fc.integer({ min: 1, max: 120 }) }),
   fc.record({ ...always, fault: fc.constant("clockJumps" as const), bySeconds: fc.integer({ min: -7200, max: 7200 }) }),
   fc.record({ ...always, fault: fc.constant("watchStandsStill" as const), kind }),
-  fc.record({
-    ...always,
-    fault: fc.constant("watchIsLate" as const),
-    kind,
-    bySeconds: fc.integer({ min: 1, max: 900 }),
-    forSeconds,
-  }),
   fc.record({
     ...always,
     fault: fc.constant("badRequests" as const),
@@ -124,6 +135,6 @@ export function plans({ hasElection }: Pick<Plan, "hasElection">): fc.Arbitrary<
     hasElection: fc.constant(hasElection),
     hasWatchList: fc.boolean(),
     workloads: fc.array(workload, { minLength: 1, maxLength: 8, size: "max" }),
-    faults: fc.array(fault, { maxLength: 10, size: "max" }),
+    faults: fc.array(fault, { maxLength: 16, size: "max" }),
   });
 }

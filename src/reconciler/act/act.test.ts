@@ -166,6 +166,19 @@ it("does not annotate another Mountpoint Pod of the same name", async () => {
   expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
 });
 
+it("SC-7 does not annotate a Mountpoint Pod whose attachment has changed since it was observed", async () => {
+  const api = fakeCluster();
+  api.put(storedPod());
+  api.put({ ...attachment({ [mp(w1)]: [w1] }) } as unknown as Stored);
+  const [listed] = [...api.view.mountpointPods.values()];
+  const [listing] = [...api.view.attachments.values()];
+  if (listed === undefined || listing === undefined) throw new Error("the view is empty");
+  const outdated = { ...listing, metadata: { ...listing.metadata, resourceVersion: "before" } };
+  const step: Step = { do: "annotateForUnmount", mountpointPod: listed, listedBy: [outdated], because: "test" };
+  expect(await act(call, [step], api.cluster)).toMatchObject({ kind: "again" });
+  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
+});
+
 it("decides again when the Mountpoint Pod exists already: it may be for something else", async () => {
   const api = fakeCluster();
   const steps = stepsFor(api);

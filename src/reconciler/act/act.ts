@@ -53,7 +53,7 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
     case "report":
       return Promise.resolve(report(call, cluster, step));
     case "annotateForUnmount":
-      return annotateForUnmount(call, cluster, step.mountpointPod);
+      return annotateForUnmount(call, cluster, step);
     case "deleteMountpointPod":
       return deleteMountpointPod(call, cluster, step);
     case "createMountpointPod":
@@ -76,12 +76,33 @@ function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Re
   return "accepted";
 }
 
-async function annotateForUnmount(call: Call, cluster: Cluster, { name, uid }: MountpointPod): Promise<Result> {
+async function annotateForUnmount(
+  call: Call,
+  cluster: Cluster,
+  { mountpointPod: { name, uid }, listedBy = [] }: Step & { do: "annotateForUnmount" },
+): Promise<Result> {
+  for (const attachment of listedBy) {
+    if ((await confirmUnchanged(call, cluster, attachment)) === "outdated") return "outdated";
+  }
   const ref = { name, namespace: cluster.mountpointPods.namespace };
   const set = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
   const patch = { metadata: { uid, annotations: set } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
   await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
+  return result;
+}
+
+/**
+ * SC-7. The view may lack a write of ours whose answer was lost, or which the watch has not shown in time: a workload that the attachment
+ * lists by now would lose its Mountpoint Pod. A patch that changes nothing makes no new version, and is refused if the version is not
+ * that of the view.
+ */
+async function confirmUnchanged(call: Call, cluster: Cluster, { metadata }: ObservedAttachment): Promise<Result> {
+  const { name, resourceVersion } = metadata;
+  const patch = cluster.client.patch(call, kinds.attachments, { name }, { metadata: { resourceVersion } });
+  const result = await attempt(patch, "isConflict", "isNotFound");
+  if (result === "outdated")
+    await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
   return result;
 }
 

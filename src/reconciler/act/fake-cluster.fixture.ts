@@ -59,8 +59,12 @@ export function fakeCluster() {
       const birth = { uid: `uid of ${object.metadata.name}`, creationTimestamp: "2026-01-15T12:00:00Z" };
       return put({ ...object, metadata: { ...birth, ...object.metadata } });
     },
-    patch: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, patch: Stored) =>
-      put(merged(current(ref, patch.metadata), patch) as Stored),
+    patch: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, patch: Stored) => {
+      const before = current(ref, patch.metadata);
+      const after = merged(before, patch) as Stored;
+      // The API server makes no new version of an object that does not change.
+      return JSON.stringify(after) === JSON.stringify(before) ? before : put(after);
+    },
     delete: async (_: unknown, _kind: Kind<unknown>, ref: { name: string }, expected: Stored["metadata"]) => {
       const found = current(ref, expected);
       objects.delete(keyOf(found.metadata));

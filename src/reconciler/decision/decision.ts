@@ -72,7 +72,12 @@ export interface Again {
 /** A report with a volume is an event on the claims of the volume, too. */
 export type Step = { readonly because: string } & (
   | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
-  | { readonly do: "annotateForUnmount"; readonly mountpointPod: ReportedMountpointPod }
+  | {
+      readonly do: "annotateForUnmount";
+      readonly mountpointPod: ReportedMountpointPod;
+      /** SC-7. The attachments that list it: they must not have changed since they were observed. */
+      readonly listedBy?: readonly ObservedAttachment[];
+    }
   | {
       readonly do: "deleteMountpointPod";
       readonly mountpointPod: ReportedMountpointPod;

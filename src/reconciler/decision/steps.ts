@@ -11,7 +11,12 @@ import { sourceOf, unmountingPods } from "./idle-pods.ts";
 export function annotateIdlePods(draft: Draft): readonly Step[] {
   const unlisted = draft.unlisted.flatMap((name) => draft.mountpointPods.get(name) ?? []);
   const idle = [...unlisted, ...unmountingPods(draft)].filter(({ needsUnmount }) => !needsUnmount);
-  return idle.map((mountpointPod) => ({ do: "annotateForUnmount", mountpointPod, because: "it serves no workload" }));
+  return idle.map((mountpointPod) => {
+    const listedBy = draft.observed.attachments.filter(
+      ({ spec }) => mountpointPod.name in spec.mountpointS3PodAttachments,
+    );
+    return { do: "annotateForUnmount", mountpointPod, listedBy, because: "it serves no workload" };
+  });
 }
 
 /** The attachments for which no Mountpoint Pod is created. */
