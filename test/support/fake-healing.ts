@@ -3,9 +3,9 @@
 import type { PodUid } from "../../src/core/names.ts";
 import { fuseDevice } from "../../src/linux/device-id.ts";
 import { type Delayed, type Healed, healDeadMounts } from "../../src/node/heal/heal.ts";
-import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { RecordStorage } from "../../src/node/records/mount-records.ts";
 import { probeSources } from "../../src/node/source/probe-loop.ts";
+import type { Swapper } from "../../src/node/swap/swap.ts";
 import { describeError } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { call, FakeNode, mountpointPod, podOf, type Rooms, source, workload } from "./fake-node.ts";

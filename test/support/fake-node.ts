@@ -16,7 +16,6 @@ import type { MountCredentials } from "../../src/node/credentials/credentials.ts
 import { fixedCredentials } from "../../src/node/credentials/driver-credentials.ts";
 import { sourcePath, targetPath } from "../../src/node/domain/target-path.ts";
 import type { HealRoom } from "../../src/node/heal/heal-room.ts";
-import type { Swapper } from "../../src/node/heal/swap.ts";
 import type { V1Mounts } from "../../src/node/legacy/v1-mounts.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import type { CommVolume, CommVolumes, Connection } from "../../src/node/mounts/comm-volume.ts";
@@ -29,6 +28,7 @@ import { noStorage } from "../../src/node/records/tmpfs-storage.ts";
 import { DeadDevices } from "../../src/node/source/dead-devices.ts";
 import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import type { SourceRoom } from "../../src/node/source/source-room.ts";
+import type { Swapper } from "../../src/node/swap/swap.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";

@@ -15,9 +15,9 @@ import { parseMountsOfDevice } from "../../linux/mounts/mountinfo.ts";
 import { readTable } from "../../linux/mounts/read-table.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
-import { tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { wrongMount } from "./inside-threads.ts";
 import { isOfDead } from "./plan-swaps.ts";
+import { tableLimits, tableTooLarge } from "./swap-limits.ts";
 
 /** Limit for one container: the path may lead through another, hung mount. */
 const holdLimitMs = 5000;

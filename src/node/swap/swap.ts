@@ -30,7 +30,6 @@ import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
 import { carryOut, type Swapped } from "./carry-out.ts";
-import { PodAllowance, tableLimits, tableTooLarge } from "./heal-limits.ts";
 import { type Holding, holdDead } from "./hold-dead.ts";
 import { InsideThreads, wrongMount } from "./inside-threads.ts";
 import { LostMounts } from "./lost-mounts.ts";
@@ -38,6 +37,7 @@ import { mayHold } from "./may-hold.ts";
 import { openUnlessAborted } from "./open-unless-aborted.ts";
 import { countMounts, type Swap, type Swaps, swapsHere, swapsInside } from "./plan-swaps.ts";
 import { openSubPath } from "./sub-path.ts";
+import { PodAllowance, tableLimits, tableTooLarge } from "./swap-limits.ts";
 
 export interface Swapper {
   /** Replaces every mount of a dead device by a mount of the file system at `source`. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { PodAllowance } from "./heal-limits.ts";
+import { PodAllowance } from "./swap-limits.ts";
 
 it("SE-9 enters 64 mount namespaces of a Pod, and reports once that there are more", () => {
   const allowance = new PodAllowance();

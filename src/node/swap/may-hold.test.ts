@@ -4,8 +4,8 @@ import { join } from "node:path/posix";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { call } from "../../../test/support/fake-node.ts";
 import { fuseDevice } from "../../linux/device-id.ts";
-import { PodAllowance } from "./heal-limits.ts";
 import { mayHold } from "./may-hold.ts";
+import { PodAllowance } from "./swap-limits.ts";
 
 const root = "22 1 254:1 / / rw - ext4 /dev/vda rw";
 const volume = "36 22 0:45 / /data rw - fuse mountpoint-s3 rw";

@@ -6,8 +6,8 @@ import { parseMountsOfDevice } from "../../linux/mounts/mountinfo.ts";
 import { readTable } from "../../linux/mounts/read-table.ts";
 import { unlessGone } from "../../linux/unless-gone.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { PodAllowance } from "./heal-limits.ts";
 import { countMounts, swapsInside } from "./plan-swaps.ts";
+import type { PodAllowance } from "./swap-limits.ts";
 
 /**
  * Whether a mount namespace that is not entered may have mounts of a dead device that need replacement. Only the mount table of a
