@@ -51,8 +51,9 @@ function recordToMount(
   call: Call,
   { mounts, records, cluster }: SourceRoom,
   name: PodName,
-  { warnings, record: wanted }: WantedMount,
+  { warnings, record }: WantedMount,
 ): MountRecord {
+  const wanted = record();
   for (const warning of warnings) call.log.info("mount options changed", { warning });
   const running = recordOfRunning({ mounts, records, attachments: cluster.attachments }, name);
   if (running === undefined) return wanted;

@@ -140,6 +140,17 @@ it("repeats without an API server, writes new keys, and changes nothing else", a
   expect(node.requests).toHaveLength(1);
 });
 
+it("MP-4 keeps a mount that serves with a pid namespace that is no longer offered, and writes new credentials to it", async () => {
+  node.knows(podOf({ identity: "secret:default/keys" }), workload);
+  const attributes = parseVolumeAttributes({ bucketName: "photos", mountPidNamespace: "host" });
+  const { settings } = node.rooms.publishing;
+  Object.assign(settings, { pidNamespaces: { ...settings.pidNamespaces, inHostPids: true } });
+  await publishOne(intentOf(workload, { attributes, credentials: credentialsOf("old") }));
+  Object.assign(settings, { pidNamespaces: { ...settings.pidNamespaces, inHostPids: false } });
+  await publishOne(intentOf(workload, { attributes, credentials: credentialsOf("new") }));
+  expect(node.credentialFiles.get("s3-csi-keys")).toContain("new-secret");
+});
+
 it.for([
   { identity: "driver", credentials: credentialsOf("volume") },
   { identity: "secret:default/keys", credentials: undefined },

@@ -39,7 +39,7 @@ export async function publish(call: Call, room: PublishRoom, intent: PublishInte
 }
 
 async function publishWithin(call: Call, room: PublishRoom, intent: PublishIntent): Promise<void> {
-  const wanted = wantedMount(room.settings, room.cluster.kubernetesVersion(), intent);
+  const wanted = wantedMount(room.settings, room.cluster.kubernetesVersion, intent);
   const mount = room.mounts.table().at(intent.target);
   const plan = planTarget({ ...(await observeTarget(call, room, mount)), wantsReadOnly: wanted.readOnly });
   call.log.debug("publish", { step: plan.do, because: plan.because });
@@ -105,7 +105,7 @@ function refresh(room: PublishRoom, wanted: WantedMount, mount: Mount | undefine
 
 /** Records the user of a mount, for the heal. The mount may be older than the records. */
 function recordUse({ records }: PublishRoom, { intent, record }: WantedMount, name: PodName): void {
-  if (records.get(name) === undefined) records.set(name, record);
+  if (records.get(name) === undefined) records.set(name, record());
   records.keepCredentials(name, intent.credentials);
   records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
 }

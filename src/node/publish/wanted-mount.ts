@@ -1,4 +1,4 @@
-import { mountArguments, userAgentPrefix } from "../../core/mount-args.ts";
+import { type MountArguments, mountArguments, userAgentPrefix } from "../../core/mount-args.ts";
 import { choosePidNamespace } from "../../core/pid-namespace.ts";
 import { logEnvironment } from "../domain/mount-s3-log.ts";
 import type { MountRecord } from "../records/mount-records.ts";
@@ -12,34 +12,53 @@ export interface WantedMount {
   readonly readOnly: boolean;
   /** Mount options that were changed or dropped, and why. */
   readonly warnings: readonly string[];
-  /** Everything that mount-s3 is started with. */
-  readonly record: MountRecord;
+  /**
+   * Everything that mount-s3 is started with. Throws "invalid" for what this installation does not offer: a mount that serves already
+   * is kept all the same.
+   */
+  readonly record: () => MountRecord;
 }
 
+/** `kubernetesVersion` is asked when the record is needed: during the start of the node plugin the answer arrives late. */
 export function wantedMount(
+  settings: PublishSettings,
+  kubernetesVersion: () => string | undefined,
+  intent: PublishIntent,
+): WantedMount {
+  const { readOnly, warnings } = argumentsOf(settings, kubernetesVersion(), intent);
+  return { intent, readOnly, warnings, record: () => recordOf(settings, kubernetesVersion(), intent) };
+}
+
+function recordOf(
   settings: PublishSettings,
   kubernetesVersion: string | undefined,
   intent: PublishIntent,
-): WantedMount {
+): MountRecord {
   const { persistentVolume, volumeId, workload, credentials } = intent;
-  const { bucket, prefix, cache, proxy, pidNamespace } = intent.attributes;
-  const { driverVersion } = settings;
-  const credentialSource = credentials === undefined ? "driver" : "secret";
-  const { args, env, readOnly, warnings } = mountArguments({
-    options: intent.mountOptions,
-    readOnly: intent.readOnly,
-    fsGroup: intent.fsGroup,
-    region: intent.region,
-    prefix,
-    cache,
-    userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion }),
-  });
+  const { bucket, proxy, pidNamespace } = intent.attributes;
+  const { args, env } = argumentsOf(settings, kubernetesVersion, intent);
   const request = {
     bucketName: bucket,
     args,
     env: mountEnvironment(settings, { ...env, ...proxy, ...logEnvironment(args) }),
   };
   const pids = choosePidNamespace(settings.pidNamespaces, pidNamespace);
-  const record = { persistentVolume, volumeId, workload, request, credentials, pidNamespace: pids };
-  return { intent, readOnly, warnings, record };
+  return { persistentVolume, volumeId, workload, request, credentials, pidNamespace: pids };
+}
+
+function argumentsOf(
+  { driverVersion }: PublishSettings,
+  kubernetesVersion: string | undefined,
+  intent: PublishIntent,
+): MountArguments {
+  const credentialSource = intent.credentials === undefined ? "driver" : "secret";
+  return mountArguments({
+    options: intent.mountOptions,
+    readOnly: intent.readOnly,
+    fsGroup: intent.fsGroup,
+    region: intent.region,
+    prefix: intent.attributes.prefix,
+    cache: intent.attributes.cache,
+    userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion }),
+  });
 }
