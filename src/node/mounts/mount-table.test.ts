@@ -17,6 +17,8 @@ const mounts = new MountTable(
       `95 21 0:46 / /csi/mnt/mp-b ${fuse}`,
       `96 21 0:47 / /k/pods/old/volumes/kubernetes.io~csi/pv/mount ${fuse}`,
       "98 21 252:45 / /k/pods/rbd/volumes/kubernetes.io~csi/block/mount rw - ext4 /dev/rbd45 rw",
+      "99 21 254:0 /elsewhere /k/plugins/s3.csi.scality.com/mnt/mp-c rw - ext4 /dev/vda rw",
+      "100 21 254:0 /elsewhere /k/pods/one/volume-subpaths/scratch/app/0 rw - ext4 /dev/vda rw",
       "97 21 0:48 / /k/pods/one/volumes/kubernetes.io~empty-dir/comm rw - tmpfs tmpfs rw",
     ].join("\n"),
   ),
@@ -31,6 +33,10 @@ it("LC-23 counts targets and sub-paths, but neither the second mount of the sour
   expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-b")).toEqual([]);
 });
 
+it("LC-23 counts no mount of the node's disk for a source that somebody has covered with that disk", () => {
+  expect(ids("/k/plugins/s3.csi.scality.com/mnt/mp-c")).toEqual([]);
+});
+
 it("finds the Mountpoint Pod behind a target, and none behind a mount of 1.x", () => {
   expect(behind("/k/pods/one/volumes/kubernetes.io~csi/pv/mount")).toBe("mp-a");
   expect(behind("/k/pods/old/volumes/kubernetes.io~csi/pv/mount")).toBeUndefined();
@@ -42,7 +48,7 @@ it("recognizes mounts of the driver", () => {
 });
 
 it("finds each source by its Mountpoint Pod, and ignores foreign mounts", () => {
-  expect(mounts.sourceNames).toEqual(["mp-a", "mp-b"]);
+  expect(mounts.sourceNames).toEqual(["mp-a", "mp-b", "mp-c"]);
   expect(mounts.source("mp-a" as PodName)?.id).toBe(90);
   expect(mounts.source("mp-c" as PodName)).toBeUndefined();
   expect(mounts.oursAt("/k")).toBeUndefined();

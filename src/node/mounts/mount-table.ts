@@ -54,7 +54,7 @@ export class MountTable {
    * container the source itself shows twice, because the plugin's directory is mounted a second time for the CSI socket.
    */
   binds(source: Mount): readonly Mount[] {
-    return this.ofDevice(source.deviceId).filter((mount) => this.workloadOf(mount) !== undefined);
+    return this.ofDevice(source.deviceId).filter((mount) => isOurs(mount) && this.workloadOf(mount) !== undefined);
   }
 
   /** Every mount of one FUSE file system. */

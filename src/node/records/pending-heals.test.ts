@@ -32,5 +32,6 @@ it("LC-22 does not confuse mount records with pending heals, and ignores damaged
   kept.files.set("mp-1", JSON.stringify(owed));
   kept.files.set("owed-46", "{ minor");
   kept.files.set("owed-47", JSON.stringify({ minor: 47 }));
+  kept.files.set("owed-48", JSON.stringify({ targets: ["/target"] }));
   expect(new PendingHeals(kept).all).toEqual([owed]);
 });

@@ -70,7 +70,7 @@ function nameOf(deviceId: DeviceId): string {
 function parseHeal(text: string): PendingHeal | undefined {
   try {
     const { minor, mountpointPod, since, targets } = JSON.parse(text) as Stored;
-    return Array.isArray(targets)
+    return Array.isArray(targets) && Number.isInteger(minor)
       ? { deviceId: fuseDevice(minor), mountpointPod, since: new Date(since), targets }
       : undefined;
   } catch {
