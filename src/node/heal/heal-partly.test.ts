@@ -105,6 +105,16 @@ it("LC-22 an undecided heal stays pending for the next node plugin", async () =>
   expect(healing.rooms.records.pendingHeals.all).toMatchObject([{ targets: [target] }]);
 });
 
+it("LC-22 an undecided heal is completed although another heal of its device has ended meanwhile", async () => {
+  healing.swapWith(unseenInside(healing.node, 2));
+  await owedAtRestart();
+  await expect.poll(() => healing.delayed.length, soon).toBeGreaterThan(1);
+  const [owed] = healing.rooms.records.pendingHeals.all;
+  healing.rooms.records.pendingHeals.remove(owed?.deviceId ?? fuseDevice(-1));
+  await untilHealed(1);
+  expect(healing.healed).toMatchObject([{ targets: [target] }]);
+});
+
 it("LC-22 an undecided heal is removed when its Pod is gone", async () => {
   healing.swapWith(unseenInside(healing.node, Infinity));
   await owedAtRestart();

@@ -50,7 +50,7 @@ export async function healDeadMounts(call: Call, room: HealRoom, reports: HealRe
   });
   using _attachments = attachments.store.subscribe(() => devices.wake());
   using _pods = mountpointPods.store.subscribe(() => devices.wake());
-  // Pending heals are resumed first: a device that the probe loop notices has no pending targets.
+  // Pending heals are resumed first: their dead mounts may be in containers only, which the probe loop does not look at.
   const undecided = await resumePendingHeals(call, room, room.records.pendingHeals.all);
   const later = retryUndecided(call, room, undecided, (delayed) => reportDelayed(call, room, delayed, reports));
   inBackground(call.log, "resuming pending heals", later);

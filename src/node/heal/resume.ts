@@ -91,6 +91,8 @@ async function resume(call: Call, room: HealRoom, heal: PendingHeal): Promise<Un
     const fields = { deviceId, formerMountpointPod: mountpointPod, targets: targets.length };
     call.log.info("goes on with a heal that was owed", fields);
     undo.move();
+    // A heal of the same device may have ended since, and removed it.
+    room.records.pendingHeals.add(heal);
     room.sources.registry.dead.resume(deadOf(heal), pin);
     return undefined;
   }
