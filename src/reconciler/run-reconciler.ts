@@ -62,7 +62,8 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
       await renewCaches(term, freshness);
       await reconcileAll(term, client, { view, freshness }, options);
     };
-    if (candidate === undefined) await inTerm(new Term(until, Infinity));
+    // Without an election its caches are of its own term.
+    if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, { view, freshness }, options);
     else await lead(until, client, candidate, { work: inTerm, onForbidden: options.onLeaseForbidden });
   };
   await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);

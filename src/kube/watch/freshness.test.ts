@@ -48,7 +48,7 @@ it("SC-7 drops a stalled stream when a caller needs the state of now, and report
   const lines: string[] = [];
   const call = { signal: stop.signal, log: jsonLogger((line) => lines.push(line), 2) };
   const store = new Store<string>({});
-  const what = { kind: kinds.pods, trim: (pod: Pod) => pod.metadata.name, freshness: freshness.join() };
+  const what = { kind: kinds.pods, trim: (pod: Pod) => pod.metadata.name, freshness: freshness.join("pods") };
   const ended = watch(call, server.client, what, store);
   await expect.poll(() => server.requests.length).toBe(1);
   for (const event of [added("a"), endOfList]) server.requests[0]?.say(event);
@@ -73,7 +73,25 @@ it("SC-7 drops a stalled stream when a caller needs the state of now, and report
 
 it("does not wait for more than the call does", async () => {
   const freshness = new Freshness();
-  freshness.join();
+  freshness.join("pods");
   const call = { signal: AbortSignal.abort(new Error("the term is over")), log: jsonLogger(() => undefined, 2) };
   await expect(freshness.renew(call)).rejects.toThrow("the term is over");
+});
+
+it("SC-7 renews one watch, and leaves the connection of another alone", async () => {
+  const freshness = new Freshness();
+  const [pods, claims] = [freshness.join("pods"), freshness.join("persistentvolumeclaims")];
+  const [before, other] = [pods.signal(), claims.signal()];
+  const call = { signal: new AbortController().signal, log: jsonLogger(() => undefined, 2) };
+  const order: string[] = [];
+  const renewed = freshness.renew(call, (name) => name === "pods").then(() => order.push("renewed"));
+  expect([before.aborted, pods.signal().aborted, other.aborted]).toEqual([true, false, false]);
+  claims.begun();
+  claims.completed();
+  await new Promise(setImmediate);
+  order.push("another has listed");
+  pods.begun();
+  pods.completed();
+  await renewed;
+  expect(order).toEqual(["another has listed", "renewed"]);
 });

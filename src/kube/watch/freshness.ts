@@ -17,41 +17,49 @@ export interface WatchFreshness {
  * after the limit of silence, so one store may be minutes older than another. A caller that must not act on old state renews first.
  */
 export class Freshness {
-  readonly #completed = new Map<WatchFreshness, number>();
+  readonly #members = new Set<Member>();
   #round = 0;
-  #stop = new AbortController();
   #progress = Promise.withResolvers<void>();
 
   /** Adds a watch. The caller must do so before the watch starts. */
-  join(): WatchFreshness {
-    let begun = 0;
-    const watch: WatchFreshness = {
-      signal: () => this.#stop.signal,
+  join(name: string): WatchFreshness {
+    const member: Member = { name, begun: 0, completed: -1, stop: new AbortController() };
+    this.#members.add(member);
+    return {
+      signal: () => member.stop.signal,
       begun: () => {
-        begun = this.#round;
+        member.begun = this.#round;
       },
       completed: () => {
-        this.#completed.set(watch, begun);
+        member.completed = member.begun;
         this.#progress.resolve();
         this.#progress = Promise.withResolvers();
       },
     };
-    this.#completed.set(watch, -1);
-    return watch;
   }
 
   /**
-   * Resolves when the stores of all watches are at least as new as the start of this call: a list without a version is a
-   * consistent read. Rejects when the call is aborted.
+   * Resolves when the stores of these watches, by default of all, are at least as new as the start of this call: a list without a
+   * version is a consistent read. Rejects when the call is aborted.
    */
-  async renew(call: Call): Promise<void> {
+  async renew(call: Call, isMeant: (name: string) => boolean = () => true): Promise<void> {
     this.#round += 1;
     const round = this.#round;
-    const stop = this.#stop;
-    this.#stop = new AbortController();
-    stop.abort();
-    while ([...this.#completed.values()].some((completed) => completed < round)) {
-      await orAborted(call, this.#progress.promise);
+    const meant = [...this.#members].filter(({ name }) => isMeant(name));
+    for (const member of meant) {
+      const { stop } = member;
+      member.stop = new AbortController();
+      stop.abort();
     }
+    while (meant.some(({ completed }) => completed < round)) await orAborted(call, this.#progress.promise);
   }
+}
+
+interface Member {
+  readonly name: string;
+  /** The round in which the last list began. */
+  begun: number;
+  /** The round in which the list began that the store holds. */
+  completed: number;
+  stop: AbortController;
 }

@@ -145,6 +145,23 @@ it("reports whether it follows the server or has lost it; a list that expired is
   expect(reported).toEqual([true, false, true]);
 });
 
+it("does not follow a server that refuses every list, also where lists come in pages", async () => {
+  const reported: boolean[] = [];
+  const follows = (now: boolean) => void reported.push(now);
+  const noStream = refuse(422, "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
+  followOnly(
+    { follows },
+    noStream,
+    refuse(503, "not now"),
+    refuse(503, "not now"),
+    page("", pod("a", "1", "n1")),
+    stream(modified("a", "6", "n2")),
+  );
+  await arrived("a", "n2");
+  expect(reported.indexOf(true)).toBeGreaterThan(reported.lastIndexOf(false));
+  expect(lines.filter((line) => line.includes("watch recovered"))).toHaveLength(1);
+});
+
 it("falls back to pages where the server has no streaming list", async () => {
   follow(
     refuse(422, "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),

@@ -103,9 +103,10 @@ async function* open<Shape extends KubeObject>(
     // Without a version this is a consistent read: the list is at least as new as the request.
     yield* stream({ sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" });
   } else {
-    yield { saw: "opened" };
     let version = "";
     for await (const page of client.pages(call, what.kind, selection)) {
+      // Not before the first answer: a server that refuses every list is not followed.
+      if (version === "") yield { saw: "opened" };
       version = page.version;
       yield { saw: "page", ...page };
     }

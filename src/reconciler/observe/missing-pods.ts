@@ -1,8 +1,10 @@
 /** SC-7. Lists all Pods again when the view lacks Pods that attachments name, so that it can tell whether they are gone. */
+import { kinds } from "../../kube/kinds.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Freshness } from "../../kube/watch/freshness.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { elapsed } from "../../runtime/elapsed.ts";
+import { TurnLimit } from "../../runtime/turn-limit.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
 
 /** A watch that is a little late catches up within this time, and a list is not needed. */
@@ -33,7 +35,14 @@ export class MissingPods {
       while (!call.signal.aborted) {
         await orAborted(call, this.#added.promise);
         await elapsed(call, graceMs);
-        const keys = this.#take().filter(isMissing);
+        const turn = new TurnLimit();
+        const keys: VolumeOnNodeKey[] = [];
+        for (const key of this.#take()) {
+          // The Pods of others arrived, or are gone by now: no change of a Pod may have queued them.
+          if (isMissing(key)) keys.push(key);
+          else queue.add(key);
+          await turn.pause();
+        }
         if (keys.length === 0) continue;
         call.log.info("attachments name Pods that are not yet observed: listing anew", { volumesOnNodes: keys.length });
         await this.#renew(call, freshness);
@@ -56,7 +65,8 @@ export class MissingPods {
   async #renew(call: Call, freshness: Pick<Freshness, "renew">): Promise<void> {
     using limited = deadline(call, 300_000, "the API server to list everything");
     try {
-      await freshness.renew(limited);
+      // The other watches go on: while a list is read, the view shows no new objects.
+      await freshness.renew(limited, (name) => name === kinds.pods.plural);
     } catch (error) {
       call.signal.throwIfAborted();
       call.log.error("failed to list everything anew", { error });

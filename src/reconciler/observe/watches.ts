@@ -47,7 +47,11 @@ export async function watchCluster(
   // `watch` removes an object from the store when `trim` returns undefined, so that each object is parsed once, here.
   const follow = <Shape extends KubeObject, Kept>(what: Watched<Shape, Kept | undefined>, feed: Feed<Kept>) => {
     const name = `watch over ${what.kind.plural}`;
-    const followed = { turned: progress.pulse(name), follows: health.of(name), freshness: freshness.join() };
+    const followed = {
+      turned: progress.pulse(name),
+      follows: health.of(name),
+      freshness: freshness.join(what.kind.plural),
+    };
     return watch(call, client, { ...what, ...followed }, feed);
   };
   await Promise.all([
