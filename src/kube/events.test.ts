@@ -76,6 +76,13 @@ async function record(what: About, said: Happening, by = recorder): Promise<void
 const numbered = (i: number) => ({ ...happening, message: `bucket ${i}` });
 const written = () => [...cluster.events.values()];
 
+it("writes a new event that follows repetitions of others in the same moment", async () => {
+  for (const i of [1, 2]) await record(about, numbered(i));
+  for (const i of [1, 2, 3]) recorder.record(call, about, numbered(i));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(written().map(({ message }) => message)).toContain("bucket 3");
+});
+
 it("writes an Event that kubectl describe finds", async () => {
   await record(about, happening);
   expect(written()).toEqual([

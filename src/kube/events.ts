@@ -47,6 +47,8 @@ export class EventRecorder implements AsyncDisposable {
   /** The names of Events that are being written. */
   readonly #inProgress = new Set<string>();
   readonly #writing = new Set<Promise<void>>();
+  /** Writers that will still look at what waits. One that has ended is in `#writing` for a moment longer. */
+  #busyWriters = 0;
 
   constructor(client: Pick<KubeClient, "create" | "patch">, source: EventSource) {
     this.#writer = new EventWriter(client, source);
@@ -56,7 +58,7 @@ export class EventRecorder implements AsyncDisposable {
   record({ log }: Pick<Call, "log">, about: About, happening: Happening): void {
     const message = withoutUserInfo(happening.message).slice(0, messageLimit);
     this.#add({ log, about, happening: { ...happening, message }, times: 1, attempts: 0 });
-    if (this.#writing.size >= writers || this.#stop.signal.aborted) return;
+    if (this.#waiting.size === 0 || this.#busyWriters >= writers || this.#stop.signal.aborted) return;
     const writing = this.#writeAll().finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
   }
@@ -86,6 +88,15 @@ export class EventRecorder implements AsyncDisposable {
   }
 
   async #writeAll(): Promise<void> {
+    this.#busyWriters += 1;
+    try {
+      await this.#writeWaiting();
+    } finally {
+      this.#busyWriters -= 1;
+    }
+  }
+
+  async #writeWaiting(): Promise<void> {
     for (const [name, event] of this.#waiting) {
       // The writer that has the event comes to its repetition later.
       if (this.#inProgress.has(name)) continue;
