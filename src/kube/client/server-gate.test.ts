@@ -120,6 +120,14 @@ it("the request that waits longest is next, and one whose call ends waits no mor
   expect(getEventListeners(stop.signal, "abort")).toHaveLength(0);
 });
 
+it("keeps no timer for requests whose calls have ended", async () => {
+  await refusedBy(overload(30_000));
+  const waiting = gate.pass(call, () => Promise.resolve("late")).catch(() => undefined);
+  stop.abort(new Error("the program ends"));
+  await waiting;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 it("no request waits for more than a minute", async () => {
   await refusedBy(overload(60_000));
   const { send } = requests();

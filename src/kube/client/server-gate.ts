@@ -48,6 +48,8 @@ export class ServerGate {
     const abort = () => {
       // A caller whose turn has come already has its request in progress, and ends it below.
       if (this.#waiting.delete(start)) turn.reject(limited.signal.reason);
+      // The timer would keep a program alive that has nothing else to do.
+      if (this.#waiting.size === 0) clearTimeout(this.#timer);
     };
     this.#waiting.add(start);
     limited.signal.addEventListener("abort", abort);
