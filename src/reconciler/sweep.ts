@@ -32,8 +32,10 @@ async function queueEverything(call: Call, view: View, queue: Queue): Promise<nu
   let count = 0;
   for (const key of everyVolumeOnNode(view)) {
     if (call.signal.aborted) break;
-    queue.addInBackground(key);
-    count += 1;
+    if (key !== undefined) {
+      queue.addInBackground(key);
+      count += 1;
+    }
     await turn.pause();
   }
   return count;
@@ -41,23 +43,25 @@ async function queueEverything(call: Call, view: View, queue: Queue): Promise<nu
 
 /**
  * Each once, unless objects change meanwhile; those queue their volumes on nodes themselves. Almost every one has an attachment, so the
- * others are compared with the attachments instead of with a set of all.
+ * others are compared with the attachments instead of with a set of all. undefined for an object that adds none, so that the caller
+ * can pause there, too.
  */
-function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey> {
+function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> {
   const { attachments, mountpointPods, workloads } = view;
   for (const attachment of attachments.values()) {
     const key = volumeOnNodeOf(attachment);
     const isFirst =
       attachments.count("volumeOnNode", key) === 1 || attachments.by("volumeOnNode", key)[0] === attachment;
-    if (isFirst) yield key;
+    yield isFirst ? key : undefined;
   }
   for (const pod of mountpointPods.values()) {
     const key = volumeOnNodeKey(pod);
-    if (attachments.count("volumeOnNode", key) === 0) yield key;
+    yield attachments.count("volumeOnNode", key) === 0 ? key : undefined;
   }
   for (const workload of workloads.values()) {
     for (const key of volumesOnNodeOf(view, workload)) {
-      if (attachments.count("volumeOnNode", key) + mountpointPods.count("volumeOnNode", key) === 0) yield key;
+      const isCounted = attachments.count("volumeOnNode", key) + mountpointPods.count("volumeOnNode", key) > 0;
+      yield isCounted ? undefined : key;
     }
   }
 }

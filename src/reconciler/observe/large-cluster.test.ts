@@ -107,6 +107,32 @@ it("SC-5 the sweep gives way to timers and sockets", async () => {
   expect(busiest).toBeLessThan(20);
 });
 
+it("SC-5 the sweep gives way also among objects that add nothing, because they have an attachment", async () => {
+  const stop = new AbortController();
+  const call = { signal: stop.signal, log: silentLogger };
+  const looked = new Set<PodUid>();
+  let note: (() => void) | undefined;
+  const view = largeView((uid, node) => ({
+    ...usual(uid, node),
+    get claims() {
+      if (!looked.has(uid)) note?.();
+      looked.add(uid);
+      return ["data"];
+    },
+  }));
+  looked.clear();
+  using _clock = stepping(1);
+  const busiest = await busiestTurn(
+    (happens) => {
+      note = happens;
+      sweep(call, view, { addInBackground: () => undefined }, 3_600_000).catch(() => undefined);
+    },
+    () => looked.size === nodes,
+  );
+  stop.abort();
+  expect(busiest).toBeLessThan(20);
+});
+
 /** Every look at the clock takes so many milliseconds. */
 function stepping(ms: number): Disposable {
   const real = performance.now.bind(performance);

@@ -63,8 +63,9 @@ export function emptyView(): View {
       workload: workloadsOf,
     }),
   };
-  // A Pod that is dropped because it is foreign has not gone.
-  recordRemovals(workloads, podChanges, (workload) => (isForeign(view, workload) ? undefined : workload.uid));
+  // A Pod that is dropped because it is foreign has not gone. It may have been pending before.
+  const isDropped = (workload: Workload) => isForeign(view, { ...workload, phase: "running" });
+  recordRemovals(workloads, podChanges, (workload) => (isDropped(workload) ? undefined : workload.uid));
   recordRemovals(mountpointPods, podChanges, ({ name }) => name);
   return view;
 }

@@ -7,7 +7,7 @@ import type { Watcher } from "../../kube/watch/watch.ts";
 import { WatchHealth } from "../../kube/watch/watch-health.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import { Progress } from "../../runtime/progress.ts";
-import { attachment, mp, node, volume, w1 } from "../decision/situation.fixture.ts";
+import { attachment, mp, node, volume, w1, workload } from "../decision/situation.fixture.ts";
 import { installation } from "../domain/installation.fixture.ts";
 import { mountpointPod } from "../domain/mountpoint-pod.ts";
 import { emptyView, synced, type View } from "./view.ts";
@@ -187,6 +187,17 @@ it("SC-2 keeps nothing of a running Pod whose volumes all belong to other driver
   });
   // It is not taken for gone: an attachment that names it may still arrive.
   expect(podChanges.isGone(foreign.metadata.uid, Infinity)).toBe(false);
+});
+
+it("SC-7 does not take a Pod for gone that was pending, and is dropped because it uses volumes of others only", async () => {
+  const view = emptyView();
+  view.attachments.complete();
+  view.claims.put("shop/data", "1", { namespace: "shop", name: "data", uid: "uid", volume: volume.name });
+  view.foreignVolumes.put(volume.name);
+  const pending = { ...workload(w1), phase: "pending" as const };
+  view.workloads.put("shop/web", "1", pending);
+  view.workloads.remove("shop/web");
+  expect(view.podChanges.isGone(w1, Infinity)).toBe(false);
 });
 
 it.for([
