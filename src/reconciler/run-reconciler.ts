@@ -59,11 +59,12 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
     call.log.info("caches synced", sizesOf(view));
     options.onReady();
     const inTerm = async (term: Term) => {
-      await renewCaches(term, freshness);
+      // Without an election there is no other replica that could lead.
+      if (candidate === undefined) await freshness.renew(term);
+      else await renewCaches(term, freshness);
       await reconcileAll(term, client, { view, freshness }, options);
     };
-    // Without an election its caches are of its own term.
-    if (candidate === undefined) await reconcileAll(new Term(until, Infinity), client, { view, freshness }, options);
+    if (candidate === undefined) await inTerm(new Term(until, Infinity));
     else await lead(until, client, candidate, { work: inTerm, onForbidden: options.onLeaseForbidden });
   };
   await untilFirstEnds(call, [(until) => watchCluster(until, client, view, watching), work]);
