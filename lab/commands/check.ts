@@ -9,6 +9,8 @@ import { watchVitest } from "../testing/vitest.ts";
 export async function check(signal: AbortSignal, args: readonly string[]): Promise<number> {
   parseArguments(args, []);
   const progress = progressOn(process.stderr);
-  const outcomes = [await staticChecks(signal, progress), await watchVitest(signal, { project: "unit" })];
+  // The simulation alone takes as long as all other unit tests.
+  const unit = { project: "unit", args: ["--exclude", "test/simulation/**"] };
+  const outcomes = [await staticChecks(signal, progress), await watchVitest(signal, unit)];
   return await conclude(sum(outcomes));
 }
