@@ -116,7 +116,7 @@ function identities(): Promise<readonly unknown[]> {
 /** What a command prints, its complaints included. */
 function look(name: string, command: string, container = "app"): Promise<string> {
   const script = `{ ${command}; } 2>&1 || true`;
-  return cluster.kubectl("exec", "-n", sandbox.name, name, "-c", container, "--", "sh", "-c", script);
+  return cluster.exec(podOf(name), script, container);
 }
 
 async function put(Key: string, Body: string): Promise<void> {

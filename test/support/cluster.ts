@@ -14,6 +14,7 @@ import { Lab } from "../../lab/lab.ts";
 import { s3Client } from "../../lab/s3-client.ts";
 import type { CoreEvent, KubeObject, Pod } from "../../src/kube/kinds.ts";
 import { ApiObjects, pathOf, questionOf } from "./api-objects.ts";
+import { execInPod } from "./pod-exec.ts";
 
 /** The lab that `./dev test` or `./dev bench` opened for us. */
 export function openCluster(): Cluster {
@@ -88,8 +89,12 @@ export class Cluster {
     await this.lab.kubectl(["apply", "-f", "-"], { signal: AbortSignal.timeout(patienceMs), input });
   }
 
-  exec(pod: PodRef, script: string): Promise<string> {
-    return this.kubectl("exec", "-n", pod.namespace, pod.name, "--", "sh", "-c", script);
+  /** Gives what a shell in the container printed; the container has to be named if the Pod has several. */
+  async exec({ namespace, name }: PodRef, script: string, container?: string): Promise<string> {
+    const command = ["sh", "-c", script];
+    if (this.#api === undefined) return await this.kubectl("exec", "-n", namespace, name, "--", ...command);
+    const request = { namespace, name, command, ...(container !== undefined && { container }) };
+    return await execInPod(this.lab.layout.kubeconfig, request, AbortSignal.timeout(patienceMs));
   }
 
   async untilReady(pod: PodRef): Promise<void> {

@@ -20,9 +20,9 @@ export const busy = [
    done`,
 ];
 
-/** The counters of the three loops. */
+/** The counters of the three loops; 0 for one that has not done anything yet. */
 async function progressOf(cluster: Cluster, pod: PodRef): Promise<readonly number[]> {
-  const text = await cluster.exec(pod, "cd /tmp/seen && tail -qn1 list read write");
+  const text = await cluster.exec(pod, 'for loop in list read write; do echo "0$(tail -n1 /tmp/seen/$loop)"; done');
   return text.trim().split("\n").map(Number);
 }
 

@@ -78,6 +78,6 @@ async function hasNotFailed(cluster: Cluster, { namespace, name }: PodRef): Prom
 
 /** A Pod that has just begun has no files yet. */
 async function countsOf(cluster: Cluster, pod: PodRef): Promise<readonly number[]> {
-  const show = "for file in written read appended; do cat /tmp/$file 2>/dev/null || echo 0; done";
+  const show = 'for file in written read appended; do echo "0$(cat /tmp/$file)"; done';
   return (await cluster.exec(pod, show)).trim().split("\n").map(Number);
 }
