@@ -13,7 +13,7 @@ const counted = report === undefined ? [] : [new TestReport(report)];
 /** What a test waits for comes when the machine has time for it: the limits find what never comes. */
 const patience = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000 } } };
 
-/** The four rings of test/README.md; each proves what the inner one cannot. */
+/** The rings of test/README.md; each proves what the inner one cannot. */
 export default defineConfig({
   test: {
     reporters: ["default", ...counted],
@@ -58,6 +58,17 @@ export default defineConfig({
           include: [...includes.node],
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          retry,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          ...patience,
+          name: "stores",
+          include: [...includes.stores],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           retry,
           fileParallelism: false,
         },

@@ -47,6 +47,11 @@ export async function kwokPart(signal: AbortSignal, progress: Progress): Promise
   return join(await goPart(signal, progress, "kwok"), "kwok");
 }
 
+/** MinIO and its administration client `mc`, a store for tests. Only the ring `stores` asks for it. */
+export async function minioPart(signal: AbortSignal, progress: Progress): Promise<string> {
+  return await goPart(signal, progress, "minio");
+}
+
 const kubernetesVersion = "1.36.3";
 const [major, minor] = kubernetesVersion.split(".");
 /** Without these, clients see v0.0.0 and refuse to talk. */

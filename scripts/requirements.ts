@@ -8,7 +8,7 @@ import { join, relative } from "node:path";
 const checkout = join(import.meta.dirname, "..");
 export const requirementsFile = join(checkout, "docs", "requirements.md");
 
-const provingFolders = ["test/wire", "test/chart", "test/cluster", "test/node"];
+const provingFolders = ["test/wire", "test/chart", "test/cluster", "test/node", "test/stores"];
 /** A text that begins with ids, as the first argument of a call: the table of an `it.for` in front of it may be anything. */
 const testName = /\(\s*["'`]([A-Z]{2}-\d+(?:, [A-Z]{2}-\d+)*) /g;
 

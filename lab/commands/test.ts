@@ -1,4 +1,4 @@
-/** `./dev test`: the static checks and the four rings, each of which also runs alone, and parts of them. */
+/** `./dev test`: the static checks and the rings, each of which also runs alone, and parts of them. */
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { checkout } from "../images.ts";
 import { installDriver, loadImages } from "../install-driver.ts";
 import { Lab } from "../lab.ts";
 import { checkMachine } from "../machine.ts";
-import { buildParts, csiSanityPart, type Parts } from "../parts.ts";
+import { buildParts, csiSanityPart, minioPart, type Parts } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { type Progress, progressOn } from "../progress.ts";
 import { run } from "../run.ts";
@@ -18,7 +18,7 @@ import { abandoned, labNames } from "../testing/lab-names.ts";
 import { runInLabs, type StartLab } from "../testing/lab-pool.ts";
 import { type Asked, askedFor, isByName } from "../testing/request.ts";
 import { type Outcome, sum } from "../testing/results.ts";
-import { filesOf, filesTagged, type Ring } from "../testing/rings.ts";
+import { filesOf, filesTagged, isRing, type Ring } from "../testing/rings.ts";
 import { scaledSizes } from "../testing/scaled-sizes.ts";
 import { seedFrom } from "../testing/seed.ts";
 import { conclude } from "../testing/summary.ts";
@@ -49,38 +49,54 @@ export async function test(signal: AbortSignal, words: readonly string[]): Promi
     ...asked,
   };
   process.stdout.write(`seed ${seed}: --seed ${seed} repeats what this run leaves to chance\n`);
-  if (what !== "long") process.stdout.write(`smaller than in ./dev test long:\n  ${scaledSizes().join("\n  ")}\n`);
+  if (what !== "long") process.stdout.write(leftToLong());
   return await conclude(await outcomeOf(request, what));
 }
 
+function leftToLong(): string {
+  const smaller = `smaller than in ./dev test long:\n  ${scaledSizes().join("\n  ")}\n`;
+  return `${smaller}only in ./dev test long:\n  ${filesOf("stores").join("\n  ")}\n`;
+}
+
 async function outcomeOf(request: Request, what: Asked["what"]): Promise<Outcome> {
+  if (isRing(what)) return await outcomeOfRing(request, what);
   switch (what) {
     case "everything":
     case "long":
-      return await everything(request);
+      return await everything(request, what);
     case "smoke":
       return await smoke(request);
     case "static":
       return await staticChecks(request.signal, request.progress);
-    case "unit":
-    case "wire":
-      return await plainRing(request, what);
-    case "cluster":
-      return await clusterRing(request, await testParts(request));
-    case "node":
-    case "node-end":
-      return await nodeRing(request, await testArtifacts(request), what);
     default:
       return what satisfies never;
   }
 }
 
+async function outcomeOfRing(request: Request, ring: Ring): Promise<Outcome> {
+  switch (ring) {
+    case "unit":
+    case "wire":
+      return await plainRing(request, ring);
+    case "cluster":
+    case "stores":
+      return await withoutNodes(request, await testParts(request), ring);
+    case "node":
+    case "node-end":
+      return await nodeRing(request, await testArtifacts(request), ring);
+    default:
+      return ring satisfies never;
+  }
+}
+
 /** What only computes comes first: tests in labs mostly wait, and what they wait for must not starve. */
-async function everything(request: Request): Promise<Outcome> {
+async function everything(request: Request, what: "everything" | "long"): Promise<Outcome> {
   const artifacts = await testArtifacts(request);
   const plain = await withoutLab(request);
-  const rings = [clusterRing(request, artifacts.parts), nodeRing(request, artifacts)];
-  return sum([plain, ...(await Promise.all(rings))]);
+  const rings = [withoutNodes(request, artifacts.parts, "cluster"), nodeRing(request, artifacts)];
+  const outcomes = await Promise.all(rings);
+  if (what === "long") outcomes.push(await withoutNodes(request, artifacts.parts, "stores"));
+  return sum([plain, ...outcomes]);
 }
 
 /** For a first look at a change: the checks, the wire ring, and the tests of the node ring that are tagged so. */
@@ -114,12 +130,14 @@ function environments({ env, repeat, seed }: Request): readonly NodeJS.ProcessEn
   return Array.from({ length: repeat }, (_, index) => ({ ...env, TEST_SEED: String(seed + index) }));
 }
 
-/** A real API server without nodes. */
-async function clusterRing(request: Request, parts: TestParts): Promise<Outcome> {
-  const labs = labNames("cluster", Math.max(1, availableParallelism() - 1)).map((name) =>
+/** A real API server without nodes; for the ring `stores` also programs of object stores, which the tests start. */
+async function withoutNodes(request: Request, parts: TestParts, project: "cluster" | "stores"): Promise<Outcome> {
+  const minio = project === "stores" ? await minioPart(request.signal, request.progress) : undefined;
+  const stores = minio === undefined ? {} : { MINIO: join(minio, "minio"), MC: join(minio, "mc") };
+  const labs = labNames(project, Math.max(1, availableParallelism() - 1)).map((name) =>
     labStart(request, parts, { name, nodes: 0 }),
   );
-  return await labRing(request, parts, { project: "cluster", labs });
+  return await labRing({ ...request, env: { ...request.env, ...stores } }, parts, { project, labs });
 }
 
 /** Real nodes with the driver installed, and as the last step in each lab the proof that nothing is left in it. */
@@ -140,7 +158,7 @@ async function nodeRing(
 }
 
 interface LabRing {
-  readonly project: "cluster" | "node" | "node-end";
+  readonly project: "cluster" | "node" | "node-end" | "stores";
   readonly labs: readonly StartLab[];
   readonly lastProject?: string;
 }

@@ -14,7 +14,7 @@ it("what is no test file is refused with an example", () => {
 });
 
 it("every ring has files, and smoke has some of the node ring", () => {
-  for (const ring of ["unit", "wire", "cluster", "node", "node-end"] as const) {
+  for (const ring of ["unit", "wire", "cluster", "node", "stores", "node-end"] as const) {
     expect(filesOf(ring).length).toBeGreaterThan(0);
   }
   expect(filesTagged("node", "smoke").length).toBeGreaterThan(1);

@@ -10,6 +10,8 @@ export const includes = {
   wire: ["test/wire/**/*.test.ts"],
   cluster: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
   node: ["test/node/**/*.test.ts"],
+  // Object stores that take minutes to build: only `./dev test long` and `./dev test stores` run it.
+  stores: ["test/stores/**/*.test.ts"],
   // What all files of the node ring left in a lab: runs after the last of them.
   "node-end": ["test/node-end/**/*.test.ts"],
 } as const;

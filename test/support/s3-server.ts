@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { S3Client } from "@aws-sdk/client-s3";
@@ -10,6 +10,7 @@ import { vi } from "vitest";
 import { run } from "../../lab/run.ts";
 import { rootAccount } from "../../lab/s3.ts";
 import type { Cluster } from "./cluster.ts";
+import { freePort } from "./free-port.ts";
 
 export interface S3ServerWish {
   readonly region?: string;
@@ -96,15 +97,6 @@ export class Authority implements AsyncDisposable {
     const options = { signal: AbortSignal.timeout(60_000), cwd: this.#directory };
     await run(["openssl", "req", "-x509", ...curve, ...args], options);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function canConnect(port: number): Promise<void> {
