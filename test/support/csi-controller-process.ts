@@ -9,6 +9,7 @@ import { vi } from "vitest";
 import { type Account, rootAccount } from "../../lab/s3.ts";
 import { ControllerService, IdentityService } from "../../src/csi/gen/csi.ts";
 import type { Cluster } from "./cluster.ts";
+import { compileCache } from "./compile-cache.ts";
 import { csiClient } from "./csi-client.ts";
 
 const program = join(import.meta.dirname, "../../src/bin/controller.ts");
@@ -50,6 +51,7 @@ export class CsiControllerProcess implements AsyncDisposable {
   static async start(cluster: Cluster, options: CsiControllerOptions): Promise<CsiControllerProcess> {
     const account = "account" in options ? options.account : rootAccount;
     const env = {
+      ...compileCache,
       AWS_ENDPOINT_URL: options.s3,
       AWS_REGION: options.region ?? "us-east-1",
       ...(account && { AWS_ACCESS_KEY_ID: account.accessKeyId, AWS_SECRET_ACCESS_KEY: account.secretAccessKey }),

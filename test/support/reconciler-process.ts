@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFailed } from "vitest";
+import { compileCache } from "./compile-cache.ts";
 import type { Stage } from "./stage.ts";
 
 const program = join(import.meta.dirname, "../../src/bin/reconciler.ts");
@@ -24,7 +25,10 @@ export class ReconcilerProcess implements AsyncDisposable {
 
   private constructor(args: readonly string[]) {
     // Without the variables of the machine, which are defaults of flags.
-    const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "ignore", "pipe"], env: {} });
+    const child = spawn(process.execPath, [program, ...args], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...compileCache },
+    });
     this.#child = child;
     this.#exit = once(child, "exit").then(([code]) => code ?? undefined);
     createInterface({ input: child.stderr }).on("line", (line) => {
