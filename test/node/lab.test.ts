@@ -1,6 +1,6 @@
-/** The lab itself: what tests rely on has tests, too. Each of them starts a lab of its own. */
+/** The lab itself: what tests rely on has tests, too. Those that end a lab start one of their own. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { afterEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Lab } from "../../lab/lab.ts";
 import { inside } from "../../lab/namespaces.ts";
 import { isAlive, processesWith, signalProcess, untilEnded } from "../../lab/process-id.ts";
@@ -65,55 +65,62 @@ it("an interrupted start leaves nothing", async () => {
   expect(await Lab.names()).not.toContain(name);
 });
 
-it("no packet leaves: the hub has no interface but its bridge and the nodes' ports, and no route out", async () => {
-  const lab = await Lab.start(patience(), { name, nodes: 1 }, programs, quiet);
-  const onHub = (...argv: readonly string[]) => run(inside(lab.hub, argv), { signal: patience() });
-  const interfaces = (await onHub("ip", "-o", "link", "show")).trim().split("\n");
-  const names = interfaces.map((line) => /^\d+: ([^:@]+)/.exec(line)?.[1] ?? line);
-  expect(names.toSorted()).toEqual(["br0", "lo", "port-1"]);
-  expect(await onHub("ip", "route", "show", "default")).toBe("");
-  const fromNode = await attempt(inside(lab.node("worker-1").init, ["ping", "-c1", "-W2", "192.0.2.1"]), {
-    signal: patience(),
+describe("one lab", () => {
+  let lab: Lab;
+
+  beforeAll(async () => {
+    lab = await Lab.start(patience(), { name: `${spec.name}-one`, nodes: 1 }, programs, quiet);
   });
-  expect(fromNode.stdout).toContain("Net Unreachable");
-});
 
-it("a node that loses power comes back Ready, and one that is cut off does not answer meanwhile", async () => {
-  const lab = await Lab.start(patience(), { name, nodes: 1 }, programs, quiet);
-  const node = lab.node("worker-1");
-  const reach = () => attempt(inside(lab.hub, ["ping", "-c1", "-W1", node.address.address]), { signal: patience() });
+  afterAll(() => Lab.remove(patience(), `${spec.name}-one`));
 
-  await node.cutOff(patience());
-  expect((await reach()).code).not.toBe(0);
-  await node.rejoin(patience());
-  await expect.poll(async () => (await reach()).code, { timeout: 60_000 }).toBe(0);
+  it("no packet leaves: the hub has no interface but its bridge and the nodes' ports, and no route out", async () => {
+    const onHub = (...argv: readonly string[]) => run(inside(lab.hub, argv), { signal: patience() });
+    const interfaces = (await onHub("ip", "-o", "link", "show")).trim().split("\n");
+    const names = interfaces.map((line) => /^\d+: ([^:@]+)/.exec(line)?.[1] ?? line);
+    expect(names.toSorted()).toEqual(["br0", "lo", "port-1"]);
+    expect(await onHub("ip", "route", "show", "default")).toBe("");
+    const fromNode = await attempt(inside(lab.node("worker-1").init, ["ping", "-c1", "-W2", "192.0.2.1"]), {
+      signal: patience(),
+    });
+    expect(fromNode.stdout).toContain("Net Unreachable");
+  });
 
-  const bootId = () =>
-    lab.kubectl(["get", "node", node.name, "-o", "jsonpath={.status.nodeInfo.bootID}"], { signal: patience() });
-  expect(await bootId()).not.toBe("");
-  await node.powerOff(patience());
-  expect(node.isOn).toBe(false);
-  const status = [
-    "get",
-    "node",
-    node.name,
-    "-o",
-    "jsonpath={.status.conditions[?(@.type=='Ready')].lastHeartbeatTime}",
-  ];
-  // Read while it is off: kubelet reports when it starts, and then not for five minutes if nothing changes.
-  const before = await lab.kubectl(status, { signal: patience() });
-  await node.powerOn(patience());
-  await expect.poll(() => lab.kubectl(status, { signal: patience() }), { timeout: 120_000 }).not.toBe(before);
-});
+  it("a node that loses power comes back Ready, and one that is cut off does not answer meanwhile", async () => {
+    const node = lab.node("worker-1");
+    const reach = () => attempt(inside(lab.hub, ["ping", "-c1", "-W1", node.address.address]), { signal: patience() });
 
-it("any component can be killed and started again", async () => {
-  const lab = await Lab.start(patience(), { name, nodes: 0 }, programs, quiet);
-  const apiServer = lab.component("kube-apiserver");
-  await apiServer.kill(patience());
-  expect((await lab.tryKubectl(["get", "--raw", "/readyz"], { signal: patience() })).code).not.toBe(0);
-  await apiServer.start(patience());
-  await lab.untilApiAnswers(patience());
-  expect(apiServer.log()).toContain("Serving securely");
+    await node.cutOff(patience());
+    expect((await reach()).code).not.toBe(0);
+    await node.rejoin(patience());
+    await expect.poll(async () => (await reach()).code, { timeout: 60_000 }).toBe(0);
+
+    const bootId = () =>
+      lab.kubectl(["get", "node", node.name, "-o", "jsonpath={.status.nodeInfo.bootID}"], { signal: patience() });
+    expect(await bootId()).not.toBe("");
+    await node.powerOff(patience());
+    expect(node.isOn).toBe(false);
+    const status = [
+      "get",
+      "node",
+      node.name,
+      "-o",
+      "jsonpath={.status.conditions[?(@.type=='Ready')].lastHeartbeatTime}",
+    ];
+    // Read while it is off: kubelet reports when it starts, and then not for five minutes if nothing changes.
+    const before = await lab.kubectl(status, { signal: patience() });
+    await node.powerOn(patience());
+    await expect.poll(() => lab.kubectl(status, { signal: patience() }), { timeout: 120_000 }).not.toBe(before);
+  });
+
+  it("any component can be killed and started again", async () => {
+    const apiServer = lab.component("kube-apiserver");
+    await apiServer.kill(patience());
+    expect((await lab.tryKubectl(["get", "--raw", "/readyz"], { signal: patience() })).code).not.toBe(0);
+    await apiServer.start(patience());
+    await lab.untilApiAnswers(patience());
+    expect(apiServer.log()).toContain("Serving securely");
+  });
 });
 
 it("refuses a name that could not be used", async () => {
