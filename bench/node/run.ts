@@ -98,7 +98,7 @@ async function untilPagedOut(pod: string): Promise<void> {
   const name = (await cluster.list<Pod>("pods", "-n", "kube-system")).find(({ metadata }) => metadata.uid === pod);
   for (;;) {
     const log = await cluster.kubectl("logs", "-n", "kube-system", name?.metadata.name ?? "");
-    if (log.includes("start is over")) return;
+    if (log.includes("start-up code is paged out")) return;
     await new Promise((again) => setTimeout(again, 1000));
   }
 }
