@@ -20,19 +20,26 @@ export async function reconcilerProgram(): Promise<Program> {
   };
 }
 
+interface Gap {
+  readonly longestGapMs: number;
+}
+
 export class Reconciler implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ready = Promise.withResolvers<void>();
+  #gap = Promise.withResolvers<Gap>();
 
   private constructor(program: string, args: readonly string[]) {
     // Without the variables of the machine, which are defaults of flags.
-    const child = spawn(process.execPath, [...growingProcess, program, ...args], {
+    const report = ["--import", join(import.meta.dirname, "loop-report.ts")];
+    const child = spawn(process.execPath, [...growingProcess, ...report, program, ...args], {
       stdio: ["ignore", "ignore", "pipe"],
       env: steadyMemory,
     });
     this.#child = child;
     createInterface({ input: child.stderr }).on("line", (line) => {
-      if (line.includes("the picture of the cluster is complete")) this.#ready.resolve();
+      if (line.includes("caches synced")) this.#ready.resolve();
+      if (line.startsWith('{"longestGapMs"')) this.#gap.resolve(JSON.parse(line) as Gap);
     });
     child.once("exit", () => this.#ready.reject(new Error("the reconciler ended")));
   }
@@ -47,6 +54,13 @@ export class Reconciler implements AsyncDisposable {
   get residentMb(): number {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1024;
+  }
+
+  /** For how long its event loop was held at most since the last call. */
+  async longestGapMs(): Promise<number> {
+    this.#gap = Promise.withResolvers();
+    this.#child.kill("SIGUSR2");
+    return (await this.#gap.promise).longestGapMs;
   }
 
   get pid(): number {

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { reconcilerLease } from "../../src/core/names.ts";
 import { KubeClient } from "../../src/kube/client/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { Transport } from "../../src/kube/client/transport.ts";
@@ -25,17 +26,18 @@ export class SimulatedCluster implements AsyncDisposable {
   readonly #nodes: readonly string[];
   readonly #kwok: Kwok;
 
-  private constructor(cluster: Cluster, nodes: number) {
+  private constructor(cluster: Cluster, nodes: number, nodeLeaseSeconds: number) {
     const { kubeconfig } = cluster.lab.layout;
     this.#cluster = cluster;
     this.client = new KubeClient(kubeconfigCredentials(kubeconfig), { userAgent: "bench" });
     this.#transport = new Transport(kubeconfigCredentials(kubeconfig), { userAgent: "bench" });
     this.#nodes = Array.from({ length: nodes }, (_, index) => `${this.name}-node-${index}`);
-    this.#kwok = kwok(kubeconfig, this.mountpointNamespace);
+    this.#kwok = kwok(kubeconfig, this.mountpointNamespace, nodeLeaseSeconds);
   }
 
-  static async open(cluster: Cluster, nodes: number): Promise<SimulatedCluster> {
-    const simulated = new SimulatedCluster(cluster, nodes);
+  /** Without seconds, kwok renews no leases of nodes: those of 5,000 are 500 writes a second. */
+  static async open(cluster: Cluster, nodes: number, nodeLeaseSeconds = 40): Promise<SimulatedCluster> {
+    const simulated = new SimulatedCluster(cluster, nodes, nodeLeaseSeconds);
     for (const namespace of [simulated.name, simulated.mountpointNamespace]) {
       await cluster.kubectl("create", "namespace", namespace);
       // No Pod is accepted before its account is there.
@@ -72,25 +74,33 @@ export class SimulatedCluster implements AsyncDisposable {
     return names;
   }
 
+  get nodes(): readonly string[] {
+    return this.#nodes;
+  }
+
   /** One for each claim, on the nodes in turns, scheduled already. */
   async workloads(claims: readonly string[]): Promise<void> {
-    const nodeOf = new Map(claims.map((claim, index) => [claim, this.#nodes[index % this.#nodes.length]]));
-    const { call, client, name: namespace } = this;
-    await inParallel(
-      claims,
-      (claim) =>
-        client.create(call, kinds.pods, {
-          metadata: { name: `app-${claim}`, namespace },
-          spec: {
-            nodeName: nodeOf.get(claim),
-            terminationGracePeriodSeconds: 0,
-            tolerations: [{ operator: "Exists" }],
-            containers: [{ name: "app", image: "app" }],
-            volumes: [{ name: "data", persistentVolumeClaim: { claimName: claim } }],
-          },
-        } as { metadata: { name: string } }),
-      atOnce,
-    );
+    const placed = claims.map((claim, index) => ({
+      name: `app-${claim}`,
+      claim,
+      node: this.#nodes[index % this.#nodes.length] ?? "",
+    }));
+    await inParallel(placed, (one) => this.workload(one), atOnce);
+  }
+
+  /** Gives its UID. */
+  async workload({ name, claim, node }: Record<"name" | "claim" | "node", string>): Promise<string> {
+    const { metadata } = await this.client.create(this.call, kinds.pods, {
+      metadata: { name, namespace: this.name },
+      spec: {
+        nodeName: node,
+        terminationGracePeriodSeconds: 0,
+        tolerations: [{ operator: "Exists" }],
+        containers: [{ name: "app", image: "app" }],
+        volumes: [{ name: "data", persistentVolumeClaim: { claimName: claim } }],
+      },
+    } as { metadata: { name: string } });
+    return metadata.uid;
   }
 
   /** Those of these claims; they have not started, so they are gone when this returns. */
@@ -107,6 +117,27 @@ export class SimulatedCluster implements AsyncDisposable {
     await inParallel(ours, ({ metadata }) =>
       this.client.delete(this.call, kinds.attachments, metadata, { uid: metadata.uid }),
     );
+  }
+
+  /** Flags of a reconciler that takes part in the election. */
+  candidate(podName: string): readonly string[] {
+    return [`--pod-namespace=${this.name}`, `--pod-name=${podName}`, "--require-lease"];
+  }
+
+  /** Undefined while nobody leads. */
+  async leader(): Promise<{ readonly name: string; readonly changes: number } | undefined> {
+    const ref = { namespace: this.name, name: reconcilerLease };
+    const { holderIdentity, leaseTransitions } = (await this.client.get(this.call, kinds.leases, ref))?.spec ?? {};
+    return holderIdentity ? { name: holderIdentity, changes: leaseTransitions ?? 0 } : undefined;
+  }
+
+  /** For as long as this is held, a reconciler that takes part in the election watches everything and does nothing. */
+  async heldLease(): Promise<AsyncDisposable> {
+    const ref = { namespace: this.name, name: reconcilerLease };
+    const renewTime = new Date().toISOString().replace("Z", "000Z");
+    const spec = { holderIdentity: "bench", leaseDurationSeconds: 86_400, acquireTime: renewTime, renewTime };
+    const { metadata } = await this.client.create(this.call, kinds.leases, { metadata: ref, ...{ spec } });
+    return { [Symbol.asyncDispose]: () => this.client.delete(this.call, kinds.leases, ref, { uid: metadata.uid }) };
   }
 
   /** What is left in the namespaces goes with them, in the time of kube-controller-manager. */
@@ -144,7 +175,7 @@ interface Kwok extends Disposable {
 }
 
 /** For as long as this is held. */
-function kwok(kubeconfig: string, mountpointNamespace: string): Kwok {
+function kwok(kubeconfig: string, mountpointNamespace: string, nodeLeaseSeconds: number): Kwok {
   const program = process.env["KWOK"];
   if (program === undefined) throw new Error("KWOK names no program: run this with ./dev bench controller");
   const directory = mkdtempSync(join(tmpdir(), "bench-kwok-"));
@@ -152,7 +183,11 @@ function kwok(kubeconfig: string, mountpointNamespace: string): Kwok {
   const stages = readFileSync(join(import.meta.dirname, "kwok.yaml"), "utf8");
   writeFileSync(config, stages.replaceAll("NAMESPACE", mountpointNamespace));
   const managed = ["--manage-all-nodes=false", `--manage-nodes-with-label-selector=${simulatedLabel}=true`];
-  const flags = [`--kubeconfig=${kubeconfig}`, `--config=${config}`, "--node-lease-duration-seconds=40"];
+  const flags = [
+    `--kubeconfig=${kubeconfig}`,
+    `--config=${config}`,
+    `--node-lease-duration-seconds=${nodeLeaseSeconds}`,
+  ];
   const child = spawn(program, [...flags, ...managed], { stdio: "ignore" });
   return {
     pid: child.pid,

@@ -21,6 +21,6 @@ export const bench: Command = async (signal, args) => {
   }
   const lab = openLab(name);
   // Built out here: no registry is in reach from inside the lab.
-  const programs = which === "controller" ? [`KWOK=${await kwokPart(signal, progressOn(process.stderr))}`] : [];
+  const programs = which.startsWith("controller") ? [`KWOK=${await kwokPart(signal, progressOn(process.stderr))}`] : [];
   return takeOver(lab.inNetwork(["env", ...programs, process.execPath, script, ...others]), lab);
 };

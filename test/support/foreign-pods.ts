@@ -1,6 +1,6 @@
 /** Pods that are no business of the driver's, many at a time, in a real API server. */
 import type { KubeClient } from "../../src/kube/client/client.ts";
-import { kinds } from "../../src/kube/kinds.ts";
+import { type KubeObject, kinds } from "../../src/kube/kinds.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { inParallel } from "./in-parallel.ts";
 
@@ -16,23 +16,29 @@ export interface ForeignPods {
 
 /** No scheduler looks at them, so they stay as they are. */
 export async function createForeignPods(call: Call, client: KubeClient, wish: ForeignPods): Promise<void> {
-  const { namespace, prefix, count, claims, paddingBytes } = wish;
-  const names = Array.from({ length: count }, (_, number) => `${prefix}-${number}`);
-  await inParallel(names, async (name) => {
-    // Of each its own, as the texts of different Pods are.
-    const padding = name.repeat(Math.ceil(paddingBytes / name.length)).slice(0, paddingBytes);
-    await client.create(call, kinds.pods, {
-      metadata: { name, namespace, annotations: { "example.com/padding": padding } },
-      spec: {
-        schedulerName: "nobody",
-        containers: [{ name: "app", image: "app", env: [{ name: "NAME", value: name }] }],
-        volumes: [
-          { name: "scratch", emptyDir: {} },
-          ...(claims ? [{ name: "data", persistentVolumeClaim: { claimName: `${name}-data` } }] : []),
-        ],
-      },
-    } as { metadata: { name: string } });
-  });
+  const names = Array.from({ length: wish.count }, (_, number) => `${wish.prefix}-${number}`);
+  await inParallel(names, (name) => createForeignPod(call, client, { ...wish, name }));
+}
+
+export async function createForeignPod(
+  call: Call,
+  client: KubeClient,
+  { namespace, name, claims, paddingBytes }: Omit<ForeignPods, "prefix" | "count"> & { readonly name: string },
+): Promise<KubeObject["metadata"]> {
+  // Of each its own, as the texts of different Pods are.
+  const padding = name.repeat(Math.ceil(paddingBytes / name.length)).slice(0, paddingBytes);
+  const { metadata } = await client.create(call, kinds.pods, {
+    metadata: { name, namespace, annotations: { "example.com/padding": padding } },
+    spec: {
+      schedulerName: "nobody",
+      containers: [{ name: "app", image: "app", env: [{ name: "NAME", value: name }] }],
+      volumes: [
+        { name: "scratch", emptyDir: {} },
+        ...(claims ? [{ name: "data", persistentVolumeClaim: { claimName: `${name}-data` } }] : []),
+      ],
+    },
+  } as { metadata: { name: string } });
+  return metadata;
 }
 
 /** One by one: a request to delete very many at once takes longer than the API server grants to a request. */
