@@ -5,6 +5,7 @@ import { tenantAccount } from "../../lab/s3.ts";
 import { secretFinalizer } from "../../src/core/names.ts";
 import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
+import { HelmRelease } from "../support/helm-release.ts";
 import { installedWith } from "../support/installed-with.ts";
 import { secretManifest } from "../support/s3-accounts.ts";
 
@@ -54,7 +55,7 @@ it("PR-11 deleting a namespace with its claims and their Secret leaves no volume
   await expect.poll(reasons, patient).toContain("BucketKept");
 });
 
-it("PR-11 an upgrade that turns the protection off releases the Secrets of volumes that exist, and one that turns it on protects them", async () => {
+it("PR-11 an upgrade or rollback that turns the protection off releases the Secrets of volumes that exist, and one that turns it on protects them", async () => {
   await using sandbox = await cluster.sandbox();
   const secret = { namespace: sandbox.name, name: "credentials" };
   await cluster.apply(secretManifest(secret, tenantAccount));
@@ -64,9 +65,16 @@ it("PR-11 an upgrade that turns the protection off releases the Secrets of volum
   const finalizers = async () =>
     (await cluster.get("secret", secret.name, "-n", secret.namespace))?.metadata.finalizers ?? [];
   expect(await finalizers()).toEqual([secretFinalizer]);
+  const helm = new HelmRelease(cluster);
+  let withoutProtection: string;
   {
     await using _off = await installedWith(cluster, ["controller.protectSecrets=false"]);
     expect(await finalizers()).toEqual([]);
+    withoutProtection = await helm.revision();
   }
+  await expect.poll(finalizers, patient).toEqual([secretFinalizer]);
+  await helm.rollback(withoutProtection);
+  expect(await finalizers()).toEqual([]);
+  await helm.asUsual();
   await expect.poll(finalizers, patient).toEqual([secretFinalizer]);
 });

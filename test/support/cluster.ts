@@ -163,10 +163,42 @@ export class Cluster {
     }
   }
 
+  async #createNamespace(name: string): Promise<void> {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    if (this.#api === undefined) await this.kubectl("create", "namespace", name);
+    else await this.#api.create("/api/v1/namespaces", namespace);
+  }
+
+  /**
+   * Deletes a namespace and PersistentVolumes. Returns when the Pods and claims are gone. The namespace controller waits five seconds
+   * before it looks at what is in a namespace, and longer for Pods; nobody uses the names again, so nothing else is waited for.
+   */
+  async deleteNamespace(name: string, volumes: readonly string[]): Promise<void> {
+    const kinds = ["pods", "persistentvolumeclaims"];
+    if (this.#api === undefined) {
+      await this.kubectl("delete", kinds.join(","), "--all", "-n", name, "--wait=true");
+      const others = [`namespace/${name}`, ...volumes.map((volume) => `persistentvolume/${volume}`)];
+      await this.kubectl("delete", ...others, "--ignore-not-found", "--wait=false");
+      return;
+    }
+    const api = this.#api;
+    const namespace = `/api/v1/namespaces/${name}`;
+    const uids = async () => {
+      const lists = await Promise.all(kinds.map((kind) => api.list(`${namespace}/${kind}`)));
+      return lists.flat().map((object) => (object as KubeObject).metadata.uid);
+    };
+    const before = new Set(await uids());
+    for (const kind of kinds) await api.delete(`${namespace}/${kind}`);
+    await until(async () => !(await uids()).some((uid) => before.has(uid)));
+    for (const path of [namespace, ...volumes.map((volume) => `/api/v1/persistentvolumes/${volume}`)]) {
+      await api.delete(path);
+    }
+  }
+
   /** A namespace and a bucket of the test's own; both go with everything in them. */
   async sandbox(): Promise<Sandbox> {
     const name = `t-${randomBytes(4).toString("hex")}`;
-    await this.kubectl("create", "namespace", name);
+    await this.#createNamespace(name);
     await this.s3.send(new CreateBucketCommand({ Bucket: name }));
     return new Sandbox(this, name);
   }
@@ -245,11 +277,7 @@ export class Sandbox implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const { cluster, name } = this;
-    // The namespace controller waits five seconds before it looks at what is in a namespace, and longer for Pods. Nobody
-    // uses the name again, so only what uses the bucket is waited for.
-    await cluster.kubectl("delete", "pods,pvc", "--all", "-n", name, "--wait=true");
-    const volumes = this.#volumes.map((volume) => `persistentvolume/${volume}`);
-    await cluster.kubectl("delete", `namespace/${name}`, ...volumes, "--ignore-not-found", "--wait=false");
+    await cluster.deleteNamespace(name, this.#volumes);
     await cluster.removeBucket(name);
   }
 }
