@@ -30,7 +30,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
   for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
     process.stderr.write(`round ${round + 1} of ${rounds}, ${side.lab}\n`);
     const dev = join(side.checkout, "dev");
-    const { stdout } = await promisify(execFile)(dev, ["bench", name, "--name", side.lab, ...args], {
+    const { stdout } = await promisify(execFile)(dev, ["bench", "--name", side.lab, name, ...args], {
       cwd: side.checkout,
       maxBuffer: 16 * 1024 * 1024,
     });

@@ -2,6 +2,7 @@
  * The reconciler of one checkout in a settled cluster in memory, in a process of its own. Prints its measurements as JSON lines.
  * Arguments: the checkout, the size as JSON.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
@@ -11,6 +12,7 @@ import type { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import type { controllerStatus } from "../../src/reconciler/domain/controller-status.ts";
 import type { installation } from "../../src/reconciler/domain/installation.fixture.ts";
 import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";
+import type { growLargeHeapsFreely } from "../../src/runtime/heap-growth.ts";
 import type { Logger } from "../../src/runtime/log.ts";
 import type { Progress } from "../../src/runtime/progress.ts";
 import { LoopWatch, untilIdle } from "./loop-watch.ts";
@@ -34,6 +36,7 @@ interface Sources {
   readonly installation: typeof installation;
   readonly Progress: typeof Progress;
   readonly WatchHealth: typeof WatchHealth;
+  readonly growLargeHeapsFreely?: typeof growLargeHeapsFreely;
 }
 
 const [checkout = "", sizeText = "{}"] = process.argv.slice(2);
@@ -50,6 +53,7 @@ let passes = 0;
 let terms = 0;
 
 using loop = new LoopWatch();
+using _growth = sources.growLargeHeapsFreely?.();
 const log = logger();
 const running = sources.runReconciler({ signal: stop.signal, log }, api as never, {
   mountpointPods: { ...sources.installation, namespace: mountpointNamespace, driverVersion },
@@ -97,6 +101,8 @@ async function sourcesOf(directory: string): Promise<Sources> {
     "reconciler/domain/installation.fixture.ts",
     "runtime/progress.ts",
     "kube/watch/watch-health.ts",
+    // Another checkout may be older.
+    ...["runtime/heap-growth.ts"].filter((file) => existsSync(join(directory, "src", file))),
   ];
   const modules = await Promise.all(files.map((file) => import(join(directory, "src", file)) as Promise<object>));
   return Object.assign({}, ...modules) as Sources;

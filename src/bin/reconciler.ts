@@ -6,6 +6,7 @@ import { KubeClient } from "../kube/client/client.ts";
 import { WatchHealth } from "../kube/watch/watch-health.ts";
 import { reconcilerConfigFrom } from "../reconciler/config.ts";
 import { runReconciler } from "../reconciler/run-reconciler.ts";
+import { growLargeHeapsFreely } from "../runtime/heap-growth.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { version as driverVersion } from "./version.ts";
@@ -14,6 +15,7 @@ async function run(signal: AbortSignal): Promise<void> {
   const config = reconcilerConfigFrom(process.argv.slice(2), process.env, driverVersion);
   const call = { signal, log: stderrLogger(config.verbosity) };
   const { healthPort, mountpointPods } = config;
+  using _growth = growLargeHeapsFreely();
   call.log.info("Pod Reconciler starts", { driverVersion, mountpointNamespace: mountpointPods.namespace });
 
   using client = new KubeClient(credentialsAt(config.api), { userAgent: `s3-pod-reconciler/${driverVersion}` });
