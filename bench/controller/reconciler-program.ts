@@ -37,11 +37,13 @@ export class Reconciler implements AsyncDisposable {
       env: steadyMemory,
     });
     this.#child = child;
+    let lastLine = "";
     createInterface({ input: child.stderr }).on("line", (line) => {
+      lastLine = line;
       if (line.includes("caches synced")) this.#ready.resolve();
       if (line.startsWith('{"longestGapMs"')) this.#gap.resolve(JSON.parse(line) as Gap);
     });
-    child.once("exit", () => this.#ready.reject(new Error("the reconciler ended")));
+    child.once("close", () => this.#ready.reject(new Error(`the reconciler ended: ${lastLine}`)));
   }
 
   /** It knows the whole cluster and works when this returns. */
