@@ -165,8 +165,15 @@ export class Cluster {
 
   async #createNamespace(name: string): Promise<void> {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
-    if (this.#api === undefined) await this.kubectl("create", "namespace", name);
-    else await this.#api.create("/api/v1/namespaces", namespace);
+    if (this.#api === undefined) {
+      await this.kubectl("create", "namespace", name);
+      return;
+    }
+    const api = this.#api;
+    await api.create("/api/v1/namespaces", namespace);
+    // No Pod is accepted before its account is there, which kube-controller-manager creates.
+    const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+    await until(async () => (await api.get(account)) !== undefined);
   }
 
   /**
