@@ -5,15 +5,18 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { bundle, growingProcess, steadyMemory } from "../../scripts/bundle.ts";
+import { freePort } from "../../test/support/free-port.ts";
 
 export interface Program extends Disposable {
   start(args: readonly string[]): Promise<Reconciler>;
 }
 
-export async function reconcilerProgram(): Promise<Program> {
+/** Of this checkout, or of another one. */
+export async function reconcilerProgram(checkout = join(import.meta.dirname, "../..")): Promise<Program> {
   const directory = mkdtempSync(join(tmpdir(), "bench-controller-"));
-  await bundle([join(import.meta.dirname, "../../src/bin/reconciler.ts")], directory);
+  await bundle([join(checkout, "src/bin/reconciler.ts")], directory);
   return {
     start: (args) => Reconciler.start(join(directory, "reconciler.mjs"), args),
     [Symbol.dispose]: () => rmSync(directory, { recursive: true }),
@@ -26,7 +29,7 @@ interface Gap {
 
 export class Reconciler implements AsyncDisposable {
   readonly #child: ChildProcess;
-  readonly #ready = Promise.withResolvers<void>();
+  readonly #ended = new AbortController();
   #gap = Promise.withResolvers<Gap>();
 
   private constructor(program: string, args: readonly string[]) {
@@ -40,16 +43,16 @@ export class Reconciler implements AsyncDisposable {
     let lastLine = "";
     createInterface({ input: child.stderr }).on("line", (line) => {
       lastLine = line;
-      if (line.includes("caches synced")) this.#ready.resolve();
       if (line.startsWith('{"longestGapMs"')) this.#gap.resolve(JSON.parse(line) as Gap);
     });
-    child.once("close", () => this.#ready.reject(new Error(`the reconciler ended: ${lastLine}`)));
+    child.once("close", () => this.#ended.abort(new Error(`the reconciler ended: ${lastLine}`)));
   }
 
   /** It knows the whole cluster and works when this returns. */
   static async start(program: string, args: readonly string[]): Promise<Reconciler> {
-    const reconciler = new Reconciler(program, args);
-    await reconciler.#ready.promise;
+    const port = await freePort();
+    const reconciler = new Reconciler(program, [...args, `--health-port=${port}`]);
+    while (!(await isReady(port))) await delay(50, undefined, { signal: reconciler.#ended.signal });
     return reconciler;
   }
 
@@ -74,4 +77,12 @@ export class Reconciler implements AsyncDisposable {
     this.#child.kill("SIGKILL");
     await ended;
   }
+}
+
+/** False while it does not listen yet, too. */
+async function isReady(port: number): Promise<boolean> {
+  return await fetch(`http://127.0.0.1:${port}/healthz`).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
 }

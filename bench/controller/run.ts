@@ -1,10 +1,12 @@
 /**
  * What the reconciler costs in a large cluster: how many workloads it attaches per second, how many requests each of them
  * takes, and its memory beside Pods that are no business of the driver's.
- * Arguments: S3 workloads; counts of foreign Pods, one after the other, 0 for none.
+ * Arguments: S3 workloads; counts of foreign Pods, one after the other, 0 for none; --beside CHECKOUT, whose reconciler attaches
+ * the same workloads first.
  */
 import { loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../../test/support/cluster.ts";
 import { controllerAway } from "../../test/support/controller-away.ts";
@@ -14,11 +16,12 @@ import { cpuMsOf } from "../cpu-time.ts";
 import { table } from "../table.ts";
 import { AttachmentWatch } from "./attachment-watch.ts";
 import { type Original, originalsOf, writeCopies } from "./copies.ts";
-import { type Reconciler, reconcilerProgram } from "./reconciler-program.ts";
+import { type Program, type Reconciler, reconcilerProgram } from "./reconciler-program.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
 
-const workloads = Number(process.argv[2] ?? 1000);
-const foreign = (process.argv[3] ?? "10000,50000").split(",").map(Number);
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { beside: { type: "string" } } });
+const workloads = Number(positionals[0] ?? 1000);
+const foreign = (positionals[1] ?? "10000,50000").split(",").map(Number);
 /** As many as the figure of the Go driver was taken with. */
 const burst = Math.min(300, workloads);
 const counted = Math.min(100, workloads);
@@ -33,6 +36,7 @@ const { kubeconfig } = cluster.lab.layout;
 // The lab's own would do the same work.
 await using _away = await controllerAway(cluster);
 using program = await reconcilerProgram();
+using beside = values.beside === undefined ? undefined : await reconcilerProgram(values.beside);
 await using simulated = await SimulatedCluster.open(cluster, nodes);
 const rows: Record<string, string>[] = [];
 
@@ -44,36 +48,50 @@ process.stdout.write(table(rows));
 
 /** Each workload has a volume of its own, so each needs a Mountpoint Pod and an attachment. */
 async function measureRate(): Promise<void> {
-  const waiting = await simulated.volumes("waiting", workloads);
-  const late = await simulated.volumes("late", burst);
-  const rates = { waiting: 0, late: 0 };
-  await simulated.workloads(waiting);
-  {
-    await using reconciler = await startReconciler();
-    const started = performance.now();
-    const waitingCpu = cpuClock(reconciler);
-    await attached(workloads);
-    rates.waiting = perSecond(workloads, started);
-    note(`attached per second, ${workloads} that wait for a reconciler`, rates.waiting.toFixed(0));
-    note("CPU time for each of them", waitingCpu(workloads));
-
-    // The scheduler and kwok are still busy with those; the figure of the Go driver was taken where nothing else happened.
-    await attached(workloads, "running");
-    const created = performance.now();
-    const burstCpu = cpuClock(reconciler);
-    await simulated.workloads(late);
-    const offered = perSecond(burst, created).toFixed(0);
-    await attached(workloads + burst);
-    rates.late = perSecond(burst, created);
-    note(`attached per second, ${burst} created at once (${offered} created per second)`, rates.late.toFixed(0));
-    note("CPU time for each of them", burstCpu(burst));
-    await attached(workloads + burst, "running");
+  const claims = {
+    waiting: await simulated.volumes("waiting", workloads),
+    late: await simulated.volumes("late", burst),
+  };
+  await simulated.workloads(claims.waiting);
+  if (beside !== undefined) {
+    await measureRateOf(beside, "the other checkout: ", claims.late);
+    await simulated.endWorkloads(claims.late);
+    await simulated.deleteServed();
+    await withoutMountpointPods();
   }
-  const originals = { waiting: await originalsOf(simulated, waiting), late: await originalsOf(simulated, late) };
+  const rates = await measureRateOf(program, "", claims.late);
+  const originals = {
+    waiting: await originalsOf(simulated, claims.waiting),
+    late: await originalsOf(simulated, claims.late),
+  };
   await simulated.deleteServed();
   await withoutMountpointPods();
-  await measureLimit({ waiting, late }, originals, rates);
-  await simulated.endWorkloads([...waiting, ...late]);
+  await measureLimit(claims, originals, rates);
+  await simulated.endWorkloads([...claims.waiting, ...claims.late]);
+}
+
+/** Of workloads that wait already, and of those that come late. */
+async function measureRateOf(measured: Program, whose: string, late: readonly string[]): Promise<Both<number>> {
+  await using reconciler = await startReconciler({ measured });
+  const started = performance.now();
+  const waitingCpu = cpuClock(reconciler);
+  await attached(workloads);
+  const waitingRate = perSecond(workloads, started);
+  note(`${whose}attached per second, ${workloads} that wait for a reconciler`, waitingRate.toFixed(0));
+  note("CPU time for each of them", waitingCpu(workloads));
+
+  // The scheduler and kwok are still busy with those; the figure of the Go driver was taken where nothing else happened.
+  await attached(workloads, "running");
+  const created = performance.now();
+  const burstCpu = cpuClock(reconciler);
+  await simulated.workloads(late);
+  const offered = perSecond(burst, created).toFixed(0);
+  await attached(workloads + burst);
+  const lateRate = perSecond(burst, created);
+  note(`${whose}attached per second, ${burst} created at once (${offered} created per second)`, lateRate.toFixed(0));
+  note("CPU time for each of them", burstCpu(burst));
+  await attached(workloads + burst, "running");
+  return { waiting: waitingRate, late: lateRate };
 }
 
 interface Both<One> {
@@ -91,7 +109,7 @@ async function measureLimit(
   rates: Both<number>,
 ): Promise<void> {
   await using _ = await simulated.heldLease();
-  await using standby = await startReconciler(kubeconfig, simulated.candidate("standby"));
+  await using standby = await startReconciler({ further: simulated.candidate("standby") });
   const best = { waiting: 0, late: 0 };
   for (const connections of [16, 32, 64]) {
     await simulated.endWorkloads(claims.late);
@@ -139,7 +157,7 @@ async function measureRequests(): Promise<void> {
   const fair: Faults = { fateOf: () => "passed", latenessMs: () => 0 };
   await using counting = await FaultyWay.open(kubeconfig, fair);
   const claims = await simulated.volumes("counted", counted);
-  await using _ = await startReconciler(counting.kubeconfig);
+  await using _ = await startReconciler({ config: counting.kubeconfig });
   counting.requests.length = 0;
   await simulated.workloads(claims);
   await attached(counted, "running");
@@ -184,9 +202,15 @@ async function noteMemory(what: string, witness: Reconciler): Promise<void> {
   note(`RSS ${what}, of a process that ran before`, `${witness.residentMb.toFixed(1)} MB`);
 }
 
-function startReconciler(config = kubeconfig, further: readonly string[] = []): Promise<Reconciler> {
+interface Start {
+  readonly measured?: Program;
+  readonly config?: string;
+  readonly further?: readonly string[];
+}
+
+function startReconciler({ measured = program, config = kubeconfig, further = [] }: Start = {}): Promise<Reconciler> {
   const flags = [`--kubeconfig=${config}`, `--mountpoint-namespace=${simulated.mountpointNamespace}`, ...further];
-  return program.start([...flags, "--mountpoint-image=driver", "--mountpoint-version=1.0.0"]);
+  return measured.start([...flags, "--mountpoint-image=driver", "--mountpoint-version=1.0.0"]);
 }
 
 /** Until so many workloads have an attachment, on demand with a Mountpoint Pod that runs. */
