@@ -92,8 +92,11 @@ export class Cluster {
   /** Gives what a shell in the container printed; the container has to be named if the Pod has several. */
   async exec({ namespace, name }: PodRef, script: string, container?: string): Promise<string> {
     const command = ["sh", "-c", script];
-    if (this.#api === undefined) return await this.kubectl("exec", "-n", namespace, name, "--", ...command);
     const request = { namespace, name, command, ...(container !== undefined && { container }) };
+    if (this.#api === undefined) {
+      const inside = container === undefined ? [] : ["-c", container];
+      return await this.kubectl("exec", "-n", namespace, name, ...inside, "--", ...command);
+    }
     return await execInPod(this.lab.layout.kubeconfig, request, AbortSignal.timeout(patienceMs));
   }
 
