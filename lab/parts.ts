@@ -59,17 +59,20 @@ const versionFlags = Object.entries({ gitVersion: `v${kubernetesVersion}`, gitMa
   .map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
   .join(" ");
 
+/** Nobody debugs these programs: without DWARF the compiler takes an eighth less CPU time (`go build std`, Go 1.26). */
+const compilerFlags = "-gcflags=all=-dwarf=false";
+
 async function goPart(signal: AbortSignal, progress: Progress, name: string): Promise<string> {
   const module = join(here, "parts", name);
   const linkFlags = name === "kubernetes" ? `-s -w ${versionFlags}` : "-s -w";
-  const key = await keyOf([join(module, "go.mod"), join(module, "go.sum")], [linkFlags]);
+  const key = await keyOf([join(module, "go.mod"), join(module, "go.sum")], [compilerFlags, linkFlags]);
   return cached(signal, {
     name,
     key,
     build: (into) =>
       progress.task(`build ${name}`, async (task) => {
         const options = { signal, cwd: module, env: goEnvironment() };
-        const flags = ["-trimpath", "-ldflags", linkFlags];
+        const flags = ["-trimpath", compilerFlags, "-ldflags", linkFlags];
         // Those that Go's own cache does not have yet.
         const list = ["go", "list", "-deps", ...flags, "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", "tool"];
         const missing = (await retried(signal, () => run(list, withDownloads(options, task)))).trim().split("\n");
