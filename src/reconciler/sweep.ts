@@ -9,31 +9,37 @@ import { type VolumeOnNodeKey, volumeOnNodeKey } from "./domain/volume-on-node.t
 import { type View, volumeOnNodeOf, volumesOnNodeOf } from "./observe/view.ts";
 
 interface Queue {
+  add(key: VolumeOnNodeKey): void;
   addInBackground(key: VolumeOnNodeKey): void;
 }
 
 /** Ends when the call does. Operators search the log for "cleanup" (contract 1.11). */
 export async function sweep(call: Call, view: View, queue: Queue, intervalMs: number): Promise<void> {
-  await queueEverything(call, view, queue);
+  await queueEach(call, volumesWithoutMount(view), (key) => queue.add(key));
+  await queueEach(call, everyVolumeOnNode(view), (key) => queue.addInBackground(key));
   while (!call.signal.aborted) {
     try {
       await sleep(intervalMs, undefined, { signal: call.signal });
     } catch {
       return; // the call has ended
     }
-    const volumesOnNodes = await queueEverything(call, view, queue);
+    const volumesOnNodes = await queueEach(call, everyVolumeOnNode(view), (key) => queue.addInBackground(key));
     call.log.info("stale cleanup queued every volume on every node", { volumesOnNodes });
   }
 }
 
 /** SC-5. Resolves after as many turns of the event loop as a large cluster needs. Returns how many were queued. */
-async function queueEverything(call: Call, view: View, queue: Queue): Promise<number> {
+async function queueEach(
+  call: Call,
+  keys: Iterable<VolumeOnNodeKey | undefined>,
+  add: (key: VolumeOnNodeKey) => void,
+): Promise<number> {
   const turn = new TurnLimit();
   let count = 0;
-  for (const key of everyVolumeOnNode(view)) {
+  for (const key of keys) {
     if (call.signal.aborted) break;
     if (key !== undefined) {
-      queue.addInBackground(key);
+      add(key);
       count += 1;
     }
     await turn.pause();
@@ -47,7 +53,7 @@ async function queueEverything(call: Call, view: View, queue: Queue): Promise<nu
  * can pause there, too.
  */
 function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> {
-  const { attachments, mountpointPods, workloads } = view;
+  const { attachments, mountpointPods } = view;
   for (const attachment of attachments.values()) {
     const key = volumeOnNodeOf(attachment);
     const isFirst =
@@ -58,10 +64,22 @@ function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> 
     const key = volumeOnNodeKey(pod);
     yield attachments.count("volumeOnNode", key) === 0 ? key : undefined;
   }
+  yield* volumesWithoutMount(view);
+}
+
+/**
+ * Volumes on nodes that workloads use and that have neither an attachment nor a Mountpoint Pod. kubelet holds up the start of these
+ * workloads, so at the beginning of a term they are reconciled before those that most probably are as they should be. undefined for
+ * each of the others.
+ */
+function* volumesWithoutMount(view: View): Generator<VolumeOnNodeKey | undefined> {
+  const { attachments, mountpointPods, workloads } = view;
   for (const workload of workloads.values()) {
-    for (const key of volumesOnNodeOf(view, workload)) {
-      const isCounted = attachments.count("volumeOnNode", key) + mountpointPods.count("volumeOnNode", key) > 0;
-      yield isCounted ? undefined : key;
+    const keys = volumesOnNodeOf(view, workload);
+    if (keys.length === 0) yield undefined;
+    for (const key of keys) {
+      const hasMount = attachments.count("volumeOnNode", key) + mountpointPods.count("volumeOnNode", key) > 0;
+      yield hasMount ? undefined : key;
     }
   }
 }

@@ -99,7 +99,7 @@ it("SC-5 the sweep gives way to timers and sockets", async () => {
         queued.add(key);
         happens();
       };
-      sweep(call, view, { addInBackground }, 3_600_000).catch(() => undefined);
+      sweep(call, view, { add: addInBackground, addInBackground }, 3_600_000).catch(() => undefined);
     },
     () => queued.size === nodes,
   );
@@ -125,7 +125,7 @@ it("SC-5 the sweep gives way also among objects that add nothing, because they h
   const busiest = await busiestTurn(
     (happens) => {
       note = happens;
-      sweep(call, view, { addInBackground: () => undefined }, 3_600_000).catch(() => undefined);
+      sweep(call, view, { add: () => undefined, addInBackground: () => undefined }, 3_600_000).catch(() => undefined);
     },
     () => looked.size === nodes,
   );

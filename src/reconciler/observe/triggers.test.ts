@@ -96,9 +96,29 @@ it("the stale cleanup queues every volume on every node and logs the word cleanu
       stop.abort();
     },
   };
-  await sweep({ signal: stop.signal, log }, view, { addInBackground: (key) => swept.add(key) }, 1);
+  const queue = { add: () => undefined, addInBackground: (key: VolumeOnNodeKey) => swept.add(key) };
+  await sweep({ signal: stop.signal, log }, view, queue, 1);
   expect([...swept].toSorted()).toEqual([here, "worker-1/orphan"]);
   expect(lines).toEqual([expect.stringContaining("cleanup")]);
+});
+
+it("at the beginning of a term, volumes of workloads that wait for a mount are queued before all others", async () => {
+  const view = emptyView();
+  for (const kind of ["claim", "volume", "attachment"]) arrives[kind]?.(view);
+  view.workloads.put("shop/w1", "1", workload(w1));
+  const waiting = workload(w2, { node: "worker-2" as NodeName });
+  view.workloads.put("shop/w2", "1", waiting);
+  const stop = new AbortController();
+  const queued: string[] = [];
+  const queue = {
+    add: (key: VolumeOnNodeKey) => queued.push(`first ${key}`),
+    addInBackground: (key: VolumeOnNodeKey) => {
+      queued.push(`background ${key}`);
+      if (queued.length === 3) stop.abort();
+    },
+  };
+  await sweep({ signal: stop.signal, log: silentLogger }, view, queue, 3_600_000);
+  expect(queued).toEqual(["first worker-2/data", `background ${here}`, "background worker-2/data"]);
 });
 
 it("a volume with the handle of another volume queues the other volume on its nodes", () => {
