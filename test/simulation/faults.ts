@@ -1,11 +1,13 @@
 /** Performs the faults of a plan, and ends those that last. */
 import { mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
+import { annotations } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { SimulatedNode } from "./node.ts";
 import type { PlannedFault } from "./plan.ts";
 import { lease, type Replica } from "./replica.ts";
 import type { VirtualTime } from "./virtual-time.ts";
+import { putClaim, putVolume, volumeCount } from "./volumes.ts";
 
 export interface Stage {
   readonly server: ApiServer;
@@ -18,35 +20,66 @@ export interface Stage {
 type Of<Name extends PlannedFault["fault"]> = Extract<PlannedFault, { readonly fault: Name }>;
 
 type Lasting = Extract<PlannedFault, { readonly forSeconds: number }>;
-type Momentary = Exclude<PlannedFault, Lasting | Of<"mountpointPod" | "compaction" | "leaseIsDeleted">>;
+type OfCluster = Of<
+  "mountpointPod" | "compaction" | "leaseIsDeleted" | "attachmentIsSplit" | "volumeBecomes" | "claimBecomes"
+>;
+type Momentary = Exclude<PlannedFault, Lasting | OfCluster>;
 
 export class Faults {
   readonly #stage: Stage;
   #isCalm = false;
+  #splits = 0;
 
   constructor(stage: Stage) {
     this.#stage = stage;
   }
 
+  /** Whether attachments have had duplicates. */
+  get hasSplit(): boolean {
+    return this.#splits > 0;
+  }
+
   begin(fault: PlannedFault): void {
     const { atSeconds: _at, ...rest } = fault;
     this.#stage.story(`fault ${JSON.stringify(rest)}`);
-    const { replicas, server } = this.#stage;
+    const { replicas } = this.#stage;
     const replica = replicas[fault.replica % replicas.length];
-    if (fault.fault === "mountpointPod") this.#harm(fault);
-    else if (fault.fault === "compaction") server.compact();
-    else if (fault.fault === "leaseIsDeleted") server.remove(kinds.leases, lease);
+    if (isOfCluster(fault)) this.#strike(fault);
     else if (replica === undefined) return;
     else if ("forSeconds" in fault) this.#beginLasting(replica, fault);
     else befall(replica, fault);
   }
 
-  /** Everything works again: replicas that have ended come back. */
+  /** Everything works again: replicas that have ended come back, and volumes are as they were. */
   endAll(): void {
     this.#isCalm = true;
+    for (let index = 0; index < volumeCount; index += 1) {
+      putVolume(this.#stage.server, index, "usual");
+      putClaim(this.#stage.server, index, "Bound");
+    }
     for (const replica of this.#stage.replicas) {
       replica.weather.clear();
       replica.start();
+    }
+  }
+
+  #strike(fault: OfCluster): void {
+    const { server } = this.#stage;
+    switch (fault.fault) {
+      case "mountpointPod":
+        return this.#harm(fault);
+      case "compaction":
+        return server.compact();
+      case "leaseIsDeleted":
+        return server.remove(kinds.leases, lease);
+      case "attachmentIsSplit":
+        return this.#split(fault);
+      case "volumeBecomes":
+        return putVolume(server, fault.volume, fault.what);
+      case "claimBecomes":
+        return putClaim(server, fault.volume, fault.what);
+      default:
+        return fault satisfies never;
     }
   }
 
@@ -85,9 +118,40 @@ export class Faults {
     if (pod === undefined) return;
     if (what === "isDeleted") server.delete(kinds.pods, pod.metadata, {});
     else if (what === "vanishes") server.remove(kinds.pods, pod.metadata);
-    else if (what === "fails") server.patch(kinds.pods, pod.metadata, { status: { phase: "Failed" } });
+    else if (what === "isAnnotatedByHand") {
+      const set = { [annotations.needsUnmount]: "true" };
+      server.patch(kinds.pods, pod.metadata, { metadata: { annotations: set } });
+    } else if (what === "fails") server.patch(kinds.pods, pod.metadata, { status: { phase: "Failed" } });
     else nodes.find(({ name }) => name === pod.spec.nodeName)?.crash(pod);
   }
+
+  /** As 2.x leaves them behind: a second attachment with the same key, which has one list of the first, or all of them. */
+  #split({ which, keep }: Of<"attachmentIsSplit">): void {
+    const { server } = this.#stage;
+    const all = server.all(kinds.attachments);
+    const attachment = all[which % all.length];
+    if (attachment === undefined) return;
+    this.#splits += 1;
+    const { metadata, spec } = attachment;
+    const lists = Object.entries(spec.mountpointS3PodAttachments);
+    const moved = keep === "both" ? lists : lists.slice(0, 1);
+    // Names decide which of two attachments of the same age is kept.
+    const name = `s3pa-${this.#splits % 2 === 0 ? "0" : "z"}${this.#splits}`;
+    const copy = { ...spec, mountpointS3PodAttachments: Object.fromEntries(moved) };
+    if (keep === "either") {
+      const without = Object.fromEntries(moved.map(([mountpointPod]) => [mountpointPod, null]));
+      // Before the copy exists: a reconciler may remove the copy as long as the first attachment has its lists.
+      server.patch(kinds.attachments, metadata, { spec: { mountpointS3PodAttachments: without } });
+    }
+    server.create(kinds.attachments, { metadata: { name }, ...{ spec: copy } });
+  }
+}
+
+function isOfCluster(fault: PlannedFault): fault is OfCluster {
+  const { fault: name } = fault;
+  return (
+    ["mountpointPod", "compaction", "leaseIsDeleted", "attachmentIsSplit", "volumeBecomes", "claimBecomes"] as const
+  ).some((each) => each === name);
 }
 
 function befall(replica: Replica, fault: Momentary): void {

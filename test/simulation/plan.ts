@@ -9,6 +9,8 @@ export interface Plan {
   readonly hasWatchList: boolean;
   readonly workloads: readonly PlannedWorkload[];
   readonly faults: readonly PlannedFault[];
+  /** The first replica is killed right before this step of its first process. */
+  readonly crashAtStep?: number;
 }
 
 export interface ReplicaClock {
@@ -45,9 +47,15 @@ export type PlannedFault = { readonly atSeconds: number; readonly replica: numbe
   | {
       readonly fault: "mountpointPod";
       readonly which: number;
-      readonly what: "crashes" | "fails" | "isDeleted" | "vanishes";
+      readonly what: "crashes" | "fails" | "isDeleted" | "vanishes" | "isAnnotatedByHand";
     }
+  | { readonly fault: "attachmentIsSplit"; readonly which: number; readonly keep: "both" | "either" }
+  | { readonly fault: "volumeBecomes"; readonly volume: number; readonly what: VolumeState }
+  | { readonly fault: "claimBecomes"; readonly volume: number; readonly what: "Bound" | "Pending" }
 );
+
+/** "gone": there is no PersistentVolume. */
+export type VolumeState = "usual" | "withOtherOptions" | "withOtherSecret" | "invalid" | "gone";
 
 export type WatchedKind = "pods" | "mountpoints3podattachments" | "persistentvolumes" | "persistentvolumeclaims";
 
@@ -106,7 +114,25 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
     ...always,
     fault: fc.constant("mountpointPod" as const),
     which: fc.nat(7),
-    what: fc.constantFrom("crashes" as const, "fails" as const, "isDeleted" as const, "vanishes" as const),
+    what: fc.constantFrom(...(["crashes", "fails", "isDeleted", "vanishes", "isAnnotatedByHand"] as const)),
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("attachmentIsSplit" as const),
+    which: fc.nat(7),
+    keep: fc.constantFrom("both" as const, "either" as const),
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("volumeBecomes" as const),
+    volume: fc.nat(1),
+    what: fc.constantFrom(...(["usual", "withOtherOptions", "withOtherSecret", "invalid", "gone"] as const)),
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("claimBecomes" as const),
+    volume: fc.nat(1),
+    what: fc.constantFrom("Bound" as const, "Pending" as const),
   }),
 );
 

@@ -6,6 +6,18 @@ import { World } from "./world.ts";
 /** How much of a story is printed: its end says what broke the rule. */
 const printedLines = 80;
 
+/** How many steps the first replica makes up to this time of the story. */
+export async function stepsUntil(plan: Plan, seconds: number): Promise<number> {
+  using _ = replacedGlobals();
+  const world = new World(plan);
+  let steps = 0;
+  world.time.after(1000 * seconds, () => {
+    steps = world.steps;
+  });
+  await world.play();
+  return steps;
+}
+
 /** Resolves with the story. Throws an error with the end of the story if a rule is broken. */
 export async function played(plan: Plan): Promise<readonly string[]> {
   using _ = replacedGlobals();

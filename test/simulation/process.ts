@@ -29,6 +29,9 @@ export class SimulatedProcess {
   #isDead = false;
   #frozenUntilMs = 0;
   #timers = 0;
+  #steps = 0;
+  /** Called before every step: before everything that arrives, and before every timer. */
+  onStep: ((step: number) => void) | undefined;
 
   constructor(name: string, time: VirtualTime, clocks: Clocks, random: () => number) {
     this.name = name;
@@ -82,7 +85,7 @@ export class SimulatedProcess {
   deliver(arrive: () => void): void {
     if (this.#isDead) return;
     if (this.isFrozen) this.#time.after(this.#frozenUntilMs - this.#time.nowMs, () => this.deliver(arrive));
-    else this.run(arrive);
+    else this.#step(arrive);
   }
 
   /** The result cancels the timer. */
@@ -95,9 +98,16 @@ export class SimulatedProcess {
       if (this.isFrozen) cancel = this.#time.after(this.#frozenUntilMs - this.#time.nowMs + 0.5, () => expire());
       else {
         this.#timers += 1;
-        this.run(fire);
+        this.#step(fire);
       }
     };
     return () => cancel();
+  }
+
+  /** What the process does between two waits. */
+  #step(work: () => void): void {
+    this.#steps += 1;
+    this.onStep?.(this.#steps);
+    if (!this.#isDead) this.run(work);
   }
 }

@@ -27,6 +27,8 @@ export interface ReplicaOptions {
   readonly hasElection: boolean;
   readonly hasWatchList: boolean;
   readonly story: (line: string) => void;
+  /** Called before every step of its first process. */
+  readonly onStep?: (step: number) => void;
 }
 
 interface Running {
@@ -43,6 +45,7 @@ export class Replica {
   #running: Running | undefined;
   #skewMs: number;
   #requests = 0;
+  #starts = 0;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -57,6 +60,8 @@ export class Replica {
     const random = () => chance.next(`chance of ${name}`);
     const clocks = { skewMs: this.#skewMs, rate: 1 + clock.drift };
     const process = new SimulatedProcess(name, time, clocks, random);
+    this.#starts += 1;
+    if (this.#starts === 1) process.onStep = this.#options.onStep;
     const onRequest = (_verb: string, { plural }: Kind<unknown>) => {
       if (plural !== "leases") this.#requests += 1;
     };

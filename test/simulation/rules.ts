@@ -19,6 +19,8 @@ export interface Watched {
   readonly leader: () => string | undefined;
   /** False: every replica works, as without a right to the lease. */
   readonly hasElection: boolean;
+  /** Whether attachments have had duplicates: the reconciler merges them, which takes several writes. */
+  readonly hasSplit: () => boolean;
 }
 
 export function checkWrite(world: Watched, write: Write): void {
@@ -108,7 +110,11 @@ function checkAttachment(world: Watched, { before, after }: Write): void {
     if (pod !== undefined && needs(pod))
       throw new BrokenRule(`${uid} (${pod.metadata.name}) is detached and needs its volume`);
   }
-  if (now === undefined || !world.hasElection) return;
+  if (now !== undefined && world.hasElection && !world.hasSplit()) checkDuplicates(now, listed);
+}
+
+/** LC-7. */
+function checkDuplicates(now: MountpointS3PodAttachment, listed: readonly MountpointS3PodAttachment[]): void {
   const all = listed.flatMap(workloadsIn);
   const twice = all.find((uid, index) => all.indexOf(uid) !== index);
   if (twice !== undefined) throw new BrokenRule(`${twice} is listed twice`);

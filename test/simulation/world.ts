@@ -1,6 +1,6 @@
 /** One story: a cluster, its replicas of the reconciler and what a plan does to them; then calm, and the end of all workloads. */
 import { isAlive, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
-import { driverName, type NodeName, type PodUid } from "../../src/core/names.ts";
+import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
 import { ApiServer } from "./api-server.ts";
@@ -11,6 +11,7 @@ import { busySeconds, type Plan, type PlannedWorkload } from "./plan.ts";
 import { lease, mountpointNamespace, Replica } from "./replica.ts";
 import { BrokenRule, checkWrite } from "./rules.ts";
 import { VirtualTime } from "./virtual-time.ts";
+import { createVolumes } from "./volumes.ts";
 
 /** Longer than the lateness of any watch, the limits of the reconciler and the grace period of a Mountpoint Pod. */
 const calmMs = 25 * 60_000;
@@ -26,6 +27,7 @@ export class World {
   readonly #chance: Chance;
   readonly #plan: Plan;
   readonly #faults: Faults;
+  #steps = 0;
 
   constructor(plan: Plan) {
     this.#plan = plan;
@@ -33,7 +35,7 @@ export class World {
     const { hasElection, hasWatchList } = plan;
     const leader = () => this.#leader();
     const now = () => new Date(epochMs + this.time.nowMs);
-    const rules = { hasElection, leader };
+    const rules = { hasElection, leader, hasSplit: () => this.#faults.hasSplit };
     this.server = new ApiServer(now, (write) => {
       checkWrite({ ...rules, server: this.server, nodes: this.nodes }, write);
       const what = write.after === undefined ? "removed" : write.before === undefined ? "created" : "changed";
@@ -58,9 +60,15 @@ export class World {
           leader,
           hasElection,
           hasWatchList,
+          ...(index === 0 && { onStep: (step: number) => this.#onFirstReplicaStep(step) }),
         }),
     );
     this.#faults = new Faults({ ...shared, time: this.time, replicas: this.replicas, nodes: this.nodes });
+  }
+
+  /** How many steps the first process of the first replica has made. */
+  get steps(): number {
+    return this.#steps;
   }
 
   /** Throws a BrokenRule. */
@@ -80,17 +88,21 @@ export class World {
     this.#checkNothingLeft();
   }
 
+  #onFirstReplicaStep(step: number): void {
+    this.#steps = step;
+    const [replica] = this.replicas;
+    if (step !== this.#plan.crashAtStep || replica === undefined) return;
+    replica.crash();
+    // As kubelet does.
+    this.time.after(10_000, () => replica.start());
+  }
+
   #installCluster(): void {
     for (const { name } of this.nodes) {
       this.server.create(kinds.nodes, { metadata: { name } });
       this.#syncLater(name);
     }
-    for (const index of [0, 1]) {
-      const csi = { driver: driverName, volumeHandle: `handle-${index}`, volumeAttributes: { bucketName: "b" } };
-      this.server.create(kinds.persistentVolumes, { metadata: { name: `pv-${index}` }, spec: { csi } } as Named);
-      const claim = { metadata: { name: `claim-${index}`, namespace: "shop" }, spec: { volumeName: `pv-${index}` } };
-      this.server.create(kinds.persistentVolumeClaims, { ...claim, status: { phase: "Bound" } } as Named);
-    }
+    createVolumes(this.server);
     for (const [index, replica] of this.replicas.entries()) this.time.after(2000 * index, () => replica.start());
     this.#checkEveryMinute();
   }

@@ -1,0 +1,38 @@
+/** The leader is killed at every point at which it waits for something, one after the other, in one story. */
+import { expect, it } from "vitest";
+import { scaled } from "../support/scale.ts";
+import type { Plan, PlannedWorkload } from "./plan.ts";
+import { played, stepsUntil } from "./played.ts";
+
+const usual: PlannedWorkload = { atSeconds: 20, node: 0, volume: 0, fsGroup: 0, livesSeconds: 60, end: "isDeleted" };
+
+/** Workloads that share, one that does not, one whose Mountpoint Pod fails, and one that is deleted by force. */
+const plan: Plan = {
+  seed: 1,
+  clocks: [0, 1].map(() => ({ skewSeconds: 0, drift: 0 })),
+  hasElection: true,
+  hasWatchList: true,
+  workloads: [
+    usual,
+    { ...usual, atSeconds: 25, livesSeconds: 90 },
+    { ...usual, atSeconds: 26, fsGroup: 2000, livesSeconds: 70, end: "completes" },
+    { ...usual, atSeconds: 40, volume: 1, node: 1, livesSeconds: 45, end: "isDeletedByForce" },
+  ],
+  faults: [{ atSeconds: 60, replica: 0, fault: "mountpointPod", which: 0, what: "fails" }],
+};
+
+/** All workloads have ended by then, and the leader has cleaned up. */
+const endSeconds = 180;
+
+it("LC-5 the leader is killed at every wait: every workload is served, and nothing is left behind", {
+  timeout: 7_200_000,
+}, async () => {
+  const steps = await stepsUntil(plan, endSeconds);
+  expect(steps).toBeGreaterThan(100);
+  const crashes = Math.min(steps, scaled("points at which the leader is killed", 12, 100_000));
+  for (let index = 0; index < crashes; index += 1) {
+    const crashAtStep = 1 + Math.floor((index * steps) / crashes);
+    const story = await played({ ...plan, crashAtStep });
+    expect(story.filter((line) => line.endsWith("replica-0 crashes"))).toHaveLength(1);
+  }
+});
