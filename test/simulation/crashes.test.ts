@@ -1,4 +1,5 @@
 /** The leader is killed at every point at which it waits for something, one after the other, in one story. */
+import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { scaled } from "../support/scale.ts";
 import type { Plan, PlannedWorkload } from "./plan.ts";
@@ -29,9 +30,10 @@ it("LC-5 the leader is killed at every wait: every workload is served, and nothi
 }, async () => {
   const steps = await stepsUntil(plan, endSeconds);
   expect(steps).toBeGreaterThan(100);
-  const crashes = Math.min(steps, scaled("points at which the leader is killed", 12, 100_000));
-  for (let index = 0; index < crashes; index += 1) {
-    const crashAtStep = 1 + Math.floor((index * steps) / crashes);
+  const crashes = scaled("points at which the leader is killed", 12, 100_000);
+  const step = fc.integer({ min: 1, max: steps });
+  const points = crashes < steps ? fc.sample(step, crashes) : Array.from({ length: steps }, (_, index) => index + 1);
+  for (const crashAtStep of points) {
     const story = await played({ ...plan, crashAtStep });
     expect(story.filter((line) => line.endsWith("replica-0 crashes"))).toHaveLength(1);
   }

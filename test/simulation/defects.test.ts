@@ -38,6 +38,9 @@ function takeMissingForGone(): void {
   vi.spyOn(PodChanges.prototype, "isGone").mockReturnValue(true);
 }
 
+/** The workload ends while no replica leads. */
+const endWithoutLeader = planWith([{ atSeconds: 1025, replica: 0, fault: "crash", forSeconds: 60 }]);
+
 type Settle = (this: WorkQueue<string>, key: string, result: Outcome | Error) => void;
 
 const defects = [
@@ -55,6 +58,14 @@ const defects = [
     plan: lateReplica,
     putIn: takeMissingForGone,
     finds: "is detached and needs its volume",
+  },
+  {
+    what: "LC-5 a new leader that looks only at what changes from then on",
+    plan: endWithoutLeader,
+    putIn: () => {
+      vi.spyOn(WorkQueue.prototype, "addInBackground").mockReturnValue();
+    },
+    finds: "left behind",
   },
   {
     what: "a hot loop: a wait for a later time that is over at once",

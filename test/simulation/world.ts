@@ -92,6 +92,7 @@ export class World {
     this.#steps = step;
     const [replica] = this.replicas;
     if (step !== this.#plan.crashAtStep || replica === undefined) return;
+    this.#tell(`before step ${step} of ${replica.name}`);
     replica.crash();
     // As kubelet does.
     this.time.after(10_000, () => replica.start());
