@@ -3,22 +3,29 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { bundle, growingProcess, steadyMemory } from "../../scripts/bundle.ts";
+import { bundle, type growingProcess, type steadyMemory } from "../../scripts/bundle.ts";
 import { freePort } from "../../test/support/free-port.ts";
 
 export interface Program extends Disposable {
   start(args: readonly string[]): Promise<Reconciler>;
 }
 
-/** Of this checkout, or of another one. */
+/** As scripts/bundle.ts of a checkout has them. */
+interface Settings {
+  readonly growingProcess: typeof growingProcess;
+  readonly steadyMemory: typeof steadyMemory;
+}
+
+/** Of this checkout, or of another one, each with its own flags of V8. */
 export async function reconcilerProgram(checkout = join(import.meta.dirname, "../..")): Promise<Program> {
   const directory = mkdtempSync(join(tmpdir(), "bench-controller-"));
   await bundle([join(checkout, "src/bin/reconciler.ts")], directory);
+  const settings = (await import(resolve(checkout, "scripts/bundle.ts"))) as Settings;
   return {
-    start: (args) => Reconciler.start(join(directory, "reconciler.mjs"), args),
+    start: (args) => Reconciler.start(join(directory, "reconciler.mjs"), settings, args),
     [Symbol.dispose]: () => rmSync(directory, { recursive: true }),
   };
 }
@@ -32,12 +39,16 @@ export class Reconciler implements AsyncDisposable {
   readonly #ended = new AbortController();
   #gap = Promise.withResolvers<Gap>();
 
-  private constructor(program: string, args: readonly string[]) {
+  private constructor(
+    program: string,
+    { growingProcess: flags, steadyMemory: env }: Settings,
+    args: readonly string[],
+  ) {
     // Without the variables of the machine, which are defaults of flags.
     const report = ["--import", join(import.meta.dirname, "loop-report.ts")];
-    const child = spawn(process.execPath, [...growingProcess, ...report, program, ...args], {
+    const child = spawn(process.execPath, [...flags, ...report, program, ...args], {
       stdio: ["ignore", "ignore", "pipe"],
-      env: steadyMemory,
+      env,
     });
     this.#child = child;
     let lastLine = "";
@@ -49,9 +60,9 @@ export class Reconciler implements AsyncDisposable {
   }
 
   /** It knows the whole cluster and works when this returns. */
-  static async start(program: string, args: readonly string[]): Promise<Reconciler> {
+  static async start(program: string, settings: Settings, args: readonly string[]): Promise<Reconciler> {
     const port = await freePort();
-    const reconciler = new Reconciler(program, [...args, `--health-port=${port}`]);
+    const reconciler = new Reconciler(program, settings, [...args, `--health-port=${port}`]);
     while (!(await isReady(port))) await delay(50, undefined, { signal: reconciler.#ended.signal });
     return reconciler;
   }

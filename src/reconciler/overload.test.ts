@@ -16,6 +16,7 @@ import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { MissingPods } from "./observe/missing-pods.ts";
 import { emptyView, volumesOnNodeOf } from "./observe/view.ts";
 import { reconcile } from "./reconcile.ts";
+import { workers } from "./run-reconciler.ts";
 
 const volumesOnNodes = 1000;
 
@@ -71,7 +72,7 @@ it.for([
   const missingPods = new MissingPods();
   const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000, missingPods };
   for (const each of view.workloads.values()) for (const key of volumesOnNodeOf(view, each)) queue.add(key);
-  const running = runController(call, { queue, workers: 16, reconcile: (each, key) => reconcile(each, context, key) });
+  const running = runController(call, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) });
 
   for (let ms = 0; ms < 20_000; ms += 50) {
     for (let i = 0; i < 20; i += 1) await setImmediate();
@@ -80,6 +81,6 @@ it.for([
   stop.abort();
   await running;
   expect(asked.length).toBeGreaterThan(10);
-  expect(asked.length).toBeLessThan(100);
+  expect(asked.length).toBeLessThan(200);
   expect(asked.filter((request) => request.includes("/events"))).toEqual([]);
 });

@@ -14,7 +14,7 @@ export interface ServerLoad {
 }
 
 /** More than the workers of any program, so that nothing is limited while the server accepts requests. */
-export const mostAtOnce = 64;
+export const mostAtOnce = 96;
 const firstPauseMs = 100;
 /** The longest pause that a server gets without asking for it: also how late its recovery may be noticed. */
 const longestPauseMs = 5000;
