@@ -201,6 +201,42 @@ it("stops healing a dead mount that is unpublished", async () => {
   expect(healing.healed).toEqual([]);
 });
 
+it("stays with the former Mountpoint Pod where neither an attachment nor a record names one", async () => {
+  await publish(call, healing.rooms.publishing, intentOf());
+  healing.start();
+  healing.node.cluster.attachments.store.remove("s3pa-1");
+  healing.rooms.records.mounts.dropUser(target);
+  healing.node.listens = true;
+  healing.death();
+  await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
+});
+
+it("needs no record of a source that serves again", async () => {
+  await publish(call, healing.rooms.publishing, intentOf());
+  const lost = healing.node.kernel.at(target)?.deviceId ?? fuseDevice(-1);
+  const again = fuseDevice(4000);
+  healing.node.kernel.table = healing.node.kernel.table.map((mount) =>
+    mount.mountPoint === source ? { ...mount, deviceId: again } : mount,
+  );
+  healing.node.kernel.server(source, "serving");
+  healing.rooms.records.mounts.dropUser(target);
+  healing.rooms.records.mounts.remove(mountpointPod);
+  healing.rooms.sources.registry.dead.notice({ deviceId: lost, mountPoint: target }, mountpointPod);
+  healing.start();
+  await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod, targets: [target] }]);
+  expect(healing.node.requests).toHaveLength(1);
+});
+
+it("LC-1 starts a Mountpoint Pod of 2.x again, which names no identity, with the keys of the volume", async () => {
+  healing.node.put(podOf({ identity: undefined }));
+  healing.start();
+  await publish(call, healing.rooms.publishing, intentOf(workload, { credentials: credentialsOf("own") }));
+  healing.death();
+  healing.node.startsListening();
+  await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod }]);
+  expect(healing.node.requests).toHaveLength(2);
+});
+
 let version = 1000;
 
 function assignTo(name: typeof mountpointPod): void {

@@ -1,9 +1,7 @@
 import { expect, it } from "vitest";
+import { listingClient } from "../../../test/support/listing-client.ts";
 import { driverName, headroom, type PodUid } from "../../core/names.ts";
-import type { WatchEvent } from "../../kube/client/client.ts";
-import type { Kind } from "../../kube/kinds.ts";
 import { Freshness } from "../../kube/watch/freshness.ts";
-import type { Watcher } from "../../kube/watch/watch.ts";
 import { WatchHealth } from "../../kube/watch/watch-health.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import { Progress } from "../../runtime/progress.ts";
@@ -13,25 +11,6 @@ import { mountpointPod } from "../domain/mountpoint-pod.ts";
 import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 
-/** Streams the given objects as the initial list, and sends nothing after that. */
-function fakeClient(objects: Readonly<Record<string, readonly object[]>>): Watcher {
-  async function* stream(signal: AbortSignal, kind: string) {
-    for (const object of objects[kind] ?? []) yield { type: "ADDED", object };
-    const annotations = { "k8s.io/initial-events-end": "true" };
-    yield { type: "BOOKMARK", object: { metadata: { resourceVersion: "9", annotations } } };
-    const { promise, reject } = Promise.withResolvers<never>();
-    signal.addEventListener("abort", () => reject(new Error("ended")));
-    yield await promise;
-  }
-  return {
-    pages: () => {
-      throw new Error("streams are served");
-    },
-    watch: async <Shape>(call: { signal: AbortSignal }, { kind }: Kind<Shape>) =>
-      stream(call.signal, kind) as AsyncGenerator<WatchEvent<Shape>>,
-  };
-}
-
 async function viewOf(
   objects: Readonly<Record<string, readonly object[]>>,
   whileWatching: (view: View) => Promise<void> = async () => undefined,
@@ -39,7 +18,7 @@ async function viewOf(
   const stop = new AbortController();
   const call = { signal: stop.signal, log: silentLogger };
   const view = emptyView();
-  const watching = watchCluster(call, fakeClient(objects), view, {
+  const watching = watchCluster(call, listingClient(objects), view, {
     mountpointNamespace: "mount-s3",
     progress: new Progress(),
     health: new WatchHealth(),
