@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { silentLogger } from "../../runtime/log.ts";
 import type { Buckets } from "../buckets.ts";
 import { locationFor } from "../domain/bucket-location.ts";
-import { OrphanSearch } from "./orphans.ts";
+import { OrphanSearch, searchOrphans } from "./orphans.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 const uid = "476e33c4-5a17-46ea-a9ca-80f9ee95fed6";
@@ -12,7 +12,12 @@ const tags = { "s3.csi.scality.com/volume-id": bucket, "s3.csi.scality.com/clust
 /** A store with one bucket of the driver, and an empty cluster. */
 function orphanedBucket() {
   const reported: string[] = [];
-  const world = { tags: tags as Record<string, string>, volumes: [] as string[], claims: [] as string[], active: true };
+  const world = {
+    tags: tags as Record<string, string> | undefined,
+    volumes: [] as string[],
+    claims: [] as string[],
+    active: true,
+  };
   const asked: string[] = [];
   const buckets = {
     async *names() {
@@ -20,20 +25,20 @@ function orphanedBucket() {
     },
     tags: async (_call: unknown, name: string) => {
       asked.push(name);
-      return { kind: "read", tags: world.tags };
+      return world.tags === undefined ? { kind: "denied" } : { kind: "read", tags: world.tags };
     },
   } as unknown as Buckets;
-  const search = new OrphanSearch({
+  const dependencies = {
     openBuckets: async () => buckets,
     clusterId: async () => "c-1",
-    volumes: { hasBucket: async (_call, name) => world.volumes.includes(name) },
+    volumes: { hasBucket: async (_call: unknown, name: string) => world.volumes.includes(name) },
     async *claims() {
       yield* world.claims;
     },
     isActive: async () => world.active,
-    report: (_call, orphan) => void reported.push(orphan.bucket),
-  });
-  return { world, search, reported, asked };
+    report: (_call: unknown, orphan: { readonly bucket: string }) => void reported.push(orphan.bucket),
+  };
+  return { world, dependencies, search: new OrphanSearch(dependencies), reported, asked };
 }
 
 it("a bucket without a volume and a claim is reported by the second search that finds it, and by each one after it", async () => {
@@ -50,6 +55,7 @@ it.for([
   ["has a pending claim", { claims: ["another", uid] }],
   ["belongs to another cluster", { tags: { ...tags, "s3.csi.scality.com/cluster": "c-2" } }],
   ["was kept on purpose", { tags: { ...tags, "s3.csi.scality.com/kept": "policy" } }],
+  ["has tags that cannot be read", { tags: undefined }],
   ["another replica reports", { active: false }],
 ] as const)("a bucket that %s is not reported", async ([, change]) => {
   const { world, search, reported } = orphanedBucket();
@@ -73,4 +79,10 @@ it("reads no tags of buckets that are accounted for or cannot belong to a volume
   await search.run(call);
   await search.run(call);
   expect(asked).toEqual([bucket]);
+});
+
+it("an interval of 0 turns the search off", async () => {
+  const { dependencies, asked } = orphanedBucket();
+  await searchOrphans(call, dependencies, { everyMs: 0, settleMs: 0 });
+  expect(asked).toEqual([]);
 });
