@@ -66,12 +66,8 @@ export class ApiServer {
     return this.#of(kind).get(refKey(ref)) as Shape | undefined;
   }
 
-  list<Shape>(kind: Kind<Shape>, { namespace, labelSelector }: Selection): readonly Shape[] {
-    const objects = [...this.#of(kind).values()].filter(
-      ({ metadata }) =>
-        (namespace === undefined || metadata.namespace === namespace) &&
-        (labelSelector === undefined || metadata.labels?.[labelSelector] !== undefined),
-    );
+  list<Shape>(kind: Kind<Shape>, selection: Selection): readonly Shape[] {
+    const objects = [...this.#of(kind).values()].filter((object) => isMeant(object, selection));
     return objects as readonly unknown[] as readonly Shape[];
   }
 
@@ -190,6 +186,19 @@ export class ApiServer {
   #time(laterMs = 0): string {
     return `${new Date(this.#now().getTime() + laterMs).toISOString().slice(0, 19)}Z`;
   }
+}
+
+/** A label must exist. Of the fields only the node is known, which never changes once it is set. */
+export function isMeant(
+  { metadata, spec }: StoredObject,
+  { namespace, labelSelector, fieldSelector }: Selection,
+): boolean {
+  const { nodeName } = (spec ?? {}) as PodSpec;
+  return (
+    (namespace === undefined || metadata.namespace === namespace) &&
+    (labelSelector === undefined || metadata.labels?.[labelSelector] !== undefined) &&
+    (fieldSelector === undefined || fieldSelector === `spec.nodeName=${nodeName}`)
+  );
 }
 
 export interface WatchAnswer {

@@ -4,7 +4,7 @@ import type { KubeClient, Page, Ref, Selection, WatchEvent } from "../../src/kub
 import { SilenceError } from "../../src/kube/client/transport.ts";
 import { type Kind, type KubeObject, kinds } from "../../src/kube/kinds.ts";
 import type { Call } from "../../src/runtime/call.ts";
-import type { ApiServer, Writer } from "./api-server.ts";
+import { type ApiServer, isMeant, type ServerEvent, type Writer } from "./api-server.ts";
 import type { SimulatedProcess } from "./process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { cutConnection, failedConnection, WatchStream } from "./watch-stream.ts";
@@ -52,8 +52,9 @@ export class Connection {
         return [...found];
       },
       pages: (call, kind, selection) => this.#pages(call, kind, selection),
-      watch: async <Shape>(call: Call, kind: Kind<Shape>, _: Selection, parameters: Parameters) =>
-        (await this.#watch(call, kind, parameters)) as AsyncGenerator<WatchEvent<Shape>>,
+      watch: async <Shape>(call: Call, kind: Kind<Shape>, selection: Selection, parameters: Parameters) =>
+        (await this.#watch(call, kind, selection, parameters)) as AsyncGenerator<WatchEvent<Shape>>,
+      serverVersion: async () => "v1.36.3",
       create: <Shape>(call: Call, kind: Kind<Shape>, object: { readonly metadata: Ref }) =>
         this.#ask(call, ["create", kind], (by) => server.create(kind, object, by) as Shape),
       patch: <Shape>(call: Call, kind: Kind<Shape>, ref: Ref, patch: object) =>
@@ -96,12 +97,17 @@ export class Connection {
     }
   }
 
-  async #watch(call: Call, kind: Kind<unknown>, parameters: Parameters): Promise<AsyncGenerator<WatchEvent<unknown>>> {
-    const stream = await this.#ask(call, ["watch", kind], () => this.#opened(kind, parameters));
+  async #watch(
+    call: Call,
+    kind: Kind<unknown>,
+    selection: Selection,
+    parameters: Parameters,
+  ): Promise<AsyncGenerator<WatchEvent<unknown>>> {
+    const stream = await this.#ask(call, ["watch", kind], () => this.#opened(kind, selection, parameters));
     return stream.events(call.signal);
   }
 
-  #opened(kind: Kind<unknown>, parameters: Parameters): WatchStream {
+  #opened(kind: Kind<unknown>, selection: Selection, parameters: Parameters): WatchStream {
     const { server, time, process, weather, hasWatchList } = this.#options;
     const { sendInitialEvents, resourceVersion, timeoutSeconds } = parameters;
     const hasInitial = sendInitialEvents === "true";
@@ -111,7 +117,10 @@ export class Connection {
     const send = (type: WatchEvent<unknown>["type"], object: unknown) =>
       stream.send({ type, object } as WatchEvent<unknown>);
     const from = hasInitial ? server.version : Number(resourceVersion);
-    const { changes, end } = server.watch(kind, from, (event) => send(event.type, event.object));
+    const sendIfMeant = ({ type, object }: ServerEvent) => {
+      if (isMeant(object, selection)) send(type, object);
+    };
+    const { changes, end } = server.watch(kind, from, sendIfMeant);
     const onClose = () => {
       end();
       this.#streams.delete(stream);
@@ -120,10 +129,10 @@ export class Connection {
     const stream = new WatchStream({ time, process, delayMs, onClose });
     this.#streams.set(stream, kind.plural);
     if (hasInitial) {
-      for (const object of server.list(kind, {})) send("ADDED", object);
+      for (const object of server.list(kind, selection)) send("ADDED", object);
       send("BOOKMARK", bookmark(from, { "k8s.io/initial-events-end": "true" }));
     }
-    for (const { type, object } of changes) send(type, object);
+    for (const change of changes) sendIfMeant(change);
     this.#sendBookmarks(stream, send);
     time.after(1000 * Number(timeoutSeconds), () => stream.finish());
     return stream;

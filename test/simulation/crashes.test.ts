@@ -30,7 +30,7 @@ it("LC-5 the leader is killed at every wait: every workload is served, and nothi
 }, async () => {
   const steps = await stepsUntil(plan, endSeconds);
   expect(steps).toBeGreaterThan(100);
-  const crashes = scaled("points at which the leader is killed", 12, 100_000);
+  const crashes = scaled("points at which the leader is killed", 8, 100_000);
   const step = fc.integer({ min: 1, max: steps });
   const points = crashes < steps ? fc.sample(step, crashes) : Array.from({ length: steps }, (_, index) => index + 1);
   for (const crashAtStep of points) {

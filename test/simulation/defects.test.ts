@@ -2,6 +2,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Outcome, WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import { Freshness } from "../../src/kube/watch/freshness.ts";
+import { MountTable } from "../../src/node/mounts/mount-table.ts";
+import { DeadDevices } from "../../src/node/source/dead-devices.ts";
 import { PodChanges } from "../../src/reconciler/observe/pod-changes.ts";
 import type { Plan, PlannedFault, PlannedWorkload } from "./plan.ts";
 import { played } from "./played.ts";
@@ -38,6 +40,13 @@ function takeMissingForGone(): void {
   vi.spyOn(PodChanges.prototype, "isGone").mockReturnValue(true);
 }
 
+const mountpointPod = { atSeconds: 100, replica: 0, fault: "mountpointPod", which: 0 } as const;
+const annotatedByHand = planWith([{ ...mountpointPod, what: "isAnnotatedByHand" }]);
+/** The workload runs until the end of the story. */
+const deadMountS3 = planWith([{ ...mountpointPod, what: "crashes" }], {
+  workloads: [{ ...workload, livesSeconds: 10_000 }],
+});
+
 /** The workload ends while no replica leads. */
 const endWithoutLeader = planWith([{ atSeconds: 1025, replica: 0, fault: "crash", forSeconds: 60 }]);
 
@@ -66,6 +75,22 @@ const defects = [
       vi.spyOn(WorkQueue.prototype, "addInBackground").mockReturnValue();
     },
     finds: "left behind",
+  },
+  {
+    what: "DS-14 a node plugin that unmounts a source under its bind mounts",
+    plan: annotatedByHand,
+    putIn: () => {
+      vi.spyOn(MountTable.prototype, "binds").mockReturnValue([]);
+    },
+    finds: "is unmounted under the bind mount",
+  },
+  {
+    what: "LC-1 a node plugin that does not heal containers",
+    plan: deadMountS3,
+    putIn: () => {
+      vi.spyOn(DeadDevices.prototype, "resume").mockImplementation((_dead, pin) => pin[Symbol.dispose]());
+    },
+    finds: "is not served at rest",
   },
   {
     what: "a hot loop: a wait for a later time that is over at once",

@@ -20,6 +20,8 @@ export interface Stage {
 type Of<Name extends PlannedFault["fault"]> = Extract<PlannedFault, { readonly fault: Name }>;
 
 type Lasting = Extract<PlannedFault, { readonly forSeconds: number }>;
+type OfNode = Of<"nodePluginCrashes" | "nodeWatchIsLate">;
+type OfReplica = Exclude<Lasting, OfNode>;
 type OfCluster = Of<
   "mountpointPod" | "compaction" | "leaseIsDeleted" | "attachmentIsSplit" | "volumeBecomes" | "claimBecomes"
 >;
@@ -45,6 +47,7 @@ export class Faults {
     const { replicas } = this.#stage;
     const replica = replicas[fault.replica % replicas.length];
     if (isOfCluster(fault)) this.#strike(fault);
+    else if ("node" in fault) this.#strikeNode(fault);
     else if (replica === undefined) return;
     else if ("forSeconds" in fault) this.#beginLasting(replica, fault);
     else befall(replica, fault);
@@ -56,6 +59,10 @@ export class Faults {
     for (let index = 0; index < volumeCount; index += 1) {
       putVolume(this.#stage.server, index, "usual");
       putClaim(this.#stage.server, index, "Bound");
+    }
+    for (const { plugin } of this.#stage.nodes) {
+      plugin.weather.clear();
+      plugin.start();
     }
     for (const replica of this.#stage.replicas) {
       replica.weather.clear();
@@ -83,7 +90,20 @@ export class Faults {
     }
   }
 
-  #beginLasting(replica: Replica, fault: Lasting): void {
+  #strikeNode(fault: OfNode): void {
+    const { nodes } = this.#stage;
+    const { plugin } = nodes[fault.node % nodes.length] ?? {};
+    if (plugin === undefined) return;
+    if (fault.fault === "nodePluginCrashes") {
+      plugin.crash();
+      this.#after(fault, () => plugin.start());
+    } else {
+      plugin.weather.setLateness(fault.kind, 1000 * fault.bySeconds);
+      this.#after(fault, () => plugin.weather.setLateness(fault.kind, 0));
+    }
+  }
+
+  #beginLasting(replica: Replica, fault: OfReplica): void {
     const { weather } = replica;
     switch (fault.fault) {
       case "crash":

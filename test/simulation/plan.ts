@@ -51,6 +51,14 @@ export type PlannedFault = { readonly atSeconds: number; readonly replica: numbe
     }
   | { readonly fault: "attachmentIsSplit"; readonly which: number; readonly keep: "both" | "either" }
   | { readonly fault: "volumeBecomes"; readonly volume: number; readonly what: VolumeState }
+  | { readonly fault: "nodePluginCrashes"; readonly node: number; readonly forSeconds: number }
+  | {
+      readonly fault: "nodeWatchIsLate";
+      readonly node: number;
+      readonly kind: WatchedKind;
+      readonly bySeconds: number;
+      readonly forSeconds: number;
+    }
   | { readonly fault: "claimBecomes"; readonly volume: number; readonly what: "Bound" | "Pending" }
 );
 
@@ -105,6 +113,20 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
     ...always,
     fault: fc.constant("slowRequests" as const),
     upToSeconds: fc.integer({ min: 1, max: 60 }),
+    forSeconds,
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("nodePluginCrashes" as const),
+    node: fc.nat(1),
+    forSeconds: fc.integer({ min: 1, max: 120 }),
+  }),
+  fc.record({
+    ...always,
+    fault: fc.constant("nodeWatchIsLate" as const),
+    node: fc.nat(1),
+    kind,
+    bySeconds: fc.integer({ min: 1, max: 120 }),
     forSeconds,
   }),
   fc.record({ ...always, fault: fc.constant("cutStreams" as const) }),

@@ -6,11 +6,11 @@ import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import type { ApiServer } from "./api-server.ts";
+import { BrokenRule } from "./broken-rule.ts";
 import type { Chance } from "./chance.ts";
 import { Connection } from "./connection.ts";
 import type { ReplicaClock } from "./plan.ts";
 import { SimulatedProcess } from "./process.ts";
-import { BrokenRule } from "./rules.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { Weather } from "./weather.ts";
 
@@ -122,7 +122,7 @@ export class Replica {
     // Two replicas that both work, because none may use the lease, undo the work of each other while one of them is late.
     if (!this.#options.hasElection) return;
     if (requests > limits.requests) throw new BrokenRule(`${this.name} sent ${requests} requests in a minute`);
-    if (timers > limits.timers) throw new BrokenRule(`${this.name} ran ${timers} timers in a minute`);
+    checkTimers(this.name, timers);
     const running = this.#running;
     if (running === undefined || running.process.isFrozen) return;
     const liveness = running.process.run(() => running.progress.liveness());
@@ -141,6 +141,10 @@ export class Replica {
 
 /** A hot loop makes thousands: eight workloads need far fewer, even with faults. */
 const limits = { requests: 600, timers: 3000 };
+
+export function checkTimers(name: string, timers: number): void {
+  if (timers > limits.timers) throw new BrokenRule(`${name} ran ${timers} timers in a minute`);
+}
 
 function shortened(line: string): string {
   const { time: _time, level: _level, ...rest } = JSON.parse(line) as Record<string, unknown>;

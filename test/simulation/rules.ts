@@ -6,11 +6,9 @@ import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/
 import type { ObservedAttachment } from "../../src/reconciler/decision/decision.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
 import type { ApiServer, Write, Writer } from "./api-server.ts";
-import { isAnnotated, isDown, type SimulatedNode } from "./node.ts";
-
-export class BrokenRule extends Error {
-  override readonly name = "BrokenRule";
-}
+import { BrokenRule } from "./broken-rule.ts";
+import type { SimulatedNode } from "./node.ts";
+import { isAnnotated, isDown } from "./pod-state.ts";
 
 export interface Watched {
   readonly server: ApiServer;

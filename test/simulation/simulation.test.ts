@@ -8,7 +8,7 @@ import { played } from "./played.ts";
 it("SC-7, LC-5, LC-6 an elected reconciler harms no workload and leaves nothing behind, whatever its network, clocks and watches do", {
   timeout: 7_200_000,
 }, async () => {
-  const numRuns = scaled("simulated clusters with an election", 20, 4000);
+  const numRuns = scaled("simulated clusters with an election", 14, 4000);
   await fc.assert(
     fc.asyncProperty(plans({ hasElection: true }), async (plan) => {
       expect(await played(plan)).not.toEqual([]);
@@ -20,7 +20,7 @@ it("SC-7, LC-5, LC-6 an elected reconciler harms no workload and leaves nothing 
 it("SC-7 replicas that may not use the lease and all work harm no workload, however late one of them is", {
   timeout: 7_200_000,
 }, async () => {
-  const numRuns = scaled("simulated clusters without an election", 10, 2000);
+  const numRuns = scaled("simulated clusters without an election", 6, 2000);
   await fc.assert(
     fc.asyncProperty(plans({ hasElection: false }), async (plan) => {
       expect(await played(plan)).not.toEqual([]);

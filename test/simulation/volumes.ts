@@ -1,8 +1,9 @@
 /** The PersistentVolumes and claims of the simulated cluster, and what operators make of them. */
-import { driverName } from "../../src/core/names.ts";
-import { kinds } from "../../src/kube/kinds.ts";
+import { driverName, type PodUid, type PvName, type VolumeId } from "../../src/core/names.ts";
+import { kinds, type PersistentVolume, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer } from "./api-server.ts";
 import { mergedPatch } from "./merged-patch.ts";
+import type { Volume } from "./node-plugin.ts";
 import type { VolumeState } from "./plan.ts";
 
 export const volumeCount = 2;
@@ -27,6 +28,29 @@ export function putVolume(server: ApiServer, index: number, state: VolumeState):
 
 export function putClaim(server: ApiServer, index: number, phase: "Bound" | "Pending"): void {
   server.patch(kinds.persistentVolumeClaims, { name: `claim-${index}`, namespace: "shop" }, { status: { phase } });
+}
+
+/** What kubelet sends to the node plugin; undefined while the claim of the Pod is not bound, or its PersistentVolume does not exist. */
+export function volumeOf(server: ApiServer, { metadata, spec }: Pod): Volume | undefined {
+  const volume = boundVolume(server, spec);
+  if (volume?.spec.csi === undefined) return undefined;
+  const { volumeHandle, volumeAttributes = {}, nodePublishSecretRef } = volume.spec.csi;
+  return {
+    workload: metadata.uid as PodUid,
+    persistentVolume: volume.metadata.name as PvName,
+    volumeId: volumeHandle as VolumeId,
+    attributes: volumeAttributes,
+    mountOptions: volume.spec.mountOptions ?? [],
+    fsGroup: String(spec.securityContext?.fsGroup ?? ""),
+    hasSecret: nodePublishSecretRef !== undefined,
+  };
+}
+
+function boundVolume(server: ApiServer, { volumes = [] }: Pod["spec"]): PersistentVolume | undefined {
+  const name = volumes[0]?.persistentVolumeClaim?.claimName ?? "";
+  const claim = server.get(kinds.persistentVolumeClaims, { name, namespace: "shop" });
+  if (claim?.status?.phase !== "Bound") return undefined;
+  return server.get(kinds.persistentVolumes, { name: claim.spec.volumeName ?? "" });
 }
 
 function specOf(index: number, state: Exclude<VolumeState, "gone">): object {

@@ -4,12 +4,13 @@ import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
 import { ApiServer } from "./api-server.ts";
+import { BrokenRule } from "./broken-rule.ts";
 import { Chance } from "./chance.ts";
 import { Faults } from "./faults.ts";
 import { SimulatedNode } from "./node.ts";
 import { busySeconds, type Plan, type PlannedWorkload } from "./plan.ts";
-import { lease, mountpointNamespace, Replica } from "./replica.ts";
-import { BrokenRule, checkWrite } from "./rules.ts";
+import { checkTimers, lease, mountpointNamespace, Replica } from "./replica.ts";
+import { checkWrite } from "./rules.ts";
 import { VirtualTime } from "./virtual-time.ts";
 import { createVolumes } from "./volumes.ts";
 
@@ -49,7 +50,8 @@ export class World {
     });
     const story = (line: string) => this.#tell(line);
     const shared = { server: this.server, chance: this.#chance, story };
-    this.nodes = ["node-0", "node-1"].map((name) => new SimulatedNode({ ...shared, now, name: name as NodeName }));
+    const ofNodes = { ...shared, time: this.time, now, hasWatchList };
+    this.nodes = ["node-0", "node-1"].map((name) => new SimulatedNode({ ...ofNodes, name: name as NodeName }));
     this.replicas = plan.clocks.map(
       (clock, index) =>
         new Replica({
@@ -103,6 +105,7 @@ export class World {
       this.server.create(kinds.nodes, { metadata: { name } });
       this.#syncLater(name);
     }
+    for (const { plugin } of this.nodes) plugin.start();
     createVolumes(this.server);
     for (const [index, replica] of this.replicas.entries()) this.time.after(2000 * index, () => replica.start());
     this.#checkEveryMinute();
@@ -118,6 +121,7 @@ export class World {
   #checkEveryMinute(): void {
     this.time.after(60_000, () => {
       for (const replica of this.replicas) replica.checkMinute();
+      for (const { name, plugin } of this.nodes) checkTimers(`the node plugin of ${name}`, plugin.takeTimers());
       this.#checkEveryMinute();
     });
   }
@@ -149,7 +153,7 @@ export class World {
     if (pod === undefined) return;
     if (end === "isDeleted") this.server.delete(kinds.pods, ref, {});
     else if (end === "isDeletedByForce") this.server.remove(kinds.pods, ref);
-    else this.nodes[node]?.completed.add(pod.metadata.uid as PodUid);
+    else this.nodes[node]?.complete(pod);
   }
 
   #checkServed(): void {
@@ -163,15 +167,16 @@ export class World {
       const holder = this.server.get(kinds.pods, { namespace: mountpointNamespace, name: holders[0]?.[0] ?? "" });
       const serves = holder && mountpointPodFrom(holder);
       if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
-      const isMounted = this.nodes.some(({ binds }) => binds.has(uid as PodUid));
-      if (!isMounted) throw new BrokenRule(`${name} is not mounted at rest`);
+      const isServed = this.nodes.some(({ machine }) => machine.isServed(uid as PodUid));
+      if (!isServed) throw new BrokenRule(`${name} is not served at rest`);
     }
   }
 
   #checkNothingLeft(): void {
     const left = [...this.server.all(kinds.attachments), ...this.server.all(kinds.pods)];
     const names = left.map(({ metadata }) => metadata.name);
-    if (names.length > 0) throw new BrokenRule(`left behind: ${names.join(", ")}`);
+    const mounts = this.nodes.flatMap(({ machine }) => machine.traces);
+    if (names.length + mounts.length > 0) throw new BrokenRule(`left behind: ${[...names, ...mounts].join(", ")}`);
   }
 
   #workloads(): readonly Pod[] {

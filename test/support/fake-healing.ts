@@ -8,6 +8,7 @@ import { probeSources } from "../../src/node/source/probe-loop.ts";
 import type { Swapper } from "../../src/node/swap/swap.ts";
 import { describeError } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
+import type { FakeKernel } from "./fake-kernel.ts";
 import { call, FakeNode, mountpointPod, podOf, type Rooms, source, workload } from "./fake-node.ts";
 
 export class FakeHealing implements AsyncDisposable {
@@ -22,7 +23,7 @@ export class FakeHealing implements AsyncDisposable {
 
   constructor() {
     this.node.knows(podOf(), workload);
-    this.rooms = this.#newProcess(fakeSwapper(this.node));
+    this.rooms = this.#newProcess(swapperOn(this.node.kernel));
   }
 
   start(): void {
@@ -98,7 +99,7 @@ export function mapStorage(): RecordStorage & { readonly files: Map<string, stri
 }
 
 /** Replaces mounts in the only namespace of the fake kernel. */
-function fakeSwapper({ kernel }: FakeNode): Swapper {
+export function swapperOn(kernel: FakeKernel): Swapper {
   return {
     swap: async (_call, deviceId, from) => {
       const now = kernel.at(from)?.deviceId ?? fuseDevice(-1);
@@ -114,7 +115,7 @@ function fakeSwapper({ kernel }: FakeNode): Swapper {
 
 /** Heals the own namespace, and fails for a container of this workload for the given number of times. */
 export function failingInside(node: FakeNode, times: number, whose: PodUid | undefined = workload): Swapper {
-  const whole = fakeSwapper(node);
+  const whole = swapperOn(node.kernel);
   let left = times;
   return {
     swap: async (...args) => {

@@ -1,11 +1,9 @@
 /** Resumes the pending heals of an earlier node plugin. */
 
 import { DriverError } from "../../core/errors.ts";
-import { openPath } from "../../linux/descriptor.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
-import type { NodeMounts } from "../mounts/node-mounts.ts";
 import type { PendingHeal } from "../records/pending-heals.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import { stillPublished } from "./bring-back.ts";
@@ -110,7 +108,7 @@ interface Found {
 
 /** Looks in the node plugin's own namespace, then in containers. Only containers of the pending targets' workloads matter. */
 async function findDead(call: Call, room: HealRoom, heal: PendingHeal): Promise<Found> {
-  const here = await findHere(call, room.mounts, heal);
+  const here = await findHere(call, room, heal);
   if (here.pin !== undefined) return here;
   const inside = await room.swapper?.holdDead(call, heal.deviceId);
   if (inside?.pin !== undefined) return { pin: inside.pin };
@@ -119,13 +117,14 @@ async function findDead(call: Call, room: HealRoom, heal: PendingHeal): Promise<
   return { because: unseen?.because ?? here.because };
 }
 
-async function findHere(call: Call, { kernel, table }: NodeMounts, { deviceId }: PendingHeal): Promise<Found> {
+async function findHere(call: Call, { mounts, sources }: HealRoom, { deviceId }: PendingHeal): Promise<Found> {
+  const { kernel, table } = mounts;
   const mount = table().ofDevice(deviceId).find(isOurs);
   if (mount === undefined) return {};
   const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
   if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
   const now = table().at(mount.mountPoint);
-  return health === "dead" && now?.deviceId === deviceId ? { pin: openPath(mount.mountPoint) } : {};
+  return health === "dead" && now?.deviceId === deviceId ? { pin: sources.registry.dead.pin(mount.mountPoint) } : {};
 }
 
 function isOfAnother(room: HealRoom, { deviceId, mountpointPod }: PendingHeal): boolean {

@@ -37,6 +37,11 @@ export class DeadDevices {
     this.#pin = pin;
   }
 
+  /** Keeps the file system at this mount alive until the result is disposed of. */
+  pin(mountPoint: string): Disposable {
+    return this.#pin(mountPoint);
+  }
+
   markReady(): void {
     this.#ready.resolve();
   }

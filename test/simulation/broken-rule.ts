@@ -1,0 +1,3 @@
+export class BrokenRule extends Error {
+  override readonly name = "BrokenRule";
+}

@@ -1,0 +1,205 @@
+/** The node plugin: its real watches, records, registry and loops, on the kernel of a simulated machine. */
+import type { NodeName, PodName, PodUid, PvName, VolumeId } from "../../src/core/names.ts";
+import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
+import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
+import { Attachments } from "../../src/node/cluster/attachments.ts";
+import { MountpointPods } from "../../src/node/cluster/mountpoint-pods.ts";
+import { reportStatus } from "../../src/node/cluster/report-status.ts";
+import { fixedCredentials } from "../../src/node/credentials/driver-credentials.ts";
+import { targetPath } from "../../src/node/domain/target-path.ts";
+import { healDeadMounts } from "../../src/node/heal/heal.ts";
+import { NodeMetrics } from "../../src/node/metrics.ts";
+import { nodeMounts } from "../../src/node/mounts/node-mounts.ts";
+import { publish } from "../../src/node/publish/publish.ts";
+import type { PublishIntent } from "../../src/node/publish/publish-request.ts";
+import { type PublishRoom, publishRoom } from "../../src/node/publish/publish-room.ts";
+import { unpublish } from "../../src/node/publish/unpublish.ts";
+import { nodeRecords } from "../../src/node/records/node-records.ts";
+import { DeadDevices } from "../../src/node/source/dead-devices.ts";
+import { probeSources } from "../../src/node/source/probe-loop.ts";
+import { SourceRegistry } from "../../src/node/source/source-registry.ts";
+import { unmountUnneeded } from "../../src/node/source/unmount-loop.ts";
+import type { Call } from "../../src/runtime/call.ts";
+import { silentLogger } from "../../src/runtime/log.ts";
+import { Progress } from "../../src/runtime/progress.ts";
+import { credentialsOf } from "../support/fake-node.ts";
+import type { ApiServer } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { Connection } from "./connection.ts";
+import { kubeletDir, type Machine } from "./machine.ts";
+import { SimulatedProcess } from "./process.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+import { Weather } from "./weather.ts";
+
+export interface NodePluginOptions {
+  readonly node: NodeName;
+  readonly machine: Machine;
+  readonly server: ApiServer;
+  readonly time: VirtualTime;
+  readonly chance: Chance;
+  readonly hasWatchList: boolean;
+  readonly story: (line: string) => void;
+}
+
+/** A volume in a workload, as kubelet knows it from the PersistentVolume and the Pod. */
+export interface Volume {
+  readonly workload: PodUid;
+  readonly persistentVolume: PvName;
+  readonly volumeId: VolumeId;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly mountOptions: readonly string[];
+  readonly fsGroup: string;
+  readonly hasSecret: boolean;
+}
+
+interface Running {
+  readonly process: SimulatedProcess;
+  readonly connection: Connection;
+  readonly publishing: PublishRoom;
+  readonly call: Call;
+}
+
+export class NodePlugin {
+  readonly weather: Weather;
+  readonly #options: NodePluginOptions;
+  #running: Running | undefined;
+  /** How many processes there were. Calls of an earlier one are never answered. */
+  generation = 0;
+
+  constructor(options: NodePluginOptions) {
+    this.#options = options;
+    this.weather = new Weather(options.chance, `the node plugin of ${options.node}`);
+  }
+
+  start(): void {
+    if (this.#running !== undefined) return;
+    const { node, machine, server, time, chance, hasWatchList, story } = this.#options;
+    this.generation += 1;
+    story(`the node plugin of ${node} starts`);
+    const random = () => chance.next(`chance of the node plugin of ${node}`);
+    const process = new SimulatedProcess(`s3-csi-node ${node}`, time, { skewMs: 0, rate: 1 }, random);
+    const api = { server, time, process, weather: this.weather, hasWatchList, mayUseLeases: false };
+    const connection = new Connection({ ...api, leader: () => undefined, onRequest: () => undefined });
+    const call = { signal: new AbortController().signal, log: silentLogger };
+    const failed = (error: unknown) => story(`the node plugin of ${node} has failed: ${String(error)}`);
+    const publishing = process.run(() => {
+      const rooms = roomsOf(machine, process);
+      this.#runLoops(call, connection, rooms).catch(failed);
+      return rooms.publishing;
+    });
+    this.#running = { process, connection, publishing, call };
+  }
+
+  /** kill -9. */
+  crash(): void {
+    this.#options.story(`the node plugin of ${this.#options.node} crashes`);
+    this.#running?.process.die();
+    this.#running?.connection.cutStreams();
+    this.#running = undefined;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  takeTimers(): number {
+    return this.#running?.process.takeTimers() ?? 0;
+  }
+
+  /** NodePublishVolume. `onAnswer` is not called if the process dies before it answers. */
+  publish(volume: Volume, onAnswer: (error: unknown) => void): void {
+    const { process, publishing, call } = this.#running ?? {};
+    if (process === undefined || publishing === undefined || call === undefined) return;
+    process.run(() => {
+      Promise.resolve(volume)
+        .then((asked) => publish(call, publishing, intentOf(asked)))
+        .then(
+          () => onAnswer(undefined),
+          (error: unknown) => onAnswer(error),
+        );
+    });
+  }
+
+  /** NodeUnpublishVolume. False: there was no answer, or a refusal; kubelet asks again. */
+  unpublish(workload: PodUid, persistentVolume: PvName): boolean {
+    const { process, publishing, call } = this.#running ?? {};
+    if (process === undefined || publishing === undefined || call === undefined) return false;
+    const path = targetPath(kubeletDir, { workload, persistentVolume });
+    try {
+      process.run(() => unpublish(call, publishing, { volumeId: "any", targetPath: path }));
+      return true;
+    } catch {
+      return false; // a publish is in progress
+    }
+  }
+
+  async #runLoops(call: Call, { client }: Connection, rooms: ReturnType<typeof roomsOf>): Promise<void> {
+    const { node } = this.#options;
+    const { cluster, sources, healing } = rooms;
+    const progress = new Progress();
+    const reports = { healed: () => undefined, delayed: () => undefined };
+    await Promise.all([
+      cluster.attachments.follow(call, client, node, progress),
+      cluster.mountpointPods.follow(call, client, node, progress),
+      unmountUnneeded(call, sources),
+      probeSources(call, sources, progress),
+      healDeadMounts(call, healing, reports),
+      reportStatus(call, client, { attachments: cluster.attachments, sources: sources.registry }),
+    ]);
+  }
+}
+
+/** As src/bin/node.ts builds them, but for the kernel and what is in the communication volumes. */
+function roomsOf(machine: Machine, process: SimulatedProcess) {
+  const metrics = new NodeMetrics();
+  const kernel = machine.kernelFor(process);
+  const mounts = nodeMounts(kubeletDir, kernel);
+  const cluster = {
+    attachments: new Attachments("ask the controller"),
+    mountpointPods: new MountpointPods("mount-s3"),
+    mountS3Log: async () => "",
+    kubernetesVersion: () => "v1.36.3",
+  };
+  const driverCredentials = fixedCredentials(credentialsOf("driver"));
+  const credentials = { driverCredentials, comm: machine.commFor(process) };
+  const files = { keep: () => undefined, remove: () => undefined, removeUnless: () => [] };
+  const v1 = { attachments: cluster.attachments, driverCredentials, files };
+  const records = nodeRecords(machine.records);
+  const registry = new SourceRegistry(new DeadDevices(() => ({ [Symbol.dispose]: () => undefined })));
+  const shared = { mounts, cluster, records: records.mounts };
+  const sources = {
+    ...shared,
+    credentials,
+    metrics,
+    hangLimitMs: 600_000,
+    registry,
+    unmounts: new WorkQueue<PodName>(),
+  };
+  const settings = {
+    nodeId: "node",
+    s3: { endpointUrl: "http://s3", region: "us-east-1" },
+    proxy: {},
+    pidNamespaces: { usual: "private", inHostPids: false } as const,
+    fallbackToDriverCredentials: true,
+    driverVersion: "3.0.0",
+    entersContainers: true,
+  };
+  const healing = { mounts, cluster, sources, records, metrics, swapper: machine.swapper() };
+  return { cluster, sources, healing, publishing: publishRoom({ ...shared, settings, credentials, sources, v1 }) };
+}
+
+/** Throws for a volume with invalid attributes. */
+function intentOf({ workload, persistentVolume, attributes, fsGroup, hasSecret, ...volume }: Volume): PublishIntent {
+  return {
+    ...volume,
+    workload,
+    persistentVolume,
+    target: targetPath(kubeletDir, { workload, persistentVolume }),
+    workloadName: { namespace: "shop", name: workload },
+    attributes: parseVolumeAttributes(attributes),
+    readOnly: false,
+    fsGroup,
+    credentials: hasSecret ? credentialsOf("own") : undefined,
+    region: undefined,
+  };
+}

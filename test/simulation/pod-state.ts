@@ -1,0 +1,24 @@
+/** What a Pod of the simulated API server says of itself. */
+import { annotations, type PodUid } from "../../src/core/names.ts";
+import type { Pod } from "../../src/kube/kinds.ts";
+
+export function isAnnotated({ metadata }: Pod): boolean {
+  return metadata.annotations?.[annotations.needsUnmount] === "true";
+}
+
+/** Its container has exited. */
+export function isDown({ status }: Pod): boolean {
+  return status?.containerStatuses?.[0]?.state?.terminated !== undefined;
+}
+
+export function isTerminating({ metadata }: Pod): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+export function phaseOf({ status }: Pod): string {
+  return status?.phase ?? "Pending";
+}
+
+export function uidOf({ metadata }: Pod): PodUid {
+  return metadata.uid as PodUid;
+}
