@@ -1,4 +1,4 @@
-/** The leader is killed at every point at which it waits for something, one after the other, in one story. */
+/** The leader, or a node plugin, is killed at every point at which it waits for something, one after the other, in one story. */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { scaled } from "../support/scale.ts";
@@ -25,16 +25,21 @@ const plan: Plan = {
 /** All workloads have ended by then, and the leader has cleaned up. */
 const endSeconds = 180;
 
-it("LC-5 the leader is killed at every wait: every workload is served, and nothing is left behind", {
-  timeout: 7_200_000,
-}, async () => {
-  const steps = await stepsUntil(plan, endSeconds);
-  expect(steps).toBeGreaterThan(100);
-  const crashes = scaled("points at which the leader is killed", 8, 100_000);
-  const step = fc.integer({ min: 1, max: steps });
-  const points = crashes < steps ? fc.sample(step, crashes) : Array.from({ length: steps }, (_, index) => index + 1);
-  for (const crashAtStep of points) {
-    const story = await played({ ...plan, crashAtStep });
-    expect(story.filter((line) => line.endsWith("replica-0 crashes"))).toHaveLength(1);
-  }
-});
+it.for([
+  { id: "LC-5", what: "the leader", who: "replica", dies: "replica-0 crashes" },
+  { id: "LC-4", what: "the node plugin", who: "nodePlugin", dies: "the node plugin of node-0 crashes" },
+] as const)(
+  "$id $what is killed at every wait: every workload is served, and nothing is left behind",
+  { timeout: 7_200_000 },
+  async ({ who, dies }) => {
+    const steps = await stepsUntil(plan, who, endSeconds);
+    expect(steps).toBeGreaterThan(100);
+    const crashes = scaled("points at which a leader or a node plugin is killed", 6, 100_000);
+    const step = fc.integer({ min: 1, max: steps });
+    const points = crashes < steps ? fc.sample(step, crashes) : Array.from({ length: steps }, (_, index) => index + 1);
+    for (const point of points) {
+      const story = await played({ ...plan, crashAt: { who, step: point } });
+      expect(story.filter((line) => line.endsWith(dies))).toHaveLength(1);
+    }
+  },
+);

@@ -39,6 +39,8 @@ export interface NodePluginOptions {
   readonly chance: Chance;
   readonly hasWatchList: boolean;
   readonly story: (line: string) => void;
+  /** Called before every step of its first process. */
+  readonly onStep?: (step: number) => void;
 }
 
 /** A volume in a workload, as kubelet knows it from the PersistentVolume and the Pod. */
@@ -78,6 +80,7 @@ export class NodePlugin {
     story(`the node plugin of ${node} starts`);
     const random = () => chance.next(`chance of the node plugin of ${node}`);
     const process = new SimulatedProcess(`s3-csi-node ${node}`, time, { skewMs: 0, rate: 1 }, random);
+    if (this.generation === 1) process.onStep = this.#options.onStep;
     const api = { server, time, process, weather: this.weather, hasWatchList, mayUseLeases: false };
     const connection = new Connection({ ...api, leader: () => undefined, onRequest: () => undefined });
     const call = { signal: new AbortController().signal, log: silentLogger };

@@ -20,6 +20,8 @@ export interface NodeOptions {
   readonly now: () => Date;
   readonly hasWatchList: boolean;
   readonly story: (line: string) => void;
+  /** Called before every step of the first process of the node plugin. */
+  readonly onStep?: (step: number) => void;
 }
 
 export class SimulatedNode {

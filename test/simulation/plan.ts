@@ -9,9 +9,11 @@ export interface Plan {
   readonly hasWatchList: boolean;
   readonly workloads: readonly PlannedWorkload[];
   readonly faults: readonly PlannedFault[];
-  /** The first replica is killed right before this step of its first process. */
-  readonly crashAtStep?: number;
+  /** The first replica, or the first node plugin, is killed right before this step of its first process. */
+  readonly crashAt?: { readonly who: Killed; readonly step: number };
 }
+
+export type Killed = "replica" | "nodePlugin";
 
 export interface ReplicaClock {
   readonly skewSeconds: number;

@@ -1,18 +1,18 @@
 /** Plays a plan to its end. */
-import type { Plan } from "./plan.ts";
+import type { Killed, Plan } from "./plan.ts";
 import { replacedGlobals } from "./replaced-globals.ts";
 import { World } from "./world.ts";
 
 /** How much of a story is printed: its end says what broke the rule. */
 const printedLines = 80;
 
-/** How many steps the first replica makes up to this time of the story. */
-export async function stepsUntil(plan: Plan, seconds: number): Promise<number> {
+/** How many steps the first replica, or the first node plugin, makes up to this time of the story. */
+export async function stepsUntil(plan: Plan, who: Killed, seconds: number): Promise<number> {
   using _ = replacedGlobals();
   const world = new World(plan);
   let steps = 0;
   world.time.after(1000 * seconds, () => {
-    steps = world.steps;
+    steps = world.stepsOf(who);
   });
   await world.play();
   return steps;

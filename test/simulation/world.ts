@@ -8,7 +8,7 @@ import { BrokenRule } from "./broken-rule.ts";
 import { Chance } from "./chance.ts";
 import { Faults } from "./faults.ts";
 import { SimulatedNode } from "./node.ts";
-import { busySeconds, type Plan, type PlannedWorkload } from "./plan.ts";
+import { busySeconds, type Killed, type Plan, type PlannedWorkload } from "./plan.ts";
 import { checkTimers, lease, mountpointNamespace, Replica } from "./replica.ts";
 import { checkWrite } from "./rules.ts";
 import { VirtualTime } from "./virtual-time.ts";
@@ -28,7 +28,7 @@ export class World {
   readonly #chance: Chance;
   readonly #plan: Plan;
   readonly #faults: Faults;
-  #steps = 0;
+  readonly #steps = new Map<Killed, number>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
@@ -51,7 +51,10 @@ export class World {
     const story = (line: string) => this.#tell(line);
     const shared = { server: this.server, chance: this.#chance, story };
     const ofNodes = { ...shared, time: this.time, now, hasWatchList };
-    this.nodes = ["node-0", "node-1"].map((name) => new SimulatedNode({ ...ofNodes, name: name as NodeName }));
+    this.nodes = ["node-0", "node-1"].map((name, index) => {
+      const onStep = this.#onStep("nodePlugin", index, () => this.nodes[index]?.plugin);
+      return new SimulatedNode({ ...ofNodes, ...onStep, name: name as NodeName });
+    });
     this.replicas = plan.clocks.map(
       (clock, index) =>
         new Replica({
@@ -62,15 +65,15 @@ export class World {
           leader,
           hasElection,
           hasWatchList,
-          ...(index === 0 && { onStep: (step: number) => this.#onFirstReplicaStep(step) }),
+          ...this.#onStep("replica", index, () => this.replicas[index]),
         }),
     );
     this.#faults = new Faults({ ...shared, time: this.time, replicas: this.replicas, nodes: this.nodes });
   }
 
-  /** How many steps the first process of the first replica has made. */
-  get steps(): number {
-    return this.#steps;
+  /** How many steps the first process of the first replica, or of the first node plugin, has made. */
+  stepsOf(who: Killed): number {
+    return this.#steps.get(who) ?? 0;
   }
 
   /** Throws a BrokenRule. */
@@ -90,14 +93,18 @@ export class World {
     this.#checkNothingLeft();
   }
 
-  #onFirstReplicaStep(step: number): void {
-    this.#steps = step;
-    const [replica] = this.replicas;
-    if (step !== this.#plan.crashAtStep || replica === undefined) return;
-    this.#tell(`before step ${step} of ${replica.name}`);
-    replica.crash();
-    // As kubelet does.
-    this.time.after(10_000, () => replica.start());
+  #onStep(who: Killed, index: number, find: () => Killable | undefined) {
+    if (index > 0) return {};
+    const onStep = (step: number) => {
+      this.#steps.set(who, step);
+      const { crashAt } = this.#plan;
+      if (crashAt?.who !== who || crashAt.step !== step) return;
+      this.#tell(`before step ${step} of the first ${who}`);
+      find()?.crash();
+      // As kubelet does.
+      this.time.after(10_000, () => find()?.start());
+    };
+    return { onStep };
   }
 
   #installCluster(): void {
@@ -193,3 +200,8 @@ export class World {
 }
 
 type Named = { readonly metadata: { readonly name: string } };
+
+interface Killable {
+  crash(): void;
+  start(): void;
+}
