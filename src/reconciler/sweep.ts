@@ -15,7 +15,7 @@ interface Queue {
 
 /** Ends when the call does. Operators search the log for "cleanup" (contract 1.11). */
 export async function sweep(call: Call, view: View, queue: Queue, intervalMs: number): Promise<void> {
-  await queueEach(call, volumesWithoutMount(view), (key) => queue.add(key));
+  await queueEach(call, waitedFor(view), (key) => queue.add(key));
   await queueEach(call, everyVolumeOnNode(view), (key) => queue.addInBackground(key));
   while (!call.signal.aborted) {
     try {
@@ -53,7 +53,7 @@ async function queueEach(
  * can pause there, too.
  */
 function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> {
-  const { attachments, mountpointPods } = view;
+  const { attachments, mountpointPods, workloads } = view;
   for (const attachment of attachments.values()) {
     const key = volumeOnNodeOf(attachment);
     const isFirst =
@@ -64,22 +64,25 @@ function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> 
     const key = volumeOnNodeKey(pod);
     yield attachments.count("volumeOnNode", key) === 0 ? key : undefined;
   }
-  yield* volumesWithoutMount(view);
-}
-
-/**
- * Volumes on nodes that workloads use and that have neither an attachment nor a Mountpoint Pod. kubelet holds up the start of these
- * workloads, so at the beginning of a term they are reconciled before those that most probably are as they should be. undefined for
- * each of the others.
- */
-function* volumesWithoutMount(view: View): Generator<VolumeOnNodeKey | undefined> {
-  const { attachments, mountpointPods, workloads } = view;
   for (const workload of workloads.values()) {
     const keys = volumesOnNodeOf(view, workload);
     if (keys.length === 0) yield undefined;
     for (const key of keys) {
-      const hasMount = attachments.count("volumeOnNode", key) + mountpointPods.count("volumeOnNode", key) > 0;
-      yield hasMount ? undefined : key;
+      const isCounted = attachments.count("volumeOnNode", key) + mountpointPods.count("volumeOnNode", key) > 0;
+      yield isCounted ? undefined : key;
     }
+  }
+}
+
+/**
+ * Volumes of workloads that no attachment of the volume on the node lists. kubelet holds up the start of these workloads, so at the beginning
+ * of a term they are reconciled before those that most probably are as they should be. undefined for each of the others.
+ */
+function* waitedFor(view: View): Generator<VolumeOnNodeKey | undefined> {
+  for (const workload of view.workloads.values()) {
+    const listed = new Set(view.attachments.by("workload", workload.uid).map(volumeOnNodeOf));
+    const keys = volumesOnNodeOf(view, workload);
+    if (keys.length === 0) yield undefined;
+    for (const key of keys) yield listed.has(key) ? undefined : key;
   }
 }

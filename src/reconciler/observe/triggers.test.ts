@@ -102,23 +102,32 @@ it("the stale cleanup queues every volume on every node and logs the word cleanu
   expect(lines).toEqual([expect.stringContaining("cleanup")]);
 });
 
-it("at the beginning of a term, volumes of workloads that wait for a mount are queued before all others", async () => {
+it("at the beginning of a term, volumes of workloads that no attachment lists are queued before all others", async () => {
   const view = emptyView();
-  for (const kind of ["claim", "volume", "attachment"]) arrives[kind]?.(view);
+  for (const kind of ["claim", "volume", "attachment", "mountpointPod"]) arrives[kind]?.(view);
   view.workloads.put("shop/w1", "1", workload(w1));
-  const waiting = workload(w2, { node: "worker-2" as NodeName });
-  view.workloads.put("shop/w2", "1", waiting);
+  // Nothing on its node yet; and one that comes to a node where another workload uses the volume already.
+  view.workloads.put("shop/w2", "1", workload(w2, { node: "worker-2" as NodeName }));
+  const other = attachment({ [mp(w1)]: [w1] });
+  view.attachments.put("s3pa-3", "1", { ...other, spec: { ...other.spec, nodeName: "worker-3" as NodeName } });
+  view.workloads.put("shop/w3", "1", workload(w3, { node: "worker-3" as NodeName }));
   const stop = new AbortController();
   const queued: string[] = [];
   const queue = {
     add: (key: VolumeOnNodeKey) => queued.push(`first ${key}`),
     addInBackground: (key: VolumeOnNodeKey) => {
       queued.push(`background ${key}`);
-      if (queued.length === 3) stop.abort();
+      if (queued.length === 5) stop.abort();
     },
   };
   await sweep({ signal: stop.signal, log: silentLogger }, view, queue, 3_600_000);
-  expect(queued).toEqual(["first worker-2/data", `background ${here}`, "background worker-2/data"]);
+  expect(queued).toEqual([
+    "first worker-2/data",
+    "first worker-3/data",
+    `background ${here}`,
+    "background worker-3/data",
+    "background worker-2/data",
+  ]);
 });
 
 it("a volume with the handle of another volume queues the other volume on its nodes", () => {
