@@ -20,14 +20,16 @@ import { probeSources } from "../../src/node/source/probe-loop.ts";
 import { SourceRegistry } from "../../src/node/source/source-registry.ts";
 import { unmountUnneeded } from "../../src/node/source/unmount-loop.ts";
 import type { Call } from "../../src/runtime/call.ts";
-import { silentLogger } from "../../src/runtime/log.ts";
+import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { credentialsOf } from "../support/fake-node.ts";
 import type { ApiServer } from "./api-server.ts";
+import { BrokenRule } from "./broken-rule.ts";
 import type { Chance } from "./chance.ts";
 import { Connection } from "./connection.ts";
 import { kubeletDir, type Machine } from "./machine.ts";
 import { SimulatedProcess } from "./process.ts";
+import type { Counts } from "./replica.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { Weather } from "./weather.ts";
 
@@ -65,6 +67,7 @@ export class NodePlugin {
   readonly weather: Weather;
   readonly #options: NodePluginOptions;
   #running: Running | undefined;
+  #requests = 0;
   /** How many processes there were. Calls of an earlier one are never answered. */
   generation = 0;
 
@@ -82,9 +85,17 @@ export class NodePlugin {
     const process = new SimulatedProcess(`s3-csi-node ${node}`, time, { skewMs: 0, rate: 1 }, random);
     if (this.generation === 1) process.onStep = this.#options.onStep;
     const api = { server, time, process, weather: this.weather, hasWatchList, mayUseLeases: false };
-    const connection = new Connection({ ...api, leader: () => undefined, onRequest: () => undefined });
-    const call = { signal: new AbortController().signal, log: silentLogger };
-    const failed = (error: unknown) => story(`the node plugin of ${node} has failed: ${String(error)}`);
+    const onRequest = () => {
+      this.#requests += 1;
+    };
+    const connection = new Connection({ ...api, leader: () => undefined, onRequest });
+    const log = jsonLogger((line) => this.#check(line), 2);
+    const call = { signal: new AbortController().signal, log };
+    // None of the loops ends by itself. Not thrown here, where the program would handle it.
+    const failed = (error: unknown) =>
+      void time.after(0, () => {
+        throw new BrokenRule(`the node plugin of ${node} has failed: ${String(error)}`);
+      });
     const publishing = process.run(() => {
       const rooms = roomsOf(machine, process);
       this.#runLoops(call, connection, rooms).catch(failed);
@@ -105,8 +116,11 @@ export class NodePlugin {
     return this.#running !== undefined;
   }
 
-  takeTimers(): number {
-    return this.#running?.process.takeTimers() ?? 0;
+  /** Since the last call. */
+  takeCounts(): Counts {
+    const requests = this.#requests;
+    this.#requests = 0;
+    return { requests, timers: this.#running?.process.takeTimers() ?? 0 };
   }
 
   /** NodePublishVolume. `onAnswer` is not called if the process dies before it answers. */
@@ -134,6 +148,15 @@ export class NodePlugin {
     } catch {
       return false; // a publish is in progress
     }
+  }
+
+  /** A rejection without a handler would end the process. */
+  #check(line: string): void {
+    const { time, node } = this.#options;
+    if (!line.includes("background work failed")) return;
+    time.after(0, () => {
+      throw new BrokenRule(`the node plugin of ${node} says ${line}`);
+    });
   }
 
   async #runLoops(call: Call, { client }: Connection, rooms: ReturnType<typeof roomsOf>): Promise<void> {

@@ -121,8 +121,7 @@ export class Replica {
     const timers = this.#running?.process.takeTimers() ?? 0;
     // Two replicas that both work, because none may use the lease, undo the work of each other while one of them is late.
     if (!this.#options.hasElection) return;
-    if (requests > limits.requests) throw new BrokenRule(`${this.name} sent ${requests} requests in a minute`);
-    checkTimers(this.name, timers);
+    checkCounts(this.name, { requests, timers });
     const running = this.#running;
     if (running === undefined || running.process.isFrozen) return;
     const liveness = running.process.run(() => running.progress.liveness());
@@ -142,7 +141,14 @@ export class Replica {
 /** A hot loop makes thousands: eight workloads need far fewer, even with faults. */
 const limits = { requests: 600, timers: 3000 };
 
-export function checkTimers(name: string, timers: number): void {
+export interface Counts {
+  readonly requests: number;
+  readonly timers: number;
+}
+
+/** Of one minute. */
+export function checkCounts(name: string, { requests, timers }: Counts): void {
+  if (requests > limits.requests) throw new BrokenRule(`${name} sent ${requests} requests in a minute`);
   if (timers > limits.timers) throw new BrokenRule(`${name} ran ${timers} timers in a minute`);
 }
 

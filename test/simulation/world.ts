@@ -9,7 +9,7 @@ import { Chance } from "./chance.ts";
 import { Faults } from "./faults.ts";
 import { SimulatedNode } from "./node.ts";
 import { busySeconds, type Killed, type Plan, type PlannedWorkload } from "./plan.ts";
-import { checkTimers, lease, mountpointNamespace, Replica } from "./replica.ts";
+import { checkCounts, lease, mountpointNamespace, Replica } from "./replica.ts";
 import { checkWrite } from "./rules.ts";
 import { VirtualTime } from "./virtual-time.ts";
 import { createVolumes } from "./volumes.ts";
@@ -86,7 +86,7 @@ export class World {
     this.#tell("calm");
     this.#faults.endAll();
     await this.time.runUntil(this.time.nowMs + calmMs);
-    this.#checkServed();
+    this.#tell(`${this.#checkServed()} workloads are served`);
     this.#tell("all workloads end");
     for (const pod of this.#workloads()) this.server.delete(kinds.pods, pod.metadata, {});
     await this.time.runUntil(this.time.nowMs + calmMs);
@@ -128,7 +128,7 @@ export class World {
   #checkEveryMinute(): void {
     this.time.after(60_000, () => {
       for (const replica of this.replicas) replica.checkMinute();
-      for (const { name, plugin } of this.nodes) checkTimers(`the node plugin of ${name}`, plugin.takeTimers());
+      for (const { name, plugin } of this.nodes) checkCounts(`the node plugin of ${name}`, plugin.takeCounts());
       this.#checkEveryMinute();
     });
   }
@@ -163,11 +163,13 @@ export class World {
     else this.nodes[node]?.complete(pod);
   }
 
-  #checkServed(): void {
+  /** How many there are. */
+  #checkServed(): number {
     const listed = this.server
       .all(kinds.attachments)
       .flatMap(({ spec }) => Object.entries(spec.mountpointS3PodAttachments));
-    for (const pod of this.#workloads().filter((each) => needsVolumes(workloadFrom(each)))) {
+    const needing = this.#workloads().filter((each) => needsVolumes(workloadFrom(each)));
+    for (const pod of needing) {
       const { uid, name } = pod.metadata;
       const holders = listed.filter(([, list]) => list.some(({ workloadPodUID }) => workloadPodUID === uid));
       if (holders.length !== 1) throw new BrokenRule(`${name} is listed ${holders.length} times at rest`);
@@ -177,6 +179,7 @@ export class World {
       const isServed = this.nodes.some(({ machine }) => machine.isServed(uid as PodUid));
       if (!isServed) throw new BrokenRule(`${name} is not served at rest`);
     }
+    return needing.length;
   }
 
   #checkNothingLeft(): void {
