@@ -43,7 +43,7 @@ export interface ReconcilerOptions {
 
 /**
  * A reconcile makes a few requests one after the other, and waits for the watches to show each; reconciles of other keys need not wait
- * for that. 64 attach a tenth more workloads in a second than 16 (bench/README.md).
+ * for that. In one run 64 attached a tenth more workloads in a second than 16 (bench/README.md).
  */
 export const workers = 64;
 /** Statuses are not urgent: when many workloads arrive, their attachments get the requests first. */

@@ -67,7 +67,7 @@ export class ApiServer {
   }
 
   list<Shape>(kind: Kind<Shape>, selection: Selection): readonly Shape[] {
-    const objects = [...this.#of(kind).values()].filter((object) => isMeant(object, selection));
+    const objects = [...this.#of(kind).values()].filter((object) => isSelected(object, selection));
     return objects as readonly unknown[] as readonly Shape[];
   }
 
@@ -189,7 +189,7 @@ export class ApiServer {
 }
 
 /** A label must exist. Of the fields only the node is known, which never changes once it is set. */
-export function isMeant(
+export function isSelected(
   { metadata, spec }: StoredObject,
   { namespace, labelSelector, fieldSelector }: Selection,
 ): boolean {

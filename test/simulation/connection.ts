@@ -4,7 +4,7 @@ import type { KubeClient, Page, Ref, Selection, WatchEvent } from "../../src/kub
 import { SilenceError } from "../../src/kube/client/transport.ts";
 import { type Kind, type KubeObject, kinds } from "../../src/kube/kinds.ts";
 import type { Call } from "../../src/runtime/call.ts";
-import { type ApiServer, isMeant, type ServerEvent, type Writer } from "./api-server.ts";
+import { type ApiServer, isSelected, type ServerEvent, type Writer } from "./api-server.ts";
 import type { SimulatedProcess } from "./process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { cutConnection, failedConnection, WatchStream } from "./watch-stream.ts";
@@ -117,10 +117,10 @@ export class Connection {
     const send = (type: WatchEvent<unknown>["type"], object: unknown) =>
       stream.send({ type, object } as WatchEvent<unknown>);
     const from = hasInitial ? server.version : Number(resourceVersion);
-    const sendIfMeant = ({ type, object }: ServerEvent) => {
-      if (isMeant(object, selection)) send(type, object);
+    const sendIfSelected = ({ type, object }: ServerEvent) => {
+      if (isSelected(object, selection)) send(type, object);
     };
-    const { changes, end } = server.watch(kind, from, sendIfMeant);
+    const { changes, end } = server.watch(kind, from, sendIfSelected);
     const onClose = () => {
       end();
       this.#streams.delete(stream);
@@ -132,7 +132,7 @@ export class Connection {
       for (const object of server.list(kind, selection)) send("ADDED", object);
       send("BOOKMARK", bookmark(from, { "k8s.io/initial-events-end": "true" }));
     }
-    for (const change of changes) sendIfMeant(change);
+    for (const change of changes) sendIfSelected(change);
     this.#sendBookmarks(stream, send);
     time.after(1000 * Number(timeoutSeconds), () => stream.finish());
     return stream;

@@ -82,7 +82,7 @@ export class Machine {
   start(uid: PodUid, name: PodName): void {
     const state = this.#exitFiles.has(uid) ? { exitCode: 0 } : "listening";
     this.#containers.set(uid, { name, state });
-    this.#tell(uid);
+    this.#notify(uid);
   }
 
   /** undefined: there is no container, or it runs. */
@@ -106,7 +106,7 @@ export class Machine {
     this.kill(uid);
     this.#containers.delete(uid);
     this.#exitFiles.delete(uid);
-    this.#tell(uid);
+    this.#notify(uid);
   }
 
   /** The kernel as one process of the node plugin uses it: nothing arrives at a process that has died. */
@@ -231,7 +231,7 @@ export class Machine {
     if (serving && bound !== undefined) this.#onBroken(`${path} is unmounted under the bind mount ${bound.mountPoint}`);
   }
 
-  #tell(uid: PodUid): void {
+  #notify(uid: PodUid): void {
     for (const listener of this.#listeners.get(uid) ?? []) listener();
   }
 }

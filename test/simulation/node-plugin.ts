@@ -1,4 +1,4 @@
-/** The node plugin: its real watches, records, registry and loops, on the kernel of a simulated machine. */
+/** The node plugin: its real watches, publish, healing, probes, unmount loop, records and status, on the kernel of a simulated machine. */
 import type { NodeName, PodName, PodUid, PvName, VolumeId } from "../../src/core/names.ts";
 import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
@@ -175,7 +175,7 @@ export class NodePlugin {
   }
 }
 
-/** As src/bin/node.ts builds them, but for the kernel and what is in the communication volumes. */
+/** As src/bin/node.ts builds them, with fakes for the kernel, communication volumes, pins, credentials, swaps and files of 1.x. */
 function roomsOf(machine: Machine, process: SimulatedProcess) {
   const metrics = new NodeMetrics();
   const kernel = machine.kernelFor(process);

@@ -127,7 +127,8 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
     ...always,
     fault: fc.constant("nodeWatchIsLate" as const),
     node: fc.nat(1),
-    kind,
+    // What a node plugin watches.
+    kind: fc.constantFrom("pods" as const, "mountpoints3podattachments" as const),
     bySeconds: fc.integer({ min: 1, max: 120 }),
     forSeconds,
   }),

@@ -1,4 +1,4 @@
-/** What a Pod of the simulated API server says of itself. */
+/** The state of a Pod, as the simulated API server has it. */
 import { annotations, type PodUid } from "../../src/core/names.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 

@@ -1,4 +1,4 @@
-/** The PersistentVolumes and claims of the simulated cluster, and what operators make of them. */
+/** The PersistentVolumes and claims of the simulated cluster, and how operators change them. */
 import { driverName, type PodUid, type PvName, type VolumeId } from "../../src/core/names.ts";
 import { kinds, type PersistentVolume, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer } from "./api-server.ts";

@@ -1,4 +1,4 @@
-/** The workloads of a node: kubelet asks the node plugin for their volumes, runs them, and takes everything down after them. */
+/** The workloads of a node: kubelet publishes their volumes, starts and stops their containers, and unpublishes the volumes. */
 import type { NodeName, PodUid, PvName } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer } from "./api-server.ts";
@@ -36,7 +36,7 @@ export class Workloads {
     const seen = new Map(pods.map((pod) => [uidOf(pod), pod]));
     for (const [uid, pod] of new Map([...seen, ...this.#known])) this.#start(pod, seen.get(uid));
     for (const pod of pods) this.#follow(pod);
-    for (const uid of this.#volumes.keys()) if (!seen.has(uid)) this.#endGhost(uid);
+    for (const uid of this.#volumes.keys()) if (!seen.has(uid)) this.#stopDeletedByForce(uid);
     this.#known = seen;
   }
 
@@ -106,7 +106,7 @@ export class Workloads {
   }
 
   /** A Pod that was deleted by force: its containers run until kubelet has stopped them. */
-  #endGhost(uid: PodUid): void {
+  #stopDeletedByForce(uid: PodUid): void {
     if (!this.#options.happens(0.1)) return;
     this.#stopContainer(uid);
     this.#unpublish(uid);

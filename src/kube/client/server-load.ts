@@ -13,7 +13,7 @@ export interface ServerLoad {
   readonly countedAtMs: number;
 }
 
-/** More than the workers of any program, so that nothing is limited while the server accepts requests. */
+/** More than the workers of reconciler and node plugin, so that they are not limited while the server accepts requests. */
 export const mostAtOnce = 96;
 const firstPauseMs = 100;
 /** The longest pause that a server gets without asking for it: also how late its recovery may be noticed. */

@@ -58,7 +58,7 @@ describe("VolumeHealed says why mount-s3 ended:", () => {
   const soon = { timeout: 10_000, interval: 5 };
   const ended = { exitCode: 137, reason: "OOMKilled", message: "", finishedAt: "2999-01-01T00:00:00Z" };
 
-  it("its Pod's own words", async () => {
+  it("the status message of its Pod", async () => {
     put(podOf({ phase: "failed", explanation: "Evicted: out of memory" }));
     heal(mountpointPod);
     await expect
@@ -80,7 +80,7 @@ describe("VolumeHealed says why mount-s3 ended:", () => {
       .toEqual([expect.stringContaining(`(OOMKilled, exit code 137, in Mountpoint Pod ${mountpointPod})`)]);
   });
 
-  it("the last words of a Pod that was deleted", async () => {
+  it("the last status message of a Pod that was deleted", async () => {
     put(podOf({ phase: "failed", explanation: "Evicted" }));
     mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
     heal(mountpointPod);
@@ -89,7 +89,7 @@ describe("VolumeHealed says why mount-s3 ended:", () => {
       .toEqual([expect.stringContaining(`(Evicted, in Mountpoint Pod ${mountpointPod})`)]);
   });
 
-  it("only the deletion, if the Pod had said nothing, or is long forgotten", async () => {
+  it("only the deletion, if the Pod had no status message, or was deleted long ago", async () => {
     put(podOf({ phase: "failed", explanation: "Evicted" }));
     mountpointPods.store.remove(`mount-s3/${mountpointPod}`);
     for (let index = 0; index < 100; index += 1) {

@@ -227,7 +227,7 @@ it("needs no record of a source that serves again", async () => {
   expect(healing.node.requests).toHaveLength(1);
 });
 
-it("LC-1 starts a Mountpoint Pod of 2.x again, which names no identity, with the keys of the volume", async () => {
+it("LC-1 starts a Mountpoint Pod of 2.x again, which names no identity, with the credentials of the volume", async () => {
   healing.node.put(podOf({ identity: undefined }));
   healing.start();
   await publish(call, healing.rooms.publishing, intentOf(workload, { credentials: credentialsOf("own") }));
