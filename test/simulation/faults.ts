@@ -2,6 +2,7 @@
 import { mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import { annotations } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { durationMs as leaseDurationMs } from "../../src/kube/lease/lease-state.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { SimulatedNode } from "./node.ts";
 import type { PlannedFault } from "./plan.ts";
@@ -23,22 +24,31 @@ type Lasting = Extract<PlannedFault, { readonly forSeconds: number }>;
 type OfNode = Of<"nodePluginCrashes" | "nodeWatchIsLate">;
 type OfReplica = Exclude<Lasting, OfNode>;
 type OfCluster = Of<
-  "mountpointPod" | "compaction" | "leaseIsDeleted" | "attachmentIsSplit" | "volumeBecomes" | "claimBecomes"
+  "mountpointPod" | "compaction" | "leaseIsDeleted" | "attachmentIsDuplicated" | "volumeBecomes" | "claimBecomes"
 >;
 type Momentary = Exclude<PlannedFault, Lasting | OfCluster>;
 
 export class Faults {
   readonly #stage: Stage;
   #isCalm = false;
-  #splits = 0;
+  #leaseDeletedAtMs = -Infinity;
+  #duplicates = 0;
 
   constructor(stage: Stage) {
     this.#stage = stage;
   }
 
   /** Whether attachments have had duplicates. */
-  get hasSplit(): boolean {
-    return this.#splits > 0;
+  get hasDuplicates(): boolean {
+    return this.#duplicates > 0;
+  }
+
+  /**
+   * Whether two replicas may lead for a moment: a replica that starts after the deletion of the lease cannot know that another held it, and
+   * the other notices the deletion only with its next renewal.
+   */
+  get isLeaseUnsettled(): boolean {
+    return this.#stage.time.nowMs - this.#leaseDeletedAtMs < leaseDurationMs;
   }
 
   begin(fault: PlannedFault): void {
@@ -78,9 +88,10 @@ export class Faults {
       case "compaction":
         return server.compact();
       case "leaseIsDeleted":
+        this.#leaseDeletedAtMs = this.#stage.time.nowMs;
         return server.remove(kinds.leases, lease);
-      case "attachmentIsSplit":
-        return this.#split(fault);
+      case "attachmentIsDuplicated":
+        return this.#duplicate(fault);
       case "volumeBecomes":
         return putVolume(server, fault.volume, fault.what);
       case "claimBecomes":
@@ -145,32 +156,30 @@ export class Faults {
     else nodes.find(({ name }) => name === pod.spec.nodeName)?.crash(pod);
   }
 
-  /** As 2.x leaves them behind: a second attachment with the same key, which has one list of the first, or all of them. */
-  #split({ which, keep }: Of<"attachmentIsSplit">): void {
+  /** As 2.x leaves them behind: a second attachment with the same key and lists. */
+  #duplicate({ which }: Of<"attachmentIsDuplicated">): void {
     const { server } = this.#stage;
     const all = server.all(kinds.attachments);
     const attachment = all[which % all.length];
     if (attachment === undefined) return;
-    this.#splits += 1;
-    const { metadata, spec } = attachment;
-    const lists = Object.entries(spec.mountpointS3PodAttachments);
-    const moved = keep === "both" ? lists : lists.slice(0, 1);
+    this.#duplicates += 1;
     // Names decide which of two attachments of the same age is kept.
-    const name = `s3pa-${this.#splits % 2 === 0 ? "0" : "z"}${this.#splits}`;
-    const copy = { ...spec, mountpointS3PodAttachments: Object.fromEntries(moved) };
-    if (keep === "either") {
-      const without = Object.fromEntries(moved.map(([mountpointPod]) => [mountpointPod, null]));
-      // Before the copy exists: a reconciler may remove the copy as long as the first attachment has its lists.
-      server.patch(kinds.attachments, metadata, { spec: { mountpointS3PodAttachments: without } });
-    }
-    server.create(kinds.attachments, { metadata: { name }, ...{ spec: copy } });
+    const name = `s3pa-${this.#duplicates % 2 === 0 ? "0" : "z"}${this.#duplicates}`;
+    server.create(kinds.attachments, { metadata: { name }, ...{ spec: attachment.spec } });
   }
 }
 
 function isOfCluster(fault: PlannedFault): fault is OfCluster {
   const { fault: name } = fault;
   return (
-    ["mountpointPod", "compaction", "leaseIsDeleted", "attachmentIsSplit", "volumeBecomes", "claimBecomes"] as const
+    [
+      "mountpointPod",
+      "compaction",
+      "leaseIsDeleted",
+      "attachmentIsDuplicated",
+      "volumeBecomes",
+      "claimBecomes",
+    ] as const
   ).some((each) => each === name);
 }
 

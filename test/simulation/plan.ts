@@ -51,7 +51,7 @@ export type PlannedFault = { readonly atSeconds: number; readonly replica: numbe
       readonly which: number;
       readonly what: "crashes" | "fails" | "isDeleted" | "vanishes" | "isAnnotatedByHand";
     }
-  | { readonly fault: "attachmentIsSplit"; readonly which: number; readonly keep: "both" | "either" }
+  | { readonly fault: "attachmentIsDuplicated"; readonly which: number }
   | { readonly fault: "volumeBecomes"; readonly volume: number; readonly what: VolumeState }
   | { readonly fault: "nodePluginCrashes"; readonly node: number; readonly forSeconds: number }
   | {
@@ -143,9 +143,8 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
   }),
   fc.record({
     ...always,
-    fault: fc.constant("attachmentIsSplit" as const),
+    fault: fc.constant("attachmentIsDuplicated" as const),
     which: fc.nat(7),
-    keep: fc.constantFrom("both" as const, "either" as const),
   }),
   fc.record({
     ...always,

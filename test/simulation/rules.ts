@@ -18,13 +18,15 @@ export interface Watched {
   /** False: every replica works, as without a right to the lease. */
   readonly hasElection: boolean;
   /** Whether attachments have had duplicates: the reconciler merges them, which takes several writes. */
-  readonly hasSplit: () => boolean;
+  readonly hasDuplicates: () => boolean;
+  /** Whether the lease was deleted a moment ago, so that two replicas may lead. */
+  readonly isLeaseUnsettled: () => boolean;
 }
 
 export function checkWrite(world: Watched, write: Write): void {
   const { kind, by } = write;
   if (by === undefined || (kind.plural !== kinds.pods.plural && kind.plural !== kinds.attachments.plural)) return;
-  if (world.hasElection) checkLeader(by);
+  if (world.hasElection && !world.isLeaseUnsettled()) checkLeader(by);
   if (kind.plural === kinds.pods.plural) checkPod(world, write, by);
   else checkAttachment(world, write);
 }
@@ -108,7 +110,7 @@ function checkAttachment(world: Watched, { before, after }: Write): void {
     if (pod !== undefined && needs(pod))
       throw new BrokenRule(`${uid} (${pod.metadata.name}) is detached and needs its volume`);
   }
-  if (now !== undefined && world.hasElection && !world.hasSplit()) checkDuplicates(now, listed);
+  if (now !== undefined && world.hasElection && !world.hasDuplicates()) checkDuplicates(now, listed);
 }
 
 /** LC-7. */

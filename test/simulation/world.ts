@@ -36,7 +36,8 @@ export class World {
     const { hasElection, hasWatchList } = plan;
     const leader = () => this.#leader();
     const now = () => new Date(epochMs + this.time.nowMs);
-    const rules = { hasElection, leader, hasSplit: () => this.#faults.hasSplit };
+    const hasDuplicates = () => this.#faults.hasDuplicates;
+    const rules = { hasElection, leader, hasDuplicates, isLeaseUnsettled: () => this.#faults.isLeaseUnsettled };
     this.server = new ApiServer(now, (write) => {
       checkWrite({ ...rules, server: this.server, nodes: this.nodes }, write);
       const what = write.after === undefined ? "removed" : write.before === undefined ? "created" : "changed";
