@@ -91,11 +91,6 @@ export class Machine {
     return typeof state === "object" ? state.exitCode : undefined;
   }
 
-  isRunning(uid: PodUid): boolean {
-    const { state } = this.#containers.get(uid) ?? {};
-    return typeof state === "string";
-  }
-
   kill(uid: PodUid): void {
     const container = this.#containers.get(uid);
     if (container !== undefined) this.#exit(container, 137);
