@@ -31,6 +31,7 @@ import { commVolumes } from "../node/mounts/comm-volume.ts";
 import { thisKernel } from "../node/mounts/kernel.ts";
 import { nodeMounts } from "../node/mounts/node-mounts.ts";
 import { detachVanishedSubPaths } from "../node/mounts/vanished-sub-paths.ts";
+import { removeOrphanedTargets } from "../node/publish/orphaned-targets.ts";
 import { publishRoom } from "../node/publish/publish-room.ts";
 import type { RecordStorage } from "../node/records/mount-records.ts";
 import { nodeRecords } from "../node/records/node-records.ts";
@@ -80,6 +81,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     reportStatus(background, client, { attachments, sources: sources.registry }),
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),
+    removeOrphanedTargets(background, publishing, progress),
     removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // other failures are thrown below

@@ -3,19 +3,15 @@
  * of the mount point returns ENOENT. kubelet then considers the bind mount gone, does not unmount it, and cannot remove the
  * mount point (EBUSY): the Pod stays Terminating, and its volumes stay mounted. The node plugin detaches such a bind mount.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import type { PodUid } from "../../core/names.ts";
-import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import type { Attachments } from "../cluster/attachments.ts";
 import type { Kernel } from "./kernel.ts";
+import { lookRegularly } from "./look-regularly.ts";
 import { isOurs, type MountTable } from "./mount-table.ts";
-
-/** Reading the mount table takes less than a millisecond; all other work is for terminated Pods only. */
-const lookEveryMs = 5000;
 
 interface Parts {
   readonly mounts: {
@@ -28,26 +24,16 @@ interface Parts {
 
 /** Runs until the call ends. */
 export async function detachVanishedSubPaths(call: Call, node: Parts, progress: Pulses): Promise<void> {
-  const turned = progress.pulse("looking for vanished subPaths");
-  const problems = new ProblemLog();
   const asked = new Set<PodUid>();
-  while (!call.signal.aborted) {
-    turned();
-    try {
-      for (const [workload, binds] of orphanedSubPaths(node)) {
-        // One request at a time per Pod, so that a silent server blocks only one thread.
-        if (asked.has(workload)) continue;
-        asked.add(workload);
-        const work = detachVanished(call, node, workload, binds).finally(() => asked.delete(workload));
-        inBackground(call.log, "looking for vanished subPaths of a Pod", work);
-      }
-      problems.resolve("subPaths");
-    } catch (error) {
-      problems.report(call.log, "subPaths", "could not look for vanished subPaths", { error });
+  await lookRegularly(call, progress, "vanished subPaths", () => {
+    for (const [workload, binds] of orphanedSubPaths(node)) {
+      // One request at a time per Pod, so that a silent server blocks only one thread.
+      if (asked.has(workload)) continue;
+      asked.add(workload);
+      const work = detachVanished(call, node, workload, binds).finally(() => asked.delete(workload));
+      inBackground(call.log, "looking for vanished subPaths of a Pod", work);
     }
-    // Rejects only when the call ends.
-    await delay(lookEveryMs, undefined, { signal: call.signal, ref: false }).catch(() => undefined);
-  }
+  });
 }
 
 /**

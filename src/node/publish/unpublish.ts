@@ -15,18 +15,22 @@ export interface UnpublishRequest {
 export function unpublish(call: Call, room: PublishRoom, request: UnpublishRequest): void {
   if (request.volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
-  const { kubeletDir, kernel, table } = room.mounts;
+  const { kubeletDir } = room.mounts;
   const parsed = parseTargetPath(kubeletDir, request.targetPath);
-  const target = targetPath(kubeletDir, parsed);
-  using _oneAtATime = room.inFlight.enter(target);
+  removeTarget(call, room, targetPath(kubeletDir, parsed));
+  room.v1.files.remove({ workload: parsed.workload, volumeId: request.volumeId as VolumeId });
+}
 
+/** Removes a target and everything that is mounted there. A target that is gone is no error, a call in progress for it is one. */
+export function removeTarget(call: Call, room: PublishRoom, target: string): void {
+  const { kernel, table } = room.mounts;
+  using _oneAtATime = room.inFlight.enter(target);
   const mounts = table();
   const mount = mounts.at(target);
   const mountpointPod = mount && mounts.podBehind(mount);
   // Mounts are stacked if a dead mount was covered by a living one.
   while (kernel.unmount(target));
-  removeTarget(kernel, target);
-  room.v1.files.remove({ workload: parsed.workload, volumeId: request.volumeId as VolumeId });
+  removeDirectory(kernel, target);
   room.records.dropUser(target);
   room.sources.registry.dead.wake();
   if (mount !== undefined) call.log.info("unpublished", { target, mountpointPod });
@@ -34,7 +38,7 @@ export function unpublish(call: Call, room: PublishRoom, request: UnpublishReque
 }
 
 /** CSI requires that the target is removed. A file in the directory was never uploaded, so the directory is removed only if empty. */
-function removeTarget(kernel: Kernel, target: string): void {
+function removeDirectory(kernel: Kernel, target: string): void {
   try {
     kernel.removeDirectory(target);
   } catch (cause) {

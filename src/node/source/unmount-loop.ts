@@ -74,7 +74,7 @@ function unmountIfUnneeded(call: Call, room: SourceRoom, name: PodName): Unmount
  * A Mountpoint Pod that is being deleted serves its workloads until its grace period ends, and takes no new ones. During a drain
  * the controller may be gone and sets no needs-unmount annotation: the source is unmounted with its last user all the same.
  */
-function needFor(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {
+export function needFor(pod: LocalMountpointPod | undefined): "needed" | "needsUnmount" | "gone" {
   if (pod === undefined) return "gone";
   return pod.needsUnmount || pod.terminating ? "needsUnmount" : "needed";
 }
