@@ -66,6 +66,16 @@ const rows: readonly Row[] = [
     code: 'import { x } from "../linux/fuse.ts";\nexport const y = x;',
     objection: "adapters do not know each other",
   },
+  {
+    file: "src/kube/counts.ts",
+    code: 'import { x } from "../metrics/queues.ts";\nexport const y = x;',
+    objection: "adapters do not know each other",
+  },
+  {
+    file: "src/metrics/sideways.ts",
+    code: 'import { x } from "../kube/client.ts";\nexport const y = x;',
+    objection: "adapters do not know each other",
+  },
   { file: "src/kube/own.ts", code: 'import { x } from "./client.ts";\nexport const y = x;', objection: undefined },
   {
     file: "src/linux/upward.ts",

@@ -11,6 +11,7 @@ import { kinds } from "../../src/kube/kinds.ts";
 import type { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import type { controllerStatus } from "../../src/reconciler/domain/controller-status.ts";
 import type { installation } from "../../src/reconciler/domain/installation.fixture.ts";
+import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import type { growLargeHeapsFreely } from "../../src/runtime/heap-growth.ts";
 import type { Logger } from "../../src/runtime/log.ts";
@@ -64,6 +65,7 @@ const running = sources.runReconciler({ signal: stop.signal, log }, api as never
   candidate: { lease: { namespace: "kube-system", name: "lease" }, identity: "bench", required: true },
   progress: new sources.Progress(),
   watchHealth: new sources.WatchHealth(),
+  metrics: new ReconcilerMetrics(),
   onReady: () => undefined,
   onLeaseForbidden: () => undefined,
 });

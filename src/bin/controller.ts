@@ -21,6 +21,8 @@ import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
+import { ProgramMetrics } from "../metrics/program-metrics.ts";
+import { apiRequests, csiCalls, storeRequests } from "../metrics/requests.ts";
 import type { Call } from "../runtime/call.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
@@ -31,9 +33,13 @@ import { version } from "./version.ts";
 async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const { api, driverCredentials, ...shown } = config;
   call.log.info("CSI controller service starts", { version, ...shown, driverCredentials: driverCredentials.from });
-  using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-controller/${version}` });
+  const progress = new Progress();
+  using metrics = new ProgramMetrics({ component: "s3-csi-controller", version, progress, served: config.metrics });
+  const { registry } = metrics;
+  const ofClient = { userAgent: `s3-csi-controller/${version}`, onAnswered: apiRequests(registry) };
+  using client = new KubeClient(credentialsAt(api), ofClient);
   const { s3, proxy, caBundle, systemRoots } = config;
-  const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots) };
+  const settings = { ...s3, proxy, trusted: trusted(caBundle, systemRoots), onAnswered: storeRequests(registry) };
   using store = new ObjectStore({ ...settings, userAgent: `s3-csi-driver/${version}` });
   const volumes = new VolumeCache();
   const classes = new ClassesWithSecrets();
@@ -47,8 +53,6 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
       self: randomUUID(),
     });
   const allowFallback = config.fallbackToDriverCredentials;
-  const progress = new Progress();
-  const metrics = new CsiControllerMetrics();
   const shared = { openBuckets: bucketsOf(store, client, config), volumes, clusterId: clusterIdFrom(client) };
   const orphanSearch = {
     ...shared,
@@ -74,15 +78,15 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const service = controllerService({
     ...shared,
     inFlight: new InFlight(),
-    reportKept: keptDataReporter(events, metrics),
+    reportKept: keptDataReporter(events, new CsiControllerMetrics(registry)),
     secrets: provisionerSecrets({ client, classes, events, protection, allowFallback }),
   });
   let synced = false;
   const readiness = () =>
     synced ? ({ ready: true } as const) : ({ ready: false, because: "the caches are not synced yet" } as const);
   const identity = identityService({ version, readiness, servesController: true });
-  running.use(await serve(call, config.endpoint, [identity, service]));
-  const health = { readiness, liveness: progress.liveness, metrics: config.metrics ? metrics.text : undefined };
+  running.use(await serve(call, config.endpoint, [identity, service], { onAnswered: csiCalls(registry) }));
+  const health = { readiness, liveness: progress.liveness, metrics: metrics.text };
   if (config.healthPort !== undefined) running.use(await serveHealth(call, config.healthPort, health));
   await Promise.all([volumes.synced(call), classes.synced(call)]);
   synced = true;

@@ -13,6 +13,8 @@ import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { fuseDevice } from "../linux/device-id.ts";
 import { pageOutFiles } from "../linux/process/page-out.ts";
+import { ProgramMetrics } from "../metrics/program-metrics.ts";
+import { apiRequests, csiCalls } from "../metrics/requests.ts";
 import { Cluster } from "../node/cluster/cluster.ts";
 import { reportStatus } from "../node/cluster/report-status.ts";
 import { removeStartupTaint } from "../node/cluster/startup-taint.ts";
@@ -52,14 +54,20 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const { api, driverCredentials, ...shown } = config;
   call.log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
   // Both outlive the rest: the watchdog is started last, for the Mountpoint Pods that are known then.
-  using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-node/${version}` });
+  const progress = new Progress();
+  using programMetrics = new ProgramMetrics({ component: "s3-plugin", version, progress, served: config.metrics });
+  const { registry } = programMetrics;
+  const ofClient = { userAgent: `s3-csi-node/${version}`, onAnswered: apiRequests(registry) };
+  using client = new KubeClient(credentialsAt(api), ofClient);
   const cluster = new Cluster(config, client);
   const { attachments, mountpointPods } = cluster;
   using _end = endWatchdog(call.log, watchdogProgram, { config, mountpointPods: () => mountpointPods.store.values() });
   await using events = new EventRecorder(client, { component: "s3-csi-node", host: config.nodeName });
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
-  using rooms = roomsOf(config, cluster, storage);
-  const { mounts, credentials, v1, records, sources, publishing, healing, metrics } = rooms;
+  const metrics = new NodeMetrics(registry);
+  using rooms = roomsOf(config, { cluster, storage, metrics });
+  const { mounts, credentials, v1, records, sources, publishing, healing } = rooms;
+  metrics.measureSources(sources.registry);
   using _driverCredentials = keepDriverCredentials(call.log, credentials, mountpointPods);
   if (mounts.kernel.isOnNode("/", fuseDevice(0)) === undefined) {
     const because = "the host's /proc is not mounted, or does not show the container runtime";
@@ -71,7 +79,6 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const backgroundEnd = new AbortController();
   const background = { signal: backgroundEnd.signal, log: call.log };
   const registered = Promise.withResolvers<void>();
-  const progress = new Progress();
   const loops = Promise.all([
     cluster.follow(background, progress),
     credentials.driverCredentials.follow(background, client, progress),
@@ -90,11 +97,11 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     await ended;
   });
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
-  parts.use(await serve(call, config.endpoint, [identity, nodeService(publishing)]));
+  const services = [identity, nodeService(publishing)];
+  parts.use(await serve(call, config.endpoint, services, { onAnswered: csiCalls(registry) }));
   // Before the caches are synced no worker reads the queue, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? sources.unmounts.stalledMs : 0));
-  const exposed = config.metrics ? metrics.text : undefined;
-  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: exposed };
+  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: programMetrics.text };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
     registered.resolve(); // a sidecar registers the driver and does not report it
@@ -107,23 +114,30 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
 }
 
 /** Builds every room with the rooms that it needs. */
-function roomsOf(config: NodeConfig, cluster: Cluster, storage: RecordStorage) {
+function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings) {
   const { kubeletDir, hostProc, hangLimitMs } = config;
-  const metrics = new NodeMetrics();
   const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
   const mounts = nodeMounts(kubeletDir, kernel);
   const driverCredentials = credentialsOfDriver(config.driverCredentials);
   const credentials = { driverCredentials, comm: commVolumes(kubeletDir, kernel) };
   const v1 = { attachments: cluster.attachments, driverCredentials, files: v1FilesIn(kubeletDir) };
   const records = nodeRecords(storage);
-  const sources = sourceRoom({ mounts, cluster, credentials, records: records.mounts, metrics, hangLimitMs });
+  const shared = { mounts, cluster, credentials, records: records.mounts, metrics };
+  const sources = sourceRoom({ ...shared, hangLimitMs });
   // Manifests of 2.x do not mount the host's /proc.
   const swapper = hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
   const healing: HealRoom = { mounts, cluster, sources, records, metrics, swapper };
   const settings = { ...config, driverVersion: version, entersContainers: swapper !== undefined };
-  const publishing = publishRoom({ settings, mounts, cluster, credentials, records: records.mounts, sources, v1 });
+  const publishing = publishRoom({ ...shared, settings, sources, v1 });
   const end = () => sources[Symbol.dispose]();
-  return { mounts, credentials, v1, records, sources, publishing, healing, metrics, [Symbol.dispose]: end };
+  return { mounts, credentials, v1, records, sources, publishing, healing, [Symbol.dispose]: end };
+}
+
+/** What the rooms share, and what outlives them. */
+interface Surroundings {
+  readonly cluster: Cluster;
+  readonly storage: RecordStorage;
+  readonly metrics: NodeMetrics;
 }
 
 /** In the directory of this program, in the image and in a checkout. */

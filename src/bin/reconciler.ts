@@ -4,7 +4,10 @@ import { serveHealth } from "../csi/health.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
 import { WatchHealth } from "../kube/watch/watch-health.ts";
+import { ProgramMetrics } from "../metrics/program-metrics.ts";
+import { apiRequests } from "../metrics/requests.ts";
 import { reconcilerConfigFrom } from "../reconciler/config.ts";
+import { ReconcilerMetrics } from "../reconciler/metrics.ts";
 import { runReconciler } from "../reconciler/run-reconciler.ts";
 import { growLargeHeapsFreely } from "../runtime/heap-growth.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
@@ -18,7 +21,13 @@ async function run(signal: AbortSignal): Promise<void> {
   using _growth = growLargeHeapsFreely();
   call.log.info("Pod Reconciler starts", { driverVersion, mountpointNamespace: mountpointPods.namespace });
 
-  using client = new KubeClient(credentialsAt(config.api), { userAgent: `s3-pod-reconciler/${driverVersion}` });
+  const progress = new Progress();
+  const program = { component: "s3-pod-reconciler", version: driverVersion, progress, served: config.metrics } as const;
+  using metrics = new ProgramMetrics(program);
+  using client = new KubeClient(credentialsAt(config.api), {
+    userAgent: `s3-pod-reconciler/${driverVersion}`,
+    onAnswered: apiRequests(metrics.registry),
+  });
   let synced = false;
   let mayLead = true;
   const watchHealth = new WatchHealth();
@@ -27,13 +36,13 @@ async function run(signal: AbortSignal): Promise<void> {
     if (!mayLead) return { ready: false, because: "this account may not use the required lease" } as const;
     return watchHealth.readiness();
   };
-  const progress = new Progress();
-  const health = { readiness, liveness: progress.liveness };
+  const health = { readiness, liveness: progress.liveness, metrics: metrics.text };
   await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, health);
   await runReconciler(call, client, {
     ...config,
     progress,
     watchHealth,
+    metrics: new ReconcilerMetrics(metrics.registry),
     onReady: () => {
       synced = true;
     },

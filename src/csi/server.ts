@@ -5,11 +5,17 @@ import { DriverError } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
 import { type Endpoint, parseEndpoint } from "./endpoint.ts";
 import type { Service } from "./service.ts";
+import type { ServerCall } from "./unary.ts";
 
 /** How long running calls may go on after the server is disposed of, and then after their abort. Below 5 s in all (LC-17). */
 export interface StopLimits {
   readonly finishMs: number;
   readonly cancelMs: number;
+}
+
+export interface ServeOptions {
+  readonly limits?: StopLimits;
+  readonly onAnswered?: ServerCall["onAnswered"];
 }
 
 /**
@@ -21,14 +27,14 @@ export async function serve(
   call: Call,
   endpoint: string,
   services: readonly Service[],
-  limits: StopLimits = { finishMs: 3_000, cancelMs: 1_000 },
+  { limits = { finishMs: 3_000, cancelMs: 1_000 }, onAnswered }: ServeOptions = {},
 ): Promise<AsyncDisposable> {
   setLogVerbosity(logVerbosity.NONE); // grpc-js writes plain text to stderr, and also throws what it writes there
   const at = parseEndpoint(endpoint);
   const cancel = new AbortController();
   // channelz stays on: without it, forceShutdown of grpc-js 1.14 knows no sessions and closes none.
   const server = new Server();
-  for (const service of services) service.addTo(server, { signal: cancel.signal, log: call.log });
+  for (const service of services) service.addTo(server, { signal: cancel.signal, log: call.log, onAnswered });
 
   await using undo = new AsyncDisposableStack();
   undo.defer(() => server.forceShutdown());

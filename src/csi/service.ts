@@ -1,11 +1,10 @@
 /** A gRPC service: its generated definition, and async methods. */
 import type { MethodDefinition, Server, ServiceDefinition } from "@grpc/grpc-js";
-import type { Call } from "../runtime/call.ts";
-import { type UnaryMethod, unary } from "./unary.ts";
+import { type ServerCall, type UnaryMethod, unary } from "./unary.ts";
 
 export interface Service {
   /** Must be called before the server listens. Calls of the service are aborted with `call`, and use its log. */
-  addTo(server: Server, call: Call): void;
+  addTo(server: Server, call: ServerCall): void;
 }
 
 /** A method that is left out answers Unimplemented. */

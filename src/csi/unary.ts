@@ -5,6 +5,21 @@ import { inBackground } from "../runtime/in-background.ts";
 import { redacted } from "./redact.ts";
 import { CallerLeft, type Failure, toStatus } from "./status.ts";
 
+/** A call that was answered. */
+export interface AnsweredCall {
+  /** Such as `csi.v1.Node/NodePublishVolume`. */
+  readonly method: string;
+  /** The name of the gRPC code, such as `OK`. */
+  readonly code: string;
+  readonly seconds: number;
+}
+
+/** The server of a method: what ends its calls, and who hears of their answers. */
+export interface ServerCall extends Call {
+  /** Must not throw. */
+  readonly onAnswered?: ((answered: AnsweredCall) => void) | undefined;
+}
+
 export type UnaryMethod<Request, Response> = (call: Call, request: Request) => Promise<Response>;
 
 /**
@@ -12,7 +27,7 @@ export type UnaryMethod<Request, Response> = (call: Call, request: Request) => P
  * caller cancels, its deadline passes, or `server` is aborted; the method must stop then, and undo what it began.
  */
 export function unary<Request extends object, Response>(
-  server: Call,
+  server: ServerCall,
   method: UnaryMethod<Request, Response>,
 ): handleUnaryCall<Request, Response> {
   return (rpc, reply) => {
@@ -23,17 +38,17 @@ export function unary<Request extends object, Response>(
 
 /** Never rejects: a failure of the method becomes the answer. */
 async function answer<Request extends object, Response>(
-  server: Call,
+  server: ServerCall,
   rpc: ServerUnaryCall<Request, Response>,
   method: UnaryMethod<Request, Response>,
 ): Promise<[Failure | null, Response?]> {
   using call = callFrom(server, rpc);
   const startedMs = performance.now();
-  const seen = (code: status) => ({
-    code: status[code],
-    afterMs: Math.round(performance.now() - startedMs),
-    request: redacted(rpc.request),
-  });
+  const seen = (code: status) => {
+    const ms = performance.now() - startedMs;
+    server.onAnswered?.({ method: methodOf(rpc), code: status[code], seconds: ms / 1000 });
+    return { code: status[code], afterMs: Math.round(ms), request: redacted(rpc.request) };
+  };
   try {
     const response = await method(call, rpc.request);
     call.log.debug("call answered", seen(status.OK));
@@ -62,12 +77,16 @@ function callFrom(server: Call, rpc: ServerUnaryCall<unknown, unknown>): Call & 
   return {
     ...(Number.isFinite(endsAtMs) ? { endsAtMs } : {}),
     signal: abort.signal,
-    log: server.log.with({ method: rpc.getPath().slice(1) }),
+    log: server.log.with({ method: methodOf(rpc) }),
     [Symbol.dispose]: () => {
       rpc.off("cancelled", onLeft);
       server.signal.removeEventListener("abort", onStop);
     },
   };
+}
+
+function methodOf(rpc: ServerUnaryCall<unknown, unknown>): string {
+  return rpc.getPath().slice(1);
 }
 
 /** A caller whose deadline passes cancels the call, and its clock started before ours, so the deadline may seem to be ahead. */

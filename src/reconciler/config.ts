@@ -17,6 +17,8 @@ export interface ReconcilerConfig {
   readonly api: ApiLocation;
   /** Undefined: the program serves no health port, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
+  /** Whether the health port serves metrics. */
+  readonly metrics: boolean;
   /** Undefined: there is no election, as under manifests of 2.x. */
   readonly candidate: Candidate | undefined;
   readonly cleanupIntervalMs: number;
@@ -37,6 +39,7 @@ const declared = {
   requireLease: { flag: "require-lease", kind: toggle, default: false },
   ...apiSettings,
   healthPort,
+  metrics: { flag: "metrics", kind: toggle, default: false },
   cleanupIntervalMs: { flag: "cleanup-interval-seconds", kind: seconds({ min: 1 }), default: 120_000 },
   staleAfterMs: { flag: "stale-threshold-seconds", kind: seconds({ min: 0 }), default: 120_000 },
   // Far above the longest step of a worker: requests and waits have limits of a minute or two.
@@ -71,6 +74,7 @@ export function reconcilerConfigFrom(
     },
     api: apiLocationFrom(settings),
     healthPort: settings.healthPort,
+    metrics: settings.metrics,
     candidate: candidateFrom(settings),
     cleanupIntervalMs: settings.cleanupIntervalMs,
     staleAfterMs: settings.staleAfterMs,

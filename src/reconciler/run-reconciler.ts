@@ -16,6 +16,7 @@ import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
+import type { ReconcilerMetrics } from "./metrics.ts";
 import { isNamespaceInUse, refuseOtherNamespaces } from "./mountpoint-namespace.ts";
 import { MissingPods } from "./observe/missing-pods.ts";
 import { enqueueVolumesOnNodes } from "./observe/triggers.ts";
@@ -35,6 +36,7 @@ export interface ReconcilerOptions {
   readonly candidate: Candidate | undefined;
   readonly progress: Progress;
   readonly watchHealth: WatchHealth;
+  readonly metrics: Pick<ReconcilerMetrics, "queues" | "leading" | "measure">;
   /** Called once the caches are synced: from now on this replica works, or is ready to take over. */
   readonly onReady: () => void;
   /** Called when the API server forbids, or no longer forbids, the use of a lease that the candidate requires. */
@@ -55,6 +57,7 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
   const freshness = new Freshness();
   const watching = { mountpointNamespace: mountpointPods.namespace, progress, health, freshness };
   const view = emptyView();
+  options.metrics.measure(view);
   const work = async (until: Call) => {
     await synced(until, view);
     const { namespace } = mountpointPods;
@@ -62,6 +65,7 @@ export async function runReconciler(call: Call, client: KubeClient, options: Rec
     call.log.info("caches synced", sizesOf(view));
     options.onReady();
     const inTerm = async (term: Term) => {
+      using _leading = options.metrics.leading();
       // Without an election there is no other replica that could lead.
       if (candidate === undefined) await freshness.renew(term);
       else await renewCaches(term, freshness);
@@ -91,12 +95,14 @@ async function reconcileAll(
   { view, freshness }: { readonly view: View; readonly freshness: Freshness },
   options: ReconcilerOptions,
 ): Promise<void> {
-  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress } = options;
+  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress, metrics } = options;
   using queue = new WorkQueue<VolumeOnNodeKey>();
   using statusQueue = new WorkQueue<VolumeOnNodeKey>();
   using _enqueueing = enqueueVolumesOnNodes(view, queue);
   using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
   using _writing = progress.follow("writing the status of attachments", () => statusQueue.stalledMs, stallLimitMs);
+  using _queue = metrics.queues.follow("reconcile", queue);
+  using _statusQueue = metrics.queues.follow("status", statusQueue);
   await using events = new EventRecorder(client, { component: "s3-pod-reconciler" });
   const writer = term.writer(client);
   const statuses = new StatusWriter(writer, view);
@@ -105,11 +111,17 @@ async function reconcileAll(
   const shared = { client: writer, reader: client, events, view, mountpointPods };
   const context = { ...shared, refusals: new LastingRefusals(), staleAfterMs, statusQueue, missingPods };
   await Promise.all([
-    runController(term, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) }),
+    runController(term, {
+      queue,
+      workers,
+      reconcile: (each, key) => reconcile(each, context, key),
+      onAttempt: metrics.queues.attemptsOf("reconcile"),
+    }),
     runController(term, {
       queue: statusQueue,
       workers: statusWorkers,
       reconcile: (each, key) => writeStatuses(each, context, statuses, key),
+      onAttempt: metrics.queues.attemptsOf("status"),
     }),
     sweep(term, view, queue, cleanupIntervalMs),
     missingPods.search(term, { freshness, isMissing, queue }),

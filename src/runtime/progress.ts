@@ -29,6 +29,15 @@ export class Progress {
     };
   }
 
+  /** For metrics: how long each loop has made no progress, and how long it may. */
+  stalls(): readonly { readonly loop: string; readonly seconds: number; readonly limitSeconds: number }[] {
+    return [...this.#loops].map(([loop, { stalledMs, limitMs }]) => ({
+      loop,
+      seconds: stalledMs() / 1000,
+      limitSeconds: limitMs / 1000,
+    }));
+  }
+
   /** Not ready if a loop has made no progress for longer than its limit: kubelet then restarts the container. */
   readonly liveness = (): { readonly ready: true } | { readonly ready: false; readonly because: string } => {
     for (const [loop, { stalledMs, limitMs }] of this.#loops) {

@@ -25,6 +25,11 @@ export function storeCode(error: unknown): string {
   return answerIn(error).code;
 }
 
+/** The kind of a failure, for metrics: codes of stores have no bound. aborted: the caller gave up. */
+export function storeFailure(error: unknown): ErrorKind | "aborted" {
+  return error instanceof Error && error.name === "AbortError" ? "aborted" : kindOf(answerIn(error));
+}
+
 interface Answer {
   /** The error code of the store, else the error code of the connection or the HTTP status. */
   readonly code: string;

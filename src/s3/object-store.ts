@@ -7,7 +7,7 @@ import type { Proxy } from "../core/proxy.ts";
 import { Slots } from "../runtime/slots.ts";
 import { Buckets, type Region } from "./buckets.ts";
 import type { Credentials } from "./credentials.ts";
-import { fromEndpoint } from "./error.ts";
+import { fromEndpoint, storeFailure } from "./error.ts";
 import { maskedFor } from "./masked.ts";
 
 export interface StoreSettings {
@@ -17,6 +17,16 @@ export interface StoreSettings {
   readonly proxy: Proxy;
   readonly userAgent: string;
   readonly limits: StoreLimits;
+  /** Called for every operation, with all attempts of the SDK as one. Must not throw. */
+  readonly onAnswered?: (answered: AnsweredOperation) => void;
+}
+
+export interface AnsweredOperation {
+  /** Of the S3 API, such as `CreateBucket`. */
+  readonly operation: string;
+  /** `ok`, or the kind of the failure. */
+  readonly result: string;
+  readonly seconds: number;
 }
 
 export interface StoreLimits {
@@ -54,7 +64,7 @@ export class ObjectStore implements Disposable {
   }
 
   as({ credentials, region, regionAskedBy }: Access): Buckets {
-    const { endpointUrl, userAgent, limits } = this.#settings;
+    const { endpointUrl, userAgent, limits, onAnswered } = this.#settings;
     const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     const client = new S3Client({
       endpoint: endpointUrl,
@@ -76,13 +86,22 @@ export class ObjectStore implements Disposable {
     });
     const masked = maskedFor(credentials);
     client.middlewareStack.add(
-      (next) => async (args) => {
-        try {
-          return await next(args);
-        } catch (error) {
-          throw fromEndpoint(error, endpointUrl, masked);
-        }
-      },
+      (next, { commandName = "" }) =>
+        async (args) => {
+          const startedAtMs = performance.now();
+          const answered = (result: string) => {
+            const seconds = (performance.now() - startedAtMs) / 1000;
+            onAnswered?.({ operation: commandName.replace(/Command$/, ""), result, seconds });
+          };
+          try {
+            const output = await next(args);
+            answered("ok");
+            return output;
+          } catch (error) {
+            answered(storeFailure(error));
+            throw fromEndpoint(error, endpointUrl, masked);
+          }
+        },
       { step: "initialize" },
     );
     return new Buckets({ client, slots: this.#slots, masked }, { region, regionAskedBy });

@@ -6,6 +6,7 @@ import { KubeClient } from "../../src/kube/client/client.ts";
 import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
+import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -215,6 +216,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
     candidate: undefined,
     progress: new Progress(),
     watchHealth: new WatchHealth(),
+    metrics: new ReconcilerMetrics(),
     onReady: () => undefined,
     onLeaseForbidden: () => undefined,
   };

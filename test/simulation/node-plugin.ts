@@ -211,7 +211,12 @@ function roomsOf(machine: Machine, process: SimulatedProcess) {
     entersContainers: true,
   };
   const healing = { mounts, cluster, sources, records, metrics, swapper: machine.swapper() };
-  return { cluster, sources, healing, publishing: publishRoom({ ...shared, settings, credentials, sources, v1 }) };
+  return {
+    cluster,
+    sources,
+    healing,
+    publishing: publishRoom({ ...shared, settings, credentials, sources, v1, metrics }),
+  };
 }
 
 /** Throws for a volume with invalid attributes. */

@@ -2,6 +2,7 @@
 import { reconcilerLease } from "../../src/core/names.ts";
 import type { Kind } from "../../src/kube/kinds.ts";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
+import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -176,6 +177,7 @@ function reconcilerOptions(identity: string, required: boolean): Omit<Reconciler
     stallLimitMs: 600_000,
     candidate: { lease, identity, required },
     watchHealth: new WatchHealth(),
+    metrics: new ReconcilerMetrics(),
     onReady: () => undefined,
     onLeaseForbidden: () => undefined,
   };

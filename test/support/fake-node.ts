@@ -214,7 +214,7 @@ export class FakeNode implements Disposable {
       driverVersion: "3.0.0",
       entersContainers: swapper !== undefined,
     };
-    const publishing = publishRoom({ ...shared, settings, credentials, sources, v1 });
+    const publishing = publishRoom({ ...shared, settings, credentials, sources, v1, metrics });
     return { records, sources, publishing, healing: { ...shared, records, sources, metrics, swapper } };
   }
 

@@ -15,6 +15,7 @@ import { serveRegistration } from "../../src/csi/registration.ts";
 import { serve } from "../../src/csi/server.ts";
 import { runController } from "../../src/kube/controller/run-controller.ts";
 import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
+import { ProgramMetrics } from "../../src/metrics/program-metrics.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
@@ -109,8 +110,9 @@ it("answers both kinds of probe from the same readiness", async () => {
 });
 
 it("serves metrics on the health port", async () => {
-  const metrics = new NodeMetrics();
-  metrics.deaths.inc();
+  const program = { component: "s3-plugin", version: "3.0.0", progress: new Progress(), served: true } as const;
+  using metrics = new ProgramMetrics(program);
+  new NodeMetrics(metrics.registry).deaths.inc();
   await using _health = await serveHealth(call, 0, { readiness: ready, liveness: ready, metrics: metrics.text });
   const { code, body } = await fetched("/metrics");
   expect(code).toBe(200);

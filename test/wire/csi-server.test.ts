@@ -33,7 +33,7 @@ const logged = (message: string) => lines.filter((line) => line["message"] === m
 function serving(nodeUnpublishVolume: Unpublish, limits?: StopLimits) {
   const log = jsonLogger((line) => lines.push(JSON.parse(line)), 4);
   const call = { signal: new AbortController().signal, log };
-  return serve(call, `unix:${socket}`, [service(NodeService, { nodeUnpublishVolume })], limits);
+  return serve(call, `unix:${socket}`, [service(NodeService, { nodeUnpublishVolume })], { ...(limits && { limits }) });
 }
 
 /** A method that runs until its call is aborted, and says when it started and why it ended. */

@@ -10,7 +10,7 @@ import { kinds } from "../kinds.ts";
 import { ApiError } from "./api-error.ts";
 import { KubeClient } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
-import { SilenceError, type TransportOptions } from "./transport.ts";
+import { type AnsweredRequest, SilenceError, type TransportOptions } from "./transport.ts";
 
 let server: Server;
 let stop: AbortController;
@@ -246,4 +246,40 @@ it.for([
   const closed = once(server, "connection").then(([socket]) => once(socket as Socket, "close"));
   await expect(client.get(call, kinds.pods, ref)).rejects.toThrow("not needed any more");
   await closed;
+});
+
+it("reports every request, with its verb and resource, and the status of the answer", async () => {
+  const seen: unknown[] = [];
+  const { answer } = answering([200, pod], status(404, "NotFound"), [200, { items: [], metadata: {} }]);
+  const onAnswered = ({ seconds, ...what }: AnsweredRequest) => seen.push([what, seconds >= 0]);
+  const client = await against(answer, { onAnswered });
+  await client.get(call, kinds.pods, ref);
+  await client.get(call, kinds.pods, ref);
+  await client.list(call, kinds.pods);
+  expect(seen).toEqual([
+    [{ verb: "get", resource: "pods", code: 200 }, true],
+    [{ verb: "get", resource: "pods", code: 404 }, true],
+    [{ verb: "list", resource: "pods", code: 200 }, true],
+  ]);
+});
+
+it("reports a request without an answer, and not one that the caller gave up", async () => {
+  const seen: (number | undefined)[] = [];
+  const arrived = Promise.withResolvers<void>();
+  let isSilent = false;
+  const client = await against(
+    (request) => {
+      if (isSilent) arrived.resolve();
+      else request.socket.destroy();
+    },
+    { onAnswered: ({ code }) => seen.push(code) },
+  );
+  await expect(client.create(call, kinds.pods, pod)).rejects.toThrow("failed");
+  expect(seen).toEqual([undefined]);
+  isSilent = true;
+  const given = client.create(call, kinds.pods, pod);
+  await arrived.promise;
+  stop.abort(new Error("enough"));
+  await expect(given).rejects.toThrow("enough");
+  expect(seen).toEqual([undefined]);
 });

@@ -7,6 +7,7 @@ import { isErrno } from "../../runtime/errno.ts";
 import { apiErrorFrom } from "./api-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { LineSplitter } from "./lines.ts";
+import { type RequestName, requestName } from "./request-name.ts";
 import { ServerGate } from "./server-gate.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 import { TlsAgent } from "./tls-agent.ts";
@@ -33,6 +34,16 @@ export interface TransportOptions {
   readonly answerLimitMs?: number;
   /** How long a stream may be silent. A watch gets a bookmark about every minute. */
   readonly silenceLimitMs?: number;
+  /** Called for every request, also for one that is repeated. Must not throw. */
+  readonly onAnswered?: (answered: AnsweredRequest) => void;
+}
+
+/** A request that was answered, or failed. */
+export interface AnsweredRequest extends RequestName {
+  /** The HTTP status; undefined: there was no answer. */
+  readonly code: number | undefined;
+  /** Until the first bytes of the answer. */
+  readonly seconds: number;
 }
 
 /** A runaway answer does not fill the memory. */
@@ -59,7 +70,7 @@ export class Transport implements Disposable {
 
   constructor(credentials: Credentials, options: TransportOptions) {
     this.#credentials = credentials;
-    this.#options = { answerLimitMs: 65_000, silenceLimitMs: 150_000, ...options };
+    this.#options = { answerLimitMs: 65_000, silenceLimitMs: 150_000, onAnswered: () => undefined, ...options };
     this.#agent = agentFor(credentials);
     this.#streamAgent = agentFor(credentials);
     this.#streamAgent.keepSocketAlive = () => false;
@@ -115,9 +126,17 @@ export class Transport implements Disposable {
 
   async #accepted(call: Call, exchange: AnyExchange, silenceMs: number): Promise<Answer> {
     let answer: Answer;
+    const startedAtMs = performance.now();
+    const answered = (code: number | undefined) => {
+      const seconds = (performance.now() - startedAtMs) / 1000;
+      this.#options.onAnswered({ ...requestName(exchange.method, exchange.path), code, seconds });
+    };
     try {
       answer = await this.#send(call, exchange, silenceMs);
+      answered(answer.response.statusCode);
     } catch (error) {
+      // A call that was aborted says nothing about the server.
+      if (!call.signal.aborted) answered(undefined);
       throw this.#failure(call, error);
     }
     const code = answer.response.statusCode ?? 0;

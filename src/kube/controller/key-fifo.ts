@@ -3,7 +3,8 @@
  * would not, because a Set keeps the holes of deleted elements for a while, and its iterator walks over them.
  */
 export class KeyFifo<Key extends string> {
-  readonly #members = new Set<Key>();
+  /** Key → when it was pushed. */
+  readonly #members = new Map<Key, number>();
   /** Every member, and keys that were deleted and have not come to the front yet. */
   #order: Key[] = [];
   #front = 0;
@@ -19,8 +20,18 @@ export class KeyFifo<Key extends string> {
   /** A key that is a member keeps its position. */
   push(key: Key): void {
     if (this.#members.has(key)) return;
-    this.#members.add(key);
+    this.#members.set(key, performance.now());
     this.#order.push(key);
+  }
+
+  /** For how long the first key has been a member; 0 without one. */
+  get oldestMs(): number {
+    while (this.#front < this.#order.length) {
+      const pushedAtMs = this.#members.get(this.#order[this.#front] as Key);
+      if (pushedAtMs !== undefined) return performance.now() - pushedAtMs;
+      this.#front += 1;
+    }
+    return 0;
   }
 
   delete(key: Key): void {

@@ -135,3 +135,32 @@ it("ends only when work in hand is put down, and does not call that a failure", 
   expect(order).toEqual(["released", "ended"]);
   expect(lines).toEqual([]);
 });
+
+it("reports the result of every attempt", async () => {
+  const results: string[] = [];
+  const outcomes: readonly (Outcome | Error)[] = [
+    { kind: "again", afterMs: 10, because: "not yet" },
+    new Error("problem"),
+    new DriverError("invalid", "nonsense"),
+    { kind: "done" },
+  ];
+  let attempt = 0;
+  const reconcile = async (): Promise<Outcome> => {
+    const outcome = outcomes[attempt++] ?? { kind: "done" };
+    if (outcome instanceof Error) throw outcome;
+    return outcome;
+  };
+  const log = jsonLogger(() => undefined, 2);
+  const onAttempt = ({ result, seconds }: { result: string; seconds: number }) => {
+    expect(seconds).toBeGreaterThanOrEqual(0);
+    results.push(result);
+  };
+  const running = runController({ signal: stop.signal, log }, { queue, workers: 1, reconcile, onAttempt });
+  queue.add("a");
+  await vi.advanceTimersByTimeAsync(1000);
+  queue.add("a");
+  await vi.advanceTimersByTimeAsync(1000);
+  stop.abort();
+  await running;
+  expect(results).toEqual(["again", "failed", "refused", "done"]);
+});

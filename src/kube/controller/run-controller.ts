@@ -11,6 +11,14 @@ export interface Controller<Key extends string> {
   readonly workers: number;
   /** Brings the world to the wanted state for one key. Must be safe to repeat: after a failure it is called again. */
   readonly reconcile: (call: Call, key: Key) => Promise<Outcome>;
+  /** Called after every attempt. Must not throw. */
+  readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
+}
+
+export interface Attempt {
+  /** again: nothing went wrong, but there is more to do later. refused: an invalid object, which is left alone until it changes. */
+  readonly result: Outcome["kind"] | "failed" | "refused";
+  readonly seconds: number;
 }
 
 /**
@@ -38,19 +46,24 @@ export async function runController<Key extends string>(call: Call, controller: 
 /** A failed reconcile is logged here and nowhere else, and for every key only when the failure changes. */
 async function attempt<Key extends string>(
   call: Call,
-  { reconcile }: Controller<Key>,
+  { reconcile, onAttempt }: Controller<Key>,
   key: Key,
   problems: ProblemLog,
 ): Promise<Outcome | Error> {
   const { log } = call;
+  const startedAtMs = performance.now();
+  const ended = (result: Attempt["result"]) =>
+    onAttempt?.({ result, seconds: (performance.now() - startedAtMs) / 1000 });
   try {
     const outcome = await reconcile(withFields(call, { key }), key);
+    ended(outcome.kind);
     problems.resolve(key);
     if (outcome.kind === "again") log.debug("reconcile again later", { key, ...outcome });
     return outcome;
   } catch (error) {
     if (call.signal.aborted) return { kind: "done" };
     const terminal = isTerminal(error);
+    ended(terminal ? "refused" : "failed");
     problems.report(log, key, "reconcile failed", { key, error, terminal });
     if (terminal) return { kind: "done" };
     return error instanceof Error ? error : new Error(describeError(error), { cause: error });

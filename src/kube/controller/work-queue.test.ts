@@ -250,3 +250,18 @@ it("waits as long as a timer can for a time in the far future, instead of not at
   await work(done, 2 ** 31 - 1);
   expect(taken).toEqual(["a", "a"]);
 });
+
+it("counts keys that wait, and for how long the first of them has, and keys that fail", async () => {
+  expect(queue.figures).toEqual({ depth: 0, oldestMs: 0, failing: 0 });
+  queue.addInBackground("a");
+  vi.advanceTimersByTime(200);
+  queue.add("b");
+  vi.advanceTimersByTime(100);
+  expect(queue.figures).toEqual({ depth: 2, oldestMs: 300, failing: 0 });
+  queue.add("a");
+  expect(queue.figures).toEqual({ depth: 2, oldestMs: 100, failing: 0 });
+  await work(failed);
+  expect(queue.figures).toEqual({ depth: 0, oldestMs: 0, failing: 2 });
+  await work(done, 5000);
+  expect(queue.figures).toEqual({ depth: 0, oldestMs: 0, failing: 0 });
+});

@@ -23,6 +23,12 @@ const changeDelayMs = 1000;
 /** One in so many keys comes from the background, however many others are ready. */
 const backgroundEvery = 8;
 
+export interface QueueFigures {
+  readonly depth: number;
+  readonly oldestMs: number;
+  readonly failing: number;
+}
+
 /**
  * Guarantees that a key which is added is processed at least once after that, that no two workers process the same key at the
  * same time, and that keys which are added several times before a worker takes them are processed once. Keys are taken in the
@@ -112,6 +118,15 @@ export class WorkQueue<Key extends string> implements Disposable {
     const { value: sinceMs } = this.#processing.values().next();
     const processingMs = sinceMs === undefined ? 0 : performance.now() - sinceMs;
     return Math.max(processingMs, this.#waitingKeys === 0 ? 0 : performance.now() - this.#movedAtMs);
+  }
+
+  /** For metrics: keys that wait for a worker and for how long the first of them has waited, and keys whose last attempt failed. */
+  get figures(): QueueFigures {
+    return {
+      depth: this.#waitingKeys,
+      oldestMs: Math.max(this.#ready.oldestMs, this.#background.oldestMs),
+      failing: this.#failing.size,
+    };
   }
 
   [Symbol.dispose](): void {

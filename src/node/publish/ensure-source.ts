@@ -23,7 +23,7 @@ export async function ensureSource(call: Call, room: SourceRoom, name: PodName, 
 
 async function bringUp(call: Call, room: SourceRoom, name: PodName, wanted: WantedMount): Promise<void> {
   const { intent } = wanted;
-  const pod = await waitUntilScheduled(call, room.cluster, intent.workload, name);
+  const pod = await room.metrics.step("pod", waitUntilScheduled(call, room.cluster, intent.workload, name));
   checkIdentity(pod, intent);
   const plan = planSource(await inspectSource(call, room, name));
   call.log.info("source", { step: plan.do, because: plan.because });

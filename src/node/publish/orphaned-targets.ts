@@ -43,6 +43,7 @@ export class OrphanedTargets {
   #remove(call: Call, target: string): void {
     try {
       removeTarget(call, this.#room, target);
+      this.#room.metrics.orphanedTargets.inc();
       call.log.info("removed a target that kubelet did not unpublish: its Pod is gone", { target });
       this.#problems.resolve(target);
     } catch (error) {

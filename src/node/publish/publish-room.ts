@@ -3,6 +3,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeConfig } from "../config.ts";
 import type { MountCredentials } from "../credentials/credentials.ts";
 import type { V1Mounts } from "../legacy/v1-mounts.ts";
+import type { NodeMetrics } from "../metrics.ts";
 import type { NodeMounts } from "../mounts/node-mounts.ts";
 import type { MountRecords } from "../records/mount-records.ts";
 import type { SourceRoom } from "../source/source-room.ts";
@@ -22,6 +23,7 @@ export interface PublishCollaborators {
   readonly records: MountRecords;
   readonly sources: SourceRoom;
   readonly v1: V1Mounts;
+  readonly metrics: Pick<NodeMetrics, "step" | "orphanedTargets">;
 }
 
 /** Publishing is where all rooms meet: it serves the calls of kubelet. */

@@ -111,9 +111,9 @@ function recordUse({ records }: PublishRoom, { intent, record }: WantedMount, na
 }
 
 async function connectWorkload(call: Call, room: PublishRoom, wanted: WantedMount): Promise<void> {
-  const { mounts, cluster, sources } = room;
+  const { mounts, cluster, sources, metrics } = room;
   const { target } = wanted.intent;
-  const name = await cluster.attachments.waitForAssignment(call, wanted.intent);
+  const name = await metrics.step("attachment", cluster.attachments.waitForAssignment(call, wanted.intent));
   // The unmount loop skips the source during a publish: it must check the source again afterwards, also after a failure.
   using _after = { [Symbol.dispose]: () => sources.unmounts.add(name) };
   // From here on the unmount loop leaves the source mounted.
@@ -124,7 +124,7 @@ async function connectWorkload(call: Call, room: PublishRoom, wanted: WantedMoun
   await waitForHeal(call, room, target);
   if (!isBound(mounts.table(), bind)) {
     bindTarget(mounts, bind);
-    await proveServing(call, mounts.kernel, bind);
+    await metrics.step("bind", proveServing(call, mounts.kernel, bind));
   }
   recordUse(room, wanted, name);
   call.log.info("published", { mountpointPod: name, readOnly });

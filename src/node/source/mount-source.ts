@@ -43,11 +43,12 @@ export async function startSource(call: Call, room: SourceRoom, name: PodName, r
 async function mountSource(call: Call, room: SourceRoom, spec: SourceSpec): Promise<void> {
   const { comm } = room.credentials;
   const { mountpointPods } = room.cluster;
-  const listening = await connectToMounter(call, { comm, mountpointPods }, spec.mountpointPod);
+  const connecting = connectToMounter(call, { comm, mountpointPods }, spec.mountpointPod);
+  const listening = await room.metrics.step("mounter", connecting);
   using volume = listening.volume;
   const startedAt = new Date();
   mountAndSend(call, room, spec, listening);
-  const health = await waitForFirstAnswer(call, room, listening);
+  const health = await room.metrics.step("mount", waitForFirstAnswer(call, room, listening));
   if (health === "serving") return;
 
   removeSource(room, spec.mountpointPod);

@@ -1,4 +1,5 @@
 /** Owns the state of every source of the node: condition, starts and publishes in progress, connections to mount-s3. */
+import type { SourceCondition } from "../../core/attachment-status.ts";
 import type { PodName } from "../../core/names.ts";
 import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
@@ -34,6 +35,11 @@ export class SourceRegistry {
 
   get(name: PodName): SourceState {
     return this.#states.get(name) ?? unknownSource;
+  }
+
+  /** Of every source that was observed. */
+  get conditions(): readonly SourceCondition[] {
+    return Array.from(this.#states.values(), ({ condition }) => condition);
   }
 
   /** Applies an observation. Returns the hang if the caller must abort the FUSE connection of the source. */

@@ -12,7 +12,7 @@ export interface SourceCollaborators {
   readonly cluster: Pick<Cluster, "attachments" | "mountpointPods" | "mountS3Log">;
   readonly credentials: MountCredentials;
   readonly records: MountRecords;
-  readonly metrics: Pick<NodeMetrics, "hangs">;
+  readonly metrics: Pick<NodeMetrics, "hangs" | "step">;
   /** How long a mount may hang before it is given up; 0: without limit. */
   readonly hangLimitMs: number;
 }

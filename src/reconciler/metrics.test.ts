@@ -1,0 +1,58 @@
+import { Registry } from "prom-client";
+import { beforeEach, expect, it } from "vitest";
+import type { PodName } from "../core/names.ts";
+import type { ObservedAttachment } from "./decision/decision.ts";
+import type { ReportedMountpointPod } from "./domain/controller-status.ts";
+import { ReconcilerMetrics } from "./metrics.ts";
+import { emptyView, type View } from "./observe/view.ts";
+
+let registry: Registry;
+let view: View;
+let metrics: ReconcilerMetrics;
+
+beforeEach(() => {
+  registry = new Registry();
+  view = emptyView();
+  metrics = new ReconcilerMetrics(registry);
+  metrics.measure(view);
+});
+
+function has({ name, ...pod }: Partial<Omit<ReportedMountpointPod, "name">> & { readonly name: string }): void {
+  const base = { name: name as PodName, node: "n", persistentVolume: "pv" };
+  view.mountpointPods.put(name, "1", { ...base, ...pod } as ReportedMountpointPod);
+}
+
+it("counts Mountpoint Pods by phase, and those with a problem by its kind", async () => {
+  has({ name: "mp-1", phase: "running" });
+  has({ name: "mp-2", phase: "running", problem: { kind: "stuck", cause: "", fix: "" } });
+  has({ name: "mp-3", phase: "pending", problem: { kind: "unschedulable", cause: "", fix: "" } });
+  expect(await registry.metrics()).toContain('s3_csi_mountpoint_pods{phase="running"} 2\n');
+  view.mountpointPods.remove("mp-1");
+  const text = await registry.metrics();
+  expect(text).toContain('s3_csi_mountpoint_pods{phase="running"} 1\n');
+  expect(text).toContain('s3_csi_mountpoint_pods{phase="failed"} 0\n');
+  expect(text).toContain('s3_csi_mountpoint_pod_problems{problem="stuck"} 1\n');
+  expect(text).toContain('s3_csi_mountpoint_pod_problems{problem="unschedulable"} 1\n');
+  expect(text).toContain('s3_csi_mountpoint_pod_problems{problem="crashing"} 0\n');
+  expect(text).toContain('s3_csi_cached_objects{cache="mountpointPods"} 2\n');
+});
+
+const served = (...uids: readonly string[]) => uids.map((workloadPodUID) => ({ workloadPodUID }));
+
+it("counts the workloads of all attachments", async () => {
+  const spec = {
+    nodeName: "n",
+    persistentVolumeName: "pv",
+    mountpointS3PodAttachments: { "mp-1": served("a", "b"), "mp-2": served("c") },
+  };
+  view.attachments.put("s3pa-1", "1", { spec } as unknown as ObservedAttachment);
+  expect(await registry.metrics()).toContain("\ns3_csi_attached_workloads 3\n");
+});
+
+it("shows whether this replica leads", async () => {
+  expect(await registry.metrics()).toContain("\ns3_csi_leader 0\n");
+  const term = metrics.leading();
+  expect(await registry.metrics()).toContain("\ns3_csi_leader 1\n");
+  term[Symbol.dispose]();
+  expect(await registry.metrics()).toContain("\ns3_csi_leader 0\n");
+});

@@ -1,0 +1,76 @@
+import { Gauge, Registry } from "prom-client";
+import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
+import { QueueMetrics } from "../metrics/queues.ts";
+import type { PodProblem } from "./domain/mountpoint-pod-report.ts";
+import { sizesOf, type View } from "./observe/view.ts";
+
+/** Prometheus metrics of the reconciler. */
+export class ReconcilerMetrics {
+  readonly queues: QueueMetrics;
+  readonly #registry: Registry;
+  readonly #leader: Gauge;
+
+  constructor(registry = new Registry()) {
+    this.#registry = registry;
+    this.queues = new QueueMetrics(registry);
+    this.#leader = new Gauge({
+      name: "s3_csi_leader",
+      help: "1 if this replica works, 0 if it is on standby.",
+      registers: [registry],
+    });
+  }
+
+  /** This replica works until the result is disposed of. */
+  leading(): Disposable {
+    this.#leader.set(1);
+    return { [Symbol.dispose]: () => this.#leader.set(0) };
+  }
+
+  /** Counts what is in the caches at every scrape. */
+  measure(view: View): void {
+    declareMeasured(this.#registry, {
+      name: "s3_csi_cached_objects",
+      help: "Objects in the caches of the reconciler.",
+      labels: ["cache"],
+      read: byLabel("cache", () => sizesOf(view)),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_mountpoint_pods",
+      help: "Mountpoint Pods, by phase.",
+      labels: ["phase"],
+      read: byLabel("phase", () => phasesIn(view)),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_mountpoint_pod_problems",
+      help: "Mountpoint Pods that do not serve, or will not for long, by reason.",
+      labels: ["problem"],
+      read: byLabel("problem", () => problemsIn(view)),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_attached_workloads",
+      help: "Workloads in attachments, once for each volume that they use.",
+      labels: [],
+      read: single(() => attachedIn(view)),
+    });
+  }
+}
+
+function phasesIn({ mountpointPods }: View) {
+  const counts = { pending: 0, running: 0, succeeded: 0, failed: 0 };
+  for (const { phase } of mountpointPods.values()) counts[phase] += 1;
+  return counts;
+}
+
+function problemsIn({ mountpointPods }: View): Readonly<Record<PodProblem["kind"], number>> {
+  const counts = { unschedulable: 0, notStarting: 0, crashing: 0, backingOff: 0, stuck: 0, leaving: 0, ended: 0 };
+  for (const { problem } of mountpointPods.values()) if (problem !== undefined) counts[problem.kind] += 1;
+  return counts;
+}
+
+function attachedIn({ attachments }: View): number {
+  let count = 0;
+  for (const { spec } of attachments.values()) {
+    for (const served of Object.values(spec.mountpointS3PodAttachments)) count += served.length;
+  }
+  return count;
+}
