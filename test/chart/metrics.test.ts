@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { csiControllerConfigFrom } from "../../src/csi-controller/config.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
+import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
 import { chartDirectory, containerOf, containersOf, type Manifest, notes, only, render } from "./rendered-chart.ts";
 
 const metricsOn = { "metrics.enabled": "true" };
@@ -31,6 +32,9 @@ it.for([
   const chart = render(values);
   expect(nodeConfigFrom(flagsOf(chart, "s3-plugin"), environment).metrics).toBe(expected);
   expect(csiControllerConfigFrom(flagsOf(chart, "s3-csi-controller"), environment).metrics).toBe(expected);
+  expect(reconcilerConfigFrom(flagsOf(chart, "s3-pod-reconciler"), reconcilerEnvironment, "3.0.0").metrics).toBe(
+    expected,
+  );
   const paths = flagsOf(chart, "csi-provisioner").filter((flag) => flag.startsWith("--metrics-path="));
   expect(paths).toEqual(expected ? [] : ["--metrics-path=^/metrics"]);
   expect(notes(values).includes("/metrics")).toBe(expected);
@@ -63,11 +67,12 @@ it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is ma
     "csi-provisioner: csi-provisioner",
     "metrics: s3-csi-controller",
     "metrics: s3-plugin",
+    "pod-reconciler: s3-pod-reconciler",
   ]);
 });
 
 describe("SE-7 a policy of the network lets Prometheus in", () => {
-  const ports = [9808, 9810, 9811].map((port) => ({ port, protocol: "TCP" }));
+  const ports = [9808, 9809, 9810, 9811].map((port) => ({ port, protocol: "TCP" }));
 
   it("SE-7 from the namespace monitoring, to the ports with metrics", () => {
     const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } };
@@ -93,6 +98,14 @@ const environment = {
   CSI_NODE_NAME: "node-1",
   KUBERNETES_SERVICE_HOST: "10.96.0.1",
   KUBERNETES_SERVICE_PORT: "443",
+};
+
+const reconcilerEnvironment = {
+  ...environment,
+  POD_NAME: "pod",
+  POD_NAMESPACE: "kube-system",
+  MOUNTPOINT_IMAGE: "driver",
+  MOUNTPOINT_VERSION: "1.24.0",
 };
 
 /** With variables of the container's environment in them, which kubelet puts in. */

@@ -22,6 +22,8 @@ const allOn: Readonly<Record<string, string>> = {
   "networkPolicy.enabled": "true",
   "flowControl.enabled": "true",
   "serviceMonitor.enabled": "true",
+  "prometheusRule.enabled": "true",
+  "dashboard.enabled": "true",
   "tls.caCertConfigMap": "our-ca",
   "tls.caCertData": "pem",
   "tls.initImage.repository": "alpine",

@@ -7,6 +7,9 @@
   args:
     - --health-port=9809
     - --require-lease
+    {{- if include "s3-csi.metrics" . }}
+    - --metrics
+    {{- end }}
     - --v={{ include "s3-csi.controllerLogLevel" . }}
   env:
     # Identity and namespace for leader election.
