@@ -12,7 +12,7 @@ interface Query {
 
 interface Panel {
   readonly title: string;
-  readonly unit: "short" | "s" | "ops" | "bytes" | "percentunit";
+  readonly unit: "short" | "s" | "ops" | "bytes" | "Bps" | "percentunit";
   readonly queries: readonly Query[];
 }
 
@@ -41,6 +41,21 @@ const rows: Readonly<Record<string, readonly Panel[]>> = {
       [p(0.99, "method", "s3_csi_rpc_seconds", ofPublish), "99 %"],
     ),
     panel("What a publish waits for (99 %)", "s", [p(0.99, "step", "s3_csi_publish_step_seconds"), "{{step}}"]),
+  ],
+  "Volumes, by tenant namespace": [
+    panel("Bytes that workloads read and write", "Bps", [
+      rate("namespace, operation", "s3_csi_volume_bytes_total"),
+      "{{namespace}} {{operation}}",
+    ]),
+    panel("Requests of mount-s3 to the object store", "ops", [
+      rate("namespace, operation", "s3_csi_volume_s3_requests_total"),
+      "{{namespace}} {{operation}}",
+    ]),
+    panel("Requests that the object store refused", "ops", [
+      rate("namespace, code", "s3_csi_volume_s3_errors_total"),
+      "{{namespace}} {{code}}",
+    ]),
+    panel("Memory of mount-s3", "bytes", ["sum by (namespace) (s3_csi_volume_memory_bytes)", "{{namespace}}"]),
   ],
   Healing: [
     panel(

@@ -23,6 +23,9 @@ import { credentialsOfDriver } from "../node/credentials/driver-credentials.ts";
 import { keepDriverCredentials } from "../node/credentials/keep-driver-credentials.ts";
 import { memoryDir } from "../node/domain/target-path.ts";
 import { endWatchdog } from "../node/end/start-end-watchdog.ts";
+import { exportsFigures, FigureReceivers, socketInPod } from "../node/figures/figure-receivers.ts";
+import { followFigures } from "../node/figures/follow-figures.ts";
+import { declareVolumeMetrics } from "../node/figures/volume-metrics.ts";
 import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
 import type { HealRoom } from "../node/heal/heal-room.ts";
@@ -31,7 +34,7 @@ import { removeUnusedV1Files } from "../node/legacy/v1-mounts.ts";
 import { NodeMetrics } from "../node/metrics.ts";
 import { commVolumes } from "../node/mounts/comm-volume.ts";
 import { thisKernel } from "../node/mounts/kernel.ts";
-import { nodeMounts } from "../node/mounts/node-mounts.ts";
+import { type NodeMounts, nodeMounts } from "../node/mounts/node-mounts.ts";
 import { detachVanishedSubPaths } from "../node/mounts/vanished-sub-paths.ts";
 import { removeOrphanedTargets } from "../node/publish/orphaned-targets.ts";
 import { publishRoom } from "../node/publish/publish-room.ts";
@@ -53,11 +56,11 @@ import { version } from "./version.ts";
 async function run(call: Call, config: NodeConfig): Promise<void> {
   const { api, driverCredentials, ...shown } = config;
   call.log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
-  // Both outlive the rest: the watchdog is started last, for the Mountpoint Pods that are known then.
   const progress = new Progress();
   using programMetrics = new ProgramMetrics({ component: "s3-plugin", version, progress, served: config.metrics });
   const { registry } = programMetrics;
   const ofClient = { userAgent: `s3-csi-node/${version}`, onAnswered: apiRequests(registry) };
+  // Client and watchdog outlive the rest: the watchdog is started last, for the Mountpoint Pods that are known then.
   using client = new KubeClient(credentialsAt(api), ofClient);
   const cluster = new Cluster(config, client);
   const { attachments, mountpointPods } = cluster;
@@ -67,12 +70,11 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const metrics = new NodeMetrics(registry);
   using rooms = roomsOf(config, { cluster, storage, metrics });
   const { mounts, credentials, v1, records, sources, publishing, healing } = rooms;
+  const { figures } = sources;
   metrics.measureSources(sources.registry);
+  if (figures) declareVolumeMetrics(registry, { node: config.nodeName, receivers: figures, mountpointPods });
   using _driverCredentials = keepDriverCredentials(call.log, credentials, mountpointPods);
-  if (mounts.kernel.isOnNode("/", fuseDevice(0)) === undefined) {
-    const because = "the host's /proc is not mounted, or does not show the container runtime";
-    call.log.info("mounts are checked in this container only, not on the node", { because });
-  }
+  logUncheckedNode(call.log, mounts);
 
   await using parts = new AsyncDisposableStack();
   // CSI calls that are still running need the background loops, which therefore end last.
@@ -89,6 +91,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),
     removeOrphanedTargets(background, publishing, progress),
+    figures && followFigures(background, { receivers: figures, mounts, mountpointPods }, progress),
     removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // other failures are thrown below
@@ -122,15 +125,31 @@ function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings
   const credentials = { driverCredentials, comm: commVolumes(kubeletDir, kernel) };
   const v1 = { attachments: cluster.attachments, driverCredentials, files: v1FilesIn(kubeletDir) };
   const records = nodeRecords(storage);
+  const figures = receivesFigures(config) ? new FigureReceivers(socketInPod(hostProc)) : undefined;
   const shared = { mounts, cluster, credentials, records: records.mounts, metrics };
-  const sources = sourceRoom({ ...shared, hangLimitMs });
+  const sources = sourceRoom({ ...shared, figures, hangLimitMs });
   // Manifests of 2.x do not mount the host's /proc.
   const swapper = hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
   const healing: HealRoom = { mounts, cluster, sources, records, metrics, swapper };
   const settings = { ...config, driverVersion: version, entersContainers: swapper !== undefined };
   const publishing = publishRoom({ ...shared, settings, sources, v1 });
-  const end = () => sources[Symbol.dispose]();
+  const end = () => {
+    figures?.[Symbol.dispose]();
+    sources[Symbol.dispose]();
+  };
   return { mounts, credentials, v1, records, sources, publishing, healing, [Symbol.dispose]: end };
+}
+
+/** DS-13. Under manifests of 2.x, which do not mount the host's /proc. */
+function logUncheckedNode(log: Logger, { kernel }: NodeMounts): void {
+  if (kernel.isOnNode("/", fuseDevice(0)) !== undefined) return;
+  const because = "the host's /proc is not mounted, or does not show the container runtime";
+  log.info("mounts are checked in this container only, not on the node", { because });
+}
+
+/** Without the host's /proc the network of a Mountpoint Pod cannot be entered. */
+function receivesFigures({ volumeMetrics, hostProc, mountpointVersion }: NodeConfig): boolean {
+  return volumeMetrics && hostProc !== "/proc" && exportsFigures(mountpointVersion);
 }
 
 /** What the rooms share, and what outlives them. */

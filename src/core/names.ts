@@ -53,6 +53,8 @@ export const annotations = {
   volumeId: `${driverName}/volume-id`,
   identity: `${driverName}/authentication-source`,
   readOnly: `${driverName}/read-only`,
+  /** The claim for which a Mountpoint Pod was created, as `namespace/name`. */
+  claim: `${driverName}/claim`,
 } as const;
 
 /** On a Secret whose credentials the deletion of volumes still needs. */

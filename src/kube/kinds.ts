@@ -68,6 +68,7 @@ export interface KubeObject {
 export interface Pod extends KubeObject {
   readonly spec: {
     readonly nodeName?: string;
+    readonly hostNetwork?: boolean;
     readonly volumes?: readonly PodVolume[];
     readonly securityContext?: { readonly fsGroup?: number };
     readonly schedulingGates?: readonly { readonly name: string }[];

@@ -14,6 +14,7 @@ export const syscallNumbers = {
     shutdown: 48,
     bind: 49,
     listen: 50,
+    setsockopt: 54,
     fcntl: 72,
     fchdir: 81,
     fstatfs: 138,
@@ -48,6 +49,7 @@ export const syscallNumbers = {
     bind: 200,
     listen: 201,
     connect: 203,
+    setsockopt: 208,
     shutdown: 210,
     madvise: 233,
     accept4: 242,
@@ -129,6 +131,8 @@ export const mountAttrBytes = 32;
 // unshare(2): Linux 2.6.16; setns(2) into a mount namespace: Linux 3.8.
 export const CLONE_FS = 0x200;
 export const CLONE_NEWNS = 0x20000;
+/** Linux 3.0 for setns(2) */
+export const CLONE_NEWNET = 0x40000000;
 
 // madvise(2)
 /**
@@ -156,6 +160,9 @@ export const pollfdBytes = 8;
 
 // Sockets
 export const AF_UNIX = 1;
+export const AF_INET = 2;
+export const SOL_SOCKET = 1;
+export const SO_REUSEADDR = 2;
 export const SOCK_STREAM = 1;
 /** Linux 2.6.27 */
 export const SOCK_NONBLOCK = 0o4000;

@@ -1,7 +1,7 @@
 /** What every program of the driver reports about itself: its version, the process, the event loop, and loops without progress. */
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Counter, Registry } from "prom-client";
+import { Registry } from "prom-client";
 import type { Progress } from "../runtime/progress.ts";
 import { byLabel, declareMeasured, single } from "./measured.ts";
 
@@ -55,17 +55,13 @@ function declareProcess(registry: Registry): void {
   gauge("process_start_time_seconds", "Start time of the process since the Unix epoch in seconds.", () => startedAt);
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
   gauge("process_open_fds", "Number of open file descriptors.", () => readdirSync("/proc/self/fd").length);
-  const cpu = new Counter({
+  declareMeasured(registry, {
     name: "process_cpu_seconds_total",
     help: "Total user and system CPU time spent in seconds.",
-    registers: [],
-    collect() {
-      const { user, system } = process.cpuUsage();
-      this.reset();
-      this.inc((user + system) / 1e6);
-    },
+    kind: "counter",
+    labels: [],
+    read: single(() => (process.cpuUsage().user + process.cpuUsage().system) / 1e6),
   });
-  registry.registerMetric(cpu);
 }
 
 function declareEventLoop(registry: Registry, delays: ReturnType<typeof monitorEventLoopDelay>): void {

@@ -24,6 +24,7 @@ it("has the defaults of 2.x", () => {
     registryDir: undefined,
     healthPort: undefined,
     metrics: false,
+    volumeMetrics: false,
     api: { host: "10.96.0.1", port: "443" },
   });
 });
@@ -56,6 +57,7 @@ it("understands what our chart passes", () => {
     "--register",
     "--health-port=9808",
     "--metrics",
+    "--volume-metrics",
     "--credentials-secret=storage/s3-secret",
     "--access-key-id-field=id",
     "--secret-access-key-field=secret",
@@ -68,6 +70,7 @@ it("understands what our chart passes", () => {
     registryDir: "/registration",
     healthPort: 9808,
     metrics: true,
+    volumeMetrics: true,
     pidNamespaces: { usual: "host", inHostPids: true },
     driverCredentials: {
       from: "secret",

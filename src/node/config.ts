@@ -45,6 +45,8 @@ export interface NodeConfig {
   readonly healthPort: number | undefined;
   /** Whether the health port serves metrics. */
   readonly metrics: boolean;
+  /** Whether the metrics of volumes, which mount-s3 exports, are among them. */
+  readonly volumeMetrics: boolean;
   readonly api: ApiLocation;
 }
 
@@ -69,6 +71,7 @@ const declared = {
   ...driverCredentialSettings,
   healthPort,
   metrics: { flag: "metrics", kind: toggle, default: false },
+  volumeMetrics: { flag: "volume-metrics", kind: toggle, default: false },
   ...proxySettings,
   ...apiSettings,
 } as const satisfies Settings;
@@ -96,6 +99,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     registryDir: settings.register ? settings.registrationDir : undefined,
     healthPort: settings.healthPort,
     metrics: settings.metrics,
+    volumeMetrics: settings.metrics && settings.volumeMetrics,
     api: apiLocationFrom(settings),
   });
 }

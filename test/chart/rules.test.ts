@@ -43,6 +43,8 @@ const healthy: Series = {
   's3_csi_event_loop_delay_seconds{instance="n1",percentile="99"}': "0.02x120",
   's3_csi_event_loop_delay_seconds{instance="n1",percentile="100"}': "3x120",
   's3_csi_kept_buckets_total{instance="c1",because="policy"}': "0+1x120",
+  's3_csi_volume_s3_errors_total{instance="n1",namespace="a",persistentvolume="v",operation="HeadObject",code="404"}':
+    "0+9x120",
 };
 
 const faults: Readonly<Record<string, Series>> = {
@@ -58,6 +60,14 @@ const faults: Readonly<Record<string, Series>> = {
   },
   S3CsiStoreRefuses: {
     's3_csi_s3_request_seconds_count{instance="c1",operation="HeadBucket",result="denied"}': "0+1x120",
+  },
+  S3CsiVolumeDenied: {
+    's3_csi_volume_s3_errors_total{instance="n1",namespace="a",persistentvolume="v",operation="PutObject",code="403"}':
+      "0+1x120",
+  },
+  S3CsiVolumeStoreFails: {
+    's3_csi_volume_s3_errors_total{instance="n1",namespace="a",persistentvolume="v",operation="PutObject",code="503"}':
+      "0+1x120",
   },
   S3CsiMountpointPodUnschedulable: {
     's3_csi_mountpoint_pod_problems{instance="c1",problem="unschedulable"}': "1x120",

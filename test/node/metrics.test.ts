@@ -31,6 +31,10 @@ it("OP-3 every program answers in the format of Prometheus", async () => {
 });
 
 it("OP-3 counts are those of what happened, and every panel of the dashboard has data", async () => {
+  await using sandbox = await cluster.sandbox();
+  const used = await sandbox.pod("used", { node, claim: await sandbox.volume() });
+  await cluster.untilReady(used);
+  await cluster.exec(used, "echo hello > /data/a.txt; cat /data/a.txt /data/none; true");
   await using prometheus = await LabPrometheus.start(cluster);
   const seen = (query: string) => () => prometheus.sum(query);
   const calls = (method: string, codes: string) => seen(`s3_csi_rpc_seconds_count{method="${method}",code${codes}}`);
@@ -51,7 +55,6 @@ it("OP-3 counts are those of what happened, and every panel of the dashboard has
   const more = (changes: Readonly<Record<string, number>>) =>
     Object.fromEntries(Object.entries(before).map(([name, value]) => [name, value + (changes[name] ?? 0)]));
 
-  await using sandbox = await cluster.sandbox();
   await using claims = await Claims.ofClass(sandbox);
   const volume = await claims.volume("data");
   const pod = await sandbox.pod("app", { node, claim: "data" });

@@ -1,8 +1,10 @@
 /** The metrics that each program declares, as `src/bin` puts them together. */
 import type { Registry } from "prom-client";
+import type { NodeName } from "../../src/core/names.ts";
 import { CsiControllerMetrics } from "../../src/csi-controller/metrics.ts";
 import { type Program, ProgramMetrics } from "../../src/metrics/program-metrics.ts";
 import { apiRequests, csiCalls, storeRequests } from "../../src/metrics/requests.ts";
+import { declareVolumeMetrics } from "../../src/node/figures/volume-metrics.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { emptyView } from "../../src/reconciler/observe/view.ts";
@@ -11,6 +13,7 @@ import { Progress } from "../../src/runtime/progress.ts";
 const declarations: Readonly<Record<Program["component"], (registry: Registry) => unknown>> = {
   "s3-plugin": (registry) => {
     csiCalls(registry);
+    declareVolumeMetrics(registry, { node: "node" as NodeName, receivers: { figures: [] }, mountpointPods: new Map() });
     new NodeMetrics(registry).measureSources({ conditions: [] });
   },
   "s3-pod-reconciler": (registry) => new ReconcilerMetrics(registry).measure(emptyView()),

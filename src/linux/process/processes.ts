@@ -1,6 +1,7 @@
 /** Processes of containers, read from the host's /proc. None of these reads depends on the process, so none can block. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path/posix";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { unlessErrno } from "../../runtime/errno.ts";
 
 export interface ContainerProgram {
@@ -42,6 +43,18 @@ function isOfPod(cgroups: string, podUid: string): boolean {
 export function podsWithProcesses(proc: string): ReadonlySet<string> | undefined {
   const pids = namesIn(proc);
   return pids.length === 0 ? undefined : new Set(pids.flatMap((pid) => podUidOf(proc, Number(pid)) ?? []));
+}
+
+/** So many processes are looked at in one turn of the event loop: a workload may have tens of thousands (SE-9). */
+const processesAtOnce = 200;
+
+/** A process of a Pod, which may be that of its sandbox; undefined if none is visible. */
+export async function processOfPod(proc: string, podUid: string): Promise<number | undefined> {
+  for (const [index, pid] of namesIn(proc).map(Number).entries()) {
+    if (index % processesAtOnce === 0) await nextTurn();
+    if (podUidOf(proc, pid) === podUid) return pid;
+  }
+  return undefined;
 }
 
 /** UID of the Pod of a process; undefined for a process of the host and for one that has ended. */

@@ -15,6 +15,7 @@ const volume = {
   fallback: undefined,
   readOnly: false,
   cache: undefined,
+  claim: undefined,
 };
 
 function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {

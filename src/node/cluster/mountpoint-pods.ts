@@ -1,6 +1,6 @@
 import { DriverError } from "../../core/errors.ts";
 import { isAlive, type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
-import { mountpointContainer, type NodeName, type PodName } from "../../core/names.ts";
+import { annotations, mountpointContainer, type NodeName, type PodName } from "../../core/names.ts";
 import { startFailure } from "../../core/start-failure.ts";
 import { type ContainerState, kinds, type Pod } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
@@ -17,6 +17,10 @@ export interface LocalMountpointPod extends MountpointPod {
   readonly explanation: string;
   /** Why the container or an init container waits. */
   readonly waiting: ContainerState["waiting"];
+  /** The claim for which the Pod was created, as `namespace/name`; undefined on Pods of earlier versions. */
+  readonly claim: string | undefined;
+  /** Whether the Pod is in the network of the host, as a mutating webhook may have put it. */
+  readonly hostNetwork: boolean;
   /** The last termination of the container. */
   readonly lastTermination: ContainerState["terminated"];
 }
@@ -28,6 +32,8 @@ export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined
   return {
     ...known,
     isLegacy: /^[12]\./.test(known.driverVersion),
+    hostNetwork: pod.spec.hostNetwork ?? false,
+    claim: pod.metadata.annotations?.[annotations.claim],
     explanation: [pod.status?.reason, pod.status?.message].filter(Boolean).join(": "),
     ...containerOf(pod),
   };

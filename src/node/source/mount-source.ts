@@ -7,6 +7,8 @@ import type { Call } from "../../runtime/call.ts";
 import { credentialsFor } from "../credentials/credentials.ts";
 import type { CredentialsInUse } from "../credentials/profile.ts";
 import { sourcePath } from "../domain/target-path.ts";
+import { withExport } from "../figures/figure-receivers.ts";
+import { listenOrLog } from "../figures/follow-figures.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { askSource } from "./ask-source.ts";
@@ -46,6 +48,7 @@ async function mountSource(call: Call, room: SourceRoom, spec: SourceSpec): Prom
   const connecting = connectToMounter(call, { comm, mountpointPods }, spec.mountpointPod);
   const listening = await room.metrics.step("mounter", connecting);
   using volume = listening.volume;
+  if (room.figures !== undefined) await listenOrLog(call, room.figures, listening.pod);
   const startedAt = new Date();
   mountAndSend(call, room, spec, listening);
   const health = await room.metrics.step("mount", waitForFirstAnswer(call, room, listening));
@@ -79,7 +82,8 @@ function mountAndSend(call: Call, room: SourceRoom, spec: SourceSpec, { pod, vol
   protocol.prepare(volume);
   const { files, env } = protocol.profileFor(spec.credentials);
   volume.writeCredentials(files);
-  const message = encodeMountRequest({ ...spec.request, env: { ...spec.request.env, ...env } });
+  const request = room.figures?.isListening(pod) ? withExport(spec.request) : spec.request;
+  const message = encodeMountRequest({ ...request, env: { ...request.env, ...env } });
   // Our copy of the device must be closed before the wait: the kernel reports the mount dead only when the last copy is closed.
   using device = kernel.openFuse();
   const source = sourcePath(kubeletDir, spec.mountpointPod);

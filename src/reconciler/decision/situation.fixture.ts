@@ -26,6 +26,7 @@ export const volume: S3Volume = {
   fallback: undefined,
   readOnly: false,
   cache: undefined,
+  claim: undefined,
 };
 
 const uids = ["w1", "w2", "w3"] as PodUid[];

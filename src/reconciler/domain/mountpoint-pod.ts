@@ -84,6 +84,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         [annotations.volumeId]: volume.volumeId,
         [annotations.identity]: volume.identity,
         ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
+        ...(volume.claim === undefined ? {} : { [annotations.claim]: volume.claim }),
         // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
         "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
       },

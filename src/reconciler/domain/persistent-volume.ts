@@ -21,6 +21,8 @@ export interface S3Volume {
   readonly readOnly: boolean;
   /** From the attribute or the mount option; undefined: the volume has no cache. */
   readonly cache: CacheVolume | undefined;
+  /** The claim to which the volume is bound, as `namespace/name`. */
+  readonly claim: string | undefined;
 }
 
 /** The fields of a PersistentVolume object that `s3VolumeFrom` looks at. */
@@ -28,6 +30,7 @@ export interface PersistentVolume {
   readonly metadata: { readonly name: string };
   readonly spec: {
     readonly mountOptions?: readonly string[];
+    readonly claimRef?: { readonly namespace?: string; readonly name?: string };
     readonly csi?: {
       readonly driver: string;
       readonly volumeHandle: string;
@@ -58,7 +61,12 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     identity: hasSecret ? `secret:${secret.namespace}/${secret.name}` : "driver",
     readOnly: csi.readOnly ?? false,
     cache: attributes.cache ?? cacheByOption,
+    claim: claimOf(spec),
   };
+}
+
+function claimOf({ claimRef }: PersistentVolume["spec"]): string | undefined {
+  return claimRef && `${claimRef.namespace}/${claimRef.name}`;
 }
 
 /** PR-10. 2.x mounts such a volume with the credentials of the driver and does not report it. */
