@@ -9,11 +9,16 @@ const mask = "[masked]";
 /** Ids of AWS and Garage: a message may show another id than that of the request. */
 const ids = /\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b|\bGK[0-9a-f]{24}\b/g;
 
+/** For a text about requests whose credentials are not known: masks what looks like an access key id. */
+export function maskedIds(text: string): string {
+  return text.replaceAll(ids, mask);
+}
+
 /** Masks the messages of a store that answers requests with these credentials. */
 export function maskedFor({ accessKeyId, secretAccessKey, sessionToken }: Credentials): (text: string) => string {
   // A secret may begin with the id, so the longest value is replaced first.
   const own = [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])]
     .map((secret) => secret.reveal())
     .toSorted((a, b) => b.length - a.length);
-  return (text) => own.reduce((rest, value) => rest.replaceAll(value, mask), text).replaceAll(ids, mask);
+  return (text) => maskedIds(own.reduce((rest, value) => rest.replaceAll(value, mask), text));
 }

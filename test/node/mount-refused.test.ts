@@ -83,6 +83,16 @@ it.for([
   },
 );
 
+it("OP-4 a wrong region: the event begins with the store's own error code and says what to set, without a page of debug text", async () => {
+  const claim = await sandbox.volume({ name: `${sandbox.name}-region`, mountOptions: ["region eu-west-9"] });
+  const pod = await sandbox.pod("region", { node, claim });
+  await expect
+    .poll(() => eventsOf(cluster, pod), long)
+    .toMatch(/Could not mount "[^"]+" at "[^"]+": AuthorizationHeaderMalformed: .*HTTP 400.*chart value s3\.region/);
+  expect(await eventsOf(cluster, pod)).not.toMatch(/MetaRequestResult|<Code>/);
+  await cluster.deletePod(pod);
+});
+
 it("PR-10 a Secret that is there and empty is named, and the keys of the driver do not stand in; the Pod starts when it is filled", async () => {
   const keys = { namespace: sandbox.name, name: "empty" };
   await cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: keys });

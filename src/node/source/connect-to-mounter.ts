@@ -1,6 +1,7 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
+import { maskedIds } from "../../s3/masked.ts";
 import { explainTimeout } from "../cluster/explain-timeout.ts";
 import { type LocalMountpointPod, unusableReason } from "../cluster/mountpoint-pods.ts";
 import type { CommVolume, Connection } from "../mounts/comm-volume.ts";
@@ -55,7 +56,7 @@ function tryConnect({ comm, mountpointPods }: MounterParts, pod: LocalMountpoint
 function timedOut({ mountpointPods }: MounterParts, name: PodName): DriverError {
   const pod = mountpointPods.get(name);
   const state = pod?.waiting?.reason || pod?.phase || "not there";
-  const error = mountS3Error(pod?.lastTermination?.message ?? "");
+  const error = maskedIds(mountS3Error(pod?.lastTermination?.message ?? ""));
   const ended = error === "" ? "" : `, and it ended before with: ${error}`;
   return new DriverError("notReady", `Timed out waiting for Mountpoint Pod ${name} to listen: it is ${state}${ended}`, {
     hint: mountpointPods.describeCommand(name),

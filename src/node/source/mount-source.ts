@@ -4,6 +4,7 @@ import type { PodName } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Call } from "../../runtime/call.ts";
+import { maskedFor } from "../../s3/masked.ts";
 import { credentialsFor } from "../credentials/credentials.ts";
 import type { CredentialsInUse } from "../credentials/profile.ts";
 import { sourcePath } from "../domain/target-path.ts";
@@ -13,7 +14,7 @@ import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { askSource } from "./ask-source.ts";
 import { connectToMounter, type Listening } from "./connect-to-mounter.ts";
-import { mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
+import { mountFailureFix, mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { SourceRoom } from "./source-room.ts";
 
 interface SourceSpec {
@@ -57,10 +58,12 @@ async function mountSource(call: Call, room: SourceRoom, spec: SourceSpec): Prom
   removeSource(room, spec.mountpointPod);
   const { pod } = listening;
   const failed = { pod, volume, startedAt };
-  const error = mountS3Error(await protocolOf(pod).waitForErrorText(call, { comm, mountpointPods }, failed));
-  throw new DriverError(mountFailureKind(error), error === "" ? "mount-s3 exited without an error message" : error, {
-    hint: mountpointPods.logsCommand(spec.mountpointPod),
-  });
+  const log = await protocolOf(pod).waitForErrorText(call, { comm, mountpointPods }, failed);
+  // SE-4. The object store may have put the access key id into its answer.
+  const error = maskedFor(spec.credentials.credentials)(mountS3Error(log));
+  const said = error === "" ? "mount-s3 exited without an error message" : error;
+  const hints = [mountFailureFix(error), mountpointPods.logsCommand(spec.mountpointPod)];
+  throw new DriverError(mountFailureKind(error), said, { hint: hints.filter(Boolean).join(" ") });
 }
 
 /** Unmounts the source and removes its directory. mount-s3 then ends, which is not reported as a death. */
