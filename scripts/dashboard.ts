@@ -16,15 +16,20 @@ interface Panel {
   readonly queries: readonly Query[];
 }
 
-const p = (quantile: number, by: string, metric: string, selector = "") =>
-  `histogram_quantile(${quantile}, sum by (le, ${by}) (rate(${metric}_bucket${selector}[$__rate_interval])))`;
+const p = (quantile: number, by: string, metric: string) =>
+  `histogram_quantile(${quantile}, sum by (le, ${by}) (rate(${metric}_bucket[$__rate_interval])))`;
 const ofPublish = '{method="NodePublishVolume"}';
 const component = "on (instance) group_left (component) s3_csi_build_info";
 const rate = (by: string, metric: string) => `sum by (${by}) (rate(${metric}[$__rate_interval]))`;
 
 const rows: Readonly<Record<string, readonly Panel[]>> = {
   "What there is": [
-    panel("Mounts by health", "short", ["sum by (health) (s3_csi_mounts)", "{{health}}"]),
+    panel(
+      "Mounts by health",
+      "short",
+      ["sum by (health) (s3_csi_mounts)", "{{health}}"],
+      ["sum(s3_csi_dead_mounts)", "not healed yet"],
+    ),
     panel("Mountpoint Pods by phase", "short", ["max by (phase) (s3_csi_mountpoint_pods)", "{{phase}}"]),
     panel("Mountpoint Pods that do not run", "short", [
       "max by (problem) (s3_csi_mountpoint_pod_problems)",
@@ -34,12 +39,7 @@ const rows: Readonly<Record<string, readonly Panel[]>> = {
   ],
   Mounting: [
     panel("NodePublishVolume by result", "ops", [rate("code", `s3_csi_rpc_seconds_count${ofPublish}`), "{{code}}"]),
-    panel(
-      "Duration of NodePublishVolume",
-      "s",
-      [p(0.5, "method", "s3_csi_rpc_seconds", ofPublish), "median"],
-      [p(0.99, "method", "s3_csi_rpc_seconds", ofPublish), "99 %"],
-    ),
+    panel("What a publish waits for (median)", "s", [p(0.5, "step", "s3_csi_publish_step_seconds"), "{{step}}"]),
     panel("What a publish waits for (99 %)", "s", [p(0.99, "step", "s3_csi_publish_step_seconds"), "{{step}}"]),
   ],
   "Volumes, by tenant namespace": [

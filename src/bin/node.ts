@@ -23,9 +23,10 @@ import { credentialsOfDriver } from "../node/credentials/driver-credentials.ts";
 import { keepDriverCredentials } from "../node/credentials/keep-driver-credentials.ts";
 import { memoryDir } from "../node/domain/target-path.ts";
 import { endWatchdog } from "../node/end/start-end-watchdog.ts";
-import { exportsFigures, FigureReceivers, socketInPod } from "../node/figures/figure-receivers.ts";
-import { followFigures } from "../node/figures/follow-figures.ts";
-import { declareVolumeMetrics } from "../node/figures/volume-metrics.ts";
+import { exportsFigures } from "../node/figures/export.ts";
+import { FigureReceivers } from "../node/figures/figure-receivers.ts";
+import { followFigures, networksOn } from "../node/figures/follow-figures.ts";
+import { volumeMetrics } from "../node/figures/volume-metrics.ts";
 import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
 import type { HealRoom } from "../node/heal/heal-room.ts";
@@ -69,10 +70,11 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
   const metrics = new NodeMetrics(registry);
   using rooms = roomsOf(config, { cluster, storage, metrics });
-  const { mounts, credentials, v1, records, sources, publishing, healing } = rooms;
-  const { figures } = sources;
+  const { mounts, credentials, v1, records, sources, publishing, healing, figures } = rooms;
   metrics.measureSources(sources.registry);
-  if (figures) declareVolumeMetrics(registry, { node: config.nodeName, receivers: figures, mountpointPods });
+  const networks = networksOn(config.hostProc);
+  const ofVolumes = { node: config.nodeName, mountpointPods };
+  if (figures) programMetrics.append(() => volumeMetrics({ ...ofVolumes, receivers: figures }));
   using _driverCredentials = keepDriverCredentials(call.log, credentials, mountpointPods);
   logUncheckedNode(call.log, mounts);
 
@@ -91,7 +93,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),
     removeOrphanedTargets(background, publishing, progress),
-    figures && followFigures(background, { receivers: figures, mounts, mountpointPods }, progress),
+    figures && followFigures(background, { receivers: figures, networks, mounts, mountpointPods }, progress),
     removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // other failures are thrown below
@@ -125,9 +127,9 @@ function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings
   const credentials = { driverCredentials, comm: commVolumes(kubeletDir, kernel) };
   const v1 = { attachments: cluster.attachments, driverCredentials, files: v1FilesIn(kubeletDir) };
   const records = nodeRecords(storage);
-  const figures = receivesFigures(config) ? new FigureReceivers(socketInPod(hostProc)) : undefined;
+  const figures = receivesFigures(config) ? new FigureReceivers() : undefined;
   const shared = { mounts, cluster, credentials, records: records.mounts, metrics };
-  const sources = sourceRoom({ ...shared, figures, hangLimitMs });
+  const sources = sourceRoom({ ...shared, exportsFigures: figures !== undefined, hangLimitMs });
   // Manifests of 2.x do not mount the host's /proc.
   const swapper = hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
   const healing: HealRoom = { mounts, cluster, sources, records, metrics, swapper };
@@ -137,7 +139,7 @@ function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings
     figures?.[Symbol.dispose]();
     sources[Symbol.dispose]();
   };
-  return { mounts, credentials, v1, records, sources, publishing, healing, [Symbol.dispose]: end };
+  return { mounts, credentials, v1, records, sources, publishing, healing, figures, [Symbol.dispose]: end };
 }
 
 /** DS-13. Under manifests of 2.x, which do not mount the host's /proc. */
@@ -148,8 +150,8 @@ function logUncheckedNode(log: Logger, { kernel }: NodeMounts): void {
 }
 
 /** Without the host's /proc the network of a Mountpoint Pod cannot be entered. */
-function receivesFigures({ volumeMetrics, hostProc, mountpointVersion }: NodeConfig): boolean {
-  return volumeMetrics && hostProc !== "/proc" && exportsFigures(mountpointVersion);
+function receivesFigures({ volumeMetrics: isAsked, hostProc, mountpointVersion }: NodeConfig): boolean {
+  return isAsked && hostProc !== "/proc" && exportsFigures(mountpointVersion);
 }
 
 /** What the rooms share, and what outlives them. */

@@ -12,5 +12,7 @@ export class CsiControllerMetrics {
       labelNames: ["because"],
       registers: [registry],
     });
+    // A counter that begins with its first event has no increase.
+    for (const because of ["notEmpty", "policy"]) this.keptBuckets.inc({ because }, 0);
   }
 }

@@ -20,18 +20,34 @@ it("reads sums, gauges and both kinds of histograms, with their attributes", () 
   expect(otlpPoints(bytes)).toEqual([
     {
       ...{ name: "s3.request_count", kind: "sum", temporality: "cumulative" },
-      ...{ attributes: { s3_request: "GetObject" }, value: 7, count: 0 },
-    },
-    { name: "process.memory_usage", kind: "gauge", temporality: "delta", attributes: {}, value: 18_000_000, count: 0 },
-    {
-      ...{ name: "fuse.io_size", kind: "histogram", temporality: "delta" },
-      ...{ attributes: { fuse_request: "read" }, value: 4096.5, count: 3 },
+      ...{ attributes: { s3_request: "GetObject" }, value: 7, count: 0, startNs: 0n },
     },
     {
-      ...{ name: "fuse.io_size", kind: "histogram", temporality: "delta" },
-      ...{ attributes: { fuse_request: "write", http_status: "404" }, value: 1, count: 1 },
+      name: "process.memory_usage",
+      kind: "gauge",
+      temporality: "delta",
+      attributes: {},
+      value: 18_000_000,
+      count: 0,
+      startNs: 0n,
     },
-    { name: "other", kind: "histogram", temporality: "cumulative", attributes: { a: "b" }, value: 2, count: 9 },
+    {
+      ...{ name: "fuse.io_size", kind: "histogram", temporality: "delta" },
+      ...{ attributes: { fuse_request: "read" }, value: 4096.5, count: 3, startNs: 0n },
+    },
+    {
+      ...{ name: "fuse.io_size", kind: "histogram", temporality: "delta" },
+      ...{ attributes: { fuse_request: "write", http_status: "404" }, value: 1, count: 1, startNs: 0n },
+    },
+    {
+      name: "other",
+      kind: "histogram",
+      temporality: "cumulative",
+      attributes: { a: "b" },
+      value: 2,
+      count: 9,
+      startNs: 0n,
+    },
   ]);
 });
 

@@ -9,6 +9,8 @@ export interface OtlpPoint {
   readonly kind: "sum" | "gauge" | "histogram";
   /** delta: since the export before. cumulative: since the start of the process. A gauge is neither. */
   readonly temporality: "delta" | "cumulative";
+  /** Since when a cumulative point counts, in ns since the Unix epoch: it advances when the process is started again. */
+  readonly startNs: bigint;
   readonly attributes: Readonly<Record<string, string>>;
   /** Of a histogram: the sum of all observations. */
   readonly value: number;
@@ -42,7 +44,7 @@ function embedded(read: (reader: BinaryReader) => unknown): (reader: BinaryReade
   return (reader) => void read(new BinaryReader(reader.bytes()));
 }
 
-type Point = Pick<OtlpPoint, "attributes" | "value" | "count">;
+type Point = Pick<OtlpPoint, "attributes" | "value" | "count" | "startNs">;
 type Read = (reader: BinaryReader) => Point;
 
 function pointsOf(reader: BinaryReader): readonly OtlpPoint[] {
@@ -79,24 +81,28 @@ function dataOf(reader: BinaryReader, read: Read) {
 function numberPoint(reader: BinaryReader): Point {
   const attributes: Record<string, string> = {};
   let value = 0;
+  let startNs = 0n;
   readFields(reader, {
+    2: (each) => void (startNs = BigInt(each.fixed64())),
     4: (each) => void (value = each.double()),
     6: (each) => void (value = Number(each.sfixed64())),
     7: embedded((each) => addAttribute(attributes, each)),
   });
-  return { attributes, value, count: 0 };
+  return { attributes, value, count: 0, startNs };
 }
 
 /** Both kinds of histograms have count and sum in the same fields, and attributes in different ones. */
 function histogramPoint(reader: BinaryReader, attributesField: number): Point {
   const attributes: Record<string, string> = {};
   let [value, count] = [0, 0];
+  let startNs = 0n;
   readFields(reader, {
+    2: (each) => void (startNs = BigInt(each.fixed64())),
     4: (each) => void (count = Number(each.fixed64())),
     5: (each) => void (value = each.double()),
     [attributesField]: embedded((each) => addAttribute(attributes, each)),
   });
-  return { attributes, value, count };
+  return { attributes, value, count, startNs };
 }
 
 function addAttribute(attributes: Record<string, string>, reader: BinaryReader): void {

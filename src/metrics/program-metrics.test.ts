@@ -16,7 +16,9 @@ function block(ms: number): void {
 }
 
 async function textOf(metrics: ProgramMetrics): Promise<string> {
-  return (await metrics.text?.()) ?? "";
+  let all = "";
+  for await (const part of metrics.text?.() ?? []) all += part;
+  return all;
 }
 
 it("says which program this is", async () => {
@@ -106,4 +108,12 @@ it("shows a queue for as long as it exists", async () => {
   expect(text).toContain('s3_csi_reconcile_seconds_count{queue="reconcile",result="failed"} 1\n');
   followed[Symbol.dispose]();
   expect(await textOf(metrics)).not.toContain("s3_csi_queue_depth{");
+});
+
+it("has what a program appends, at every scrape", async () => {
+  using metrics = new ProgramMetrics(program);
+  let scrapes = 0;
+  metrics.append(() => ["more ", `${++scrapes}\n`]);
+  await textOf(metrics);
+  expect(await textOf(metrics)).toMatch(/\nmore 2\n$/);
 });

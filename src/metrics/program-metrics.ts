@@ -21,16 +21,27 @@ const delayResolutionMs = 100;
 export class ProgramMetrics implements Disposable {
   readonly registry = new Registry();
   /** undefined: not served. */
-  readonly text: (() => Promise<string>) | undefined;
+  readonly text: (() => AsyncGenerator<string>) | undefined;
+  #more: () => Iterable<string> = () => [];
   readonly #delays = monitorEventLoopDelay({ resolution: delayResolutionMs });
 
   constructor(program: Program) {
     if (program.served) this.#delays.enable();
-    this.text = program.served ? () => this.registry.metrics() : undefined;
+    this.text = program.served ? () => this.#text() : undefined;
     declareBuild(this.registry, program);
     declareProcess(this.registry);
     declareEventLoop(this.registry, this.#delays);
     declareLoops(this.registry, program.progress);
+  }
+
+  /** Further metrics in the text format, with their own names. */
+  append(more: () => Iterable<string>): void {
+    this.#more = more;
+  }
+
+  async *#text(): AsyncGenerator<string> {
+    yield await this.registry.metrics();
+    yield* this.#more();
   }
 
   [Symbol.dispose](): void {

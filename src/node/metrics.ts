@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import type { SourceCondition } from "../core/attachment-status.ts";
-import { byLabel, declareMeasured } from "../metrics/measured.ts";
+import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
 
 /**
  * What a publish waits for. attachment: the reconciler assigns a Mountpoint Pod. pod: the Mountpoint Pod is scheduled to this node.
@@ -73,8 +73,8 @@ export class NodeMetrics {
     }
   }
 
-  /** Counts the sources of the node at every scrape. */
-  measureSources(registry: { readonly conditions: readonly SourceCondition[] }): void {
+  /** Counts the sources of the node, and dead mounts, at every scrape. */
+  measureSources(registry: MeasuredSources): void {
     declareMeasured(this.#registry, {
       name: "s3_csi_mounts",
       help: "Sources of the node, by health.",
@@ -85,5 +85,16 @@ export class NodeMetrics {
         return counts;
       }),
     });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_dead_mounts",
+      help: "Mounts whose mount-s3 has ended and which workloads do not have back yet.",
+      labels: [],
+      read: single(() => registry.dead.size),
+    });
   }
+}
+
+interface MeasuredSources {
+  readonly conditions: readonly SourceCondition[];
+  readonly dead: { readonly size: number };
 }

@@ -12,7 +12,7 @@ import {
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import type { Call } from "../runtime/call.ts";
 import { type EmptyingParts, empty } from "./empty.ts";
-import { storeCode, storeError } from "./error.ts";
+import { noTags, storeCode, storeError } from "./error.ts";
 import { holdsData } from "./listing.ts";
 
 type Tags = Readonly<Record<string, string>>;
@@ -172,7 +172,6 @@ export class Buckets {
 }
 
 /** The first is the code of AWS and most stores, the second that of CubeFS. */
-const noTags = new Set(["NoSuchTagSet", "NoSuchTagSetError"]);
 
 /** Stores other than AWS have regions that the types of the SDK do not know. */
 function constraint(region: string) {

@@ -27,8 +27,13 @@ export function storeCode(error: unknown): string {
 
 /** The kind of a failure, for metrics: codes of stores have no bound. aborted: the caller gave up. */
 export function storeFailure(error: unknown): ErrorKind | "aborted" {
-  return error instanceof Error && error.name === "AbortError" ? "aborted" : kindOf(answerIn(error));
+  if (error instanceof Error && error.name === "AbortError") return "aborted";
+  // A bucket without tags is usual, and no failure of the store.
+  return noTags.has(storeCode(error)) ? "missing" : kindOf(answerIn(error));
 }
+
+/** Codes for a bucket without tags. */
+export const noTags: ReadonlySet<string> = new Set(["NoSuchTagSet", "NoSuchTagSetError"]);
 
 interface Answer {
   /** The error code of the store, else the error code of the connection or the HTTP status. */

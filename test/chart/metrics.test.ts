@@ -28,6 +28,7 @@ it.for([
   [{}, false],
   [metricsOn, true],
   [monitored, true],
+  [{ "prometheusRule.enabled": "true" }, true],
 ] as const)("SE-7 %j → metrics are served: %j", ([values, expected]) => {
   const chart = render(values);
   expect(nodeConfigFrom(flagsOf(chart, "s3-plugin"), environment).metrics).toBe(expected);

@@ -25,7 +25,8 @@ const healthy: Series = {
   's3_csi_leader{instance="c2"}': "0x120",
   's3_csi_mounts{instance="n1",health="serving"}': "7x120",
   's3_csi_mounts{instance="n1",health="starting"}': "1x120",
-  's3_csi_mounts{instance="n1",health="dead"}': "0x60 1 0x59",
+  's3_csi_mounts{instance="n1",health="dead"}': "1x120",
+  's3_csi_dead_mounts{instance="n1"}': "0x60 1 0x59",
   's3_csi_mount_deaths_total{instance="n1"}': "0x60 1x60",
   's3_csi_mount_heal_refusals_total{instance="n1"}': "3x120",
   's3_csi_rpc_seconds_count{instance="n1",method="NodePublishVolume",code="OK"}': "0+5x120",
@@ -48,7 +49,7 @@ const healthy: Series = {
 };
 
 const faults: Readonly<Record<string, Series>> = {
-  S3CsiMountDead: { 's3_csi_mounts{instance="n1",health="dead"}': "1x120" },
+  S3CsiMountDead: { 's3_csi_dead_mounts{instance="n1"}': "1x120" },
   S3CsiMountHung: { 's3_csi_mounts{instance="n1",health="hung"}': "1x120" },
   S3CsiMountDiesOften: { 's3_csi_mount_deaths_total{instance="n1"}': "0+0.5x120" },
   S3CsiHealRefused: { 's3_csi_mount_heal_refusals_total{instance="n1"}': "3x110 4x10" },
@@ -66,7 +67,7 @@ const faults: Readonly<Record<string, Series>> = {
       "0+1x120",
   },
   S3CsiVolumeStoreFails: {
-    's3_csi_volume_s3_errors_total{instance="n1",namespace="a",persistentvolume="v",operation="PutObject",code="503"}':
+    's3_csi_volume_s3_errors_total{instance="n1",namespace="a",persistentvolume="v",operation="PutObject",code="none"}':
       "0+1x120",
   },
   S3CsiMountpointPodUnschedulable: {

@@ -76,6 +76,8 @@ it("OP-3 counts are those of what happened, and every panel of the dashboard has
   await claims.deleteVolume("data", volume);
   await expect.poll(now, long).toEqual(more({ buckets: 1, created: 1, deaths: 1, heals: 1, kept: 1, deleted: 1 }));
 
+  const ofTenant = `s3_csi_volume_bytes_total{namespace="${sandbox.name}"}`;
+  await expect.poll(() => prometheus.sum(ofTenant), long).toBeGreaterThan(0);
   for (const query of queries) {
     const asked = query.replaceAll("$__rate_interval", "5m");
     await expect

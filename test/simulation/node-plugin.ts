@@ -198,7 +198,7 @@ function roomsOf(machine: Machine, process: SimulatedProcess) {
     credentials,
     metrics,
     hangLimitMs: 600_000,
-    figures: undefined,
+    exportsFigures: false,
     registry,
     unmounts: new WorkQueue<PodName>(),
   };

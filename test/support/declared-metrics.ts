@@ -1,10 +1,9 @@
 /** The metrics that each program declares, as `src/bin` puts them together. */
 import type { Registry } from "prom-client";
-import type { NodeName } from "../../src/core/names.ts";
 import { CsiControllerMetrics } from "../../src/csi-controller/metrics.ts";
 import { type Program, ProgramMetrics } from "../../src/metrics/program-metrics.ts";
 import { apiRequests, csiCalls, storeRequests } from "../../src/metrics/requests.ts";
-import { declareVolumeMetrics } from "../../src/node/figures/volume-metrics.ts";
+import { figures } from "../../src/node/figures/volume-figures.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { emptyView } from "../../src/reconciler/observe/view.ts";
@@ -13,8 +12,7 @@ import { Progress } from "../../src/runtime/progress.ts";
 const declarations: Readonly<Record<Program["component"], (registry: Registry) => unknown>> = {
   "s3-plugin": (registry) => {
     csiCalls(registry);
-    declareVolumeMetrics(registry, { node: "node" as NodeName, receivers: { figures: [] }, mountpointPods: new Map() });
-    new NodeMetrics(registry).measureSources({ conditions: [] });
+    new NodeMetrics(registry).measureSources({ conditions: [], dead: { size: 0 } });
   },
   "s3-pod-reconciler": (registry) => new ReconcilerMetrics(registry).measure(emptyView()),
   "s3-csi-controller": (registry) => {
@@ -39,6 +37,9 @@ export function declaredMetrics(): readonly DeclaredMetric[] {
     declare(metrics.registry);
     const all = metrics.registry.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
     for (const { name, type } of all) found.set(name, { name, type });
+  }
+  for (const [name, { kind }] of Object.entries(figures)) {
+    found.set(name, { name: `s3_csi_volume_${name}`, type: kind });
   }
   return [...found.values()].toSorted((a, b) => a.name.localeCompare(b.name));
 }

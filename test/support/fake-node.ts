@@ -205,7 +205,7 @@ export class FakeNode implements Disposable {
     const records = nodeRecords(storage);
     const credentials = { ...this.credentials, ...(comm && { comm }) };
     const shared = { mounts: mounts ?? this.mounts, cluster, records: records.mounts };
-    const ofSources = { metrics, figures: undefined, hangLimitMs: 600_000, unmounts: new WorkQueue<PodName>() };
+    const ofSources = { metrics, exportsFigures: false, hangLimitMs: 600_000, unmounts: new WorkQueue<PodName>() };
     const sources = { ...shared, ...ofSources, credentials, registry };
     const settings = {
       nodeId: "node-1",

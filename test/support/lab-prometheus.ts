@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { vi } from "vitest";
 import { stringify } from "yaml";
 import type { Pod } from "../../src/kube/kinds.ts";
-import { chartDirectory } from "../chart/rendered-chart.ts";
+import { chartDirectory, only, render } from "../chart/rendered-chart.ts";
 import type { Cluster } from "./cluster.ts";
 import { freePort } from "./free-port.ts";
 
@@ -36,7 +36,14 @@ export class LabPrometheus implements AsyncDisposable {
     const config = {
       global: { scrape_interval: "1s", evaluation_interval: "1s" },
       rule_files: [join(chartDirectory, "monitoring/rules.yaml")],
-      scrape_configs: [{ job_name: "s3-csi", static_configs: [{ targets }] }],
+      // As the Prometheus operator does it: targets have the namespace of the driver's Pods.
+      scrape_configs: [
+        {
+          job_name: "s3-csi",
+          honor_labels: honorsLabels(),
+          static_configs: [{ targets, labels: { namespace: "kube-system" } }],
+        },
+      ],
     };
     const configFile = join(directory, "prometheus.yml");
     await writeFile(configFile, stringify(config));
@@ -84,6 +91,13 @@ export class LabPrometheus implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#end();
   }
+}
+
+/** As the chart's ServiceMonitor says. */
+function honorsLabels(): boolean {
+  const monitor = only(render({ "serviceMonitor.enabled": "true" }), "ServiceMonitor");
+  const endpoints = monitor["spec"].endpoints as readonly { port: string; honorLabels?: boolean }[];
+  return endpoints.find(({ port }) => port === "metrics")?.honorLabels ?? false;
 }
 
 async function targetsIn(cluster: Cluster): Promise<readonly string[]> {

@@ -24,11 +24,14 @@ beforeEach(async () => {
     stdio: ["ignore", "pipe", "ignore"],
   });
   await once(inPod.stdout as NodeJS.ReadableStream, "data");
-  receivers = new FigureReceivers(async () => {
-    using network = networkOf("/proc", inPod.pid ?? 0);
-    return (await loopbackSocket(network, port)).release();
-  });
+  receivers = new FigureReceivers(0);
 });
+
+/** A socket in the network of that process. */
+async function socket(): Promise<number> {
+  using network = networkOf("/proc", inPod.pid ?? 0);
+  return (await loopbackSocket(network, port)).release();
+}
 
 afterEach(async () => {
   receivers[Symbol.dispose]();
@@ -49,10 +52,11 @@ async function post(body: Uint8Array, path = "/v1/metrics"): Promise<number> {
   return Number(await text(child.stdout));
 }
 
-const received = () => receivers.figures.flatMap(([name, { series }]) => series.map(({ value }) => [name, value]));
+const received = () =>
+  receivers.figures.flatMap(([name, volume]) => volume.named("s3_requests_total").map(({ value }) => [name, value]));
 
 it("OP-3 receives exports from inside the network, and each replaces the one before", async () => {
-  await receivers.listen(silentLogger, pod);
+  await receivers.listen(silentLogger, pod, await socket());
   expect(receivers.isListening(pod)).toBe(true);
   expect(await post(requests(3))).toBe(200);
   expect(await post(requests(5))).toBe(200);
@@ -60,14 +64,14 @@ it("OP-3 receives exports from inside the network, and each replaces the one bef
 });
 
 it("OP-3 is not reachable from any other network", async () => {
-  await receivers.listen(silentLogger, pod);
-  const socket = connect(port, "127.0.0.1");
-  const [error] = (await once(socket, "error")) as [NodeJS.ErrnoException];
+  await receivers.listen(silentLogger, pod, await socket());
+  const outside = connect(port, "127.0.0.1");
+  const [error] = (await once(outside, "error")) as [NodeJS.ErrnoException];
   expect(error.code).toBe("ECONNREFUSED");
 });
 
 it("OP-3 refuses what is no export, and goes on", async () => {
-  await receivers.listen(silentLogger, pod);
+  await receivers.listen(silentLogger, pod, await socket());
   expect(await post(Buffer.from("nonsense"))).toBe(400);
   expect(await post(requests(1), "/v1/traces")).toBe(404);
   expect(await post(Buffer.alloc(5 * 1024 * 1024))).toBe(413);
@@ -76,12 +80,26 @@ it("OP-3 refuses what is no export, and goes on", async () => {
 });
 
 it("OP-3 drops the figures with the Mountpoint Pod, and a successor of this process can listen again", async () => {
-  await receivers.listen(silentLogger, pod);
+  await receivers.listen(silentLogger, pod, await socket());
   expect(await post(requests(3))).toBe(200);
   receivers.drop(pod.name);
   expect(received()).toEqual([]);
-  await receivers.listen(silentLogger, { ...pod, uid: "uid-2" as PodUid });
+  await receivers.listen(silentLogger, { ...pod, uid: "uid-2" as PodUid }, await socket());
   expect(receivers.isListening(pod)).toBe(false);
   expect(await post(requests(1))).toBe(200);
   expect(received()).toEqual([["mp-1", 1]]);
+});
+
+it("OP-3 does not read exports that come too soon after each other", async () => {
+  receivers = new FigureReceivers();
+  await receivers.listen(silentLogger, pod, await socket());
+  expect(await post(requests(3))).toBe(200);
+  expect(await post(requests(5))).toBe(200);
+  expect(received()).toEqual([["mp-1", 3]]);
+});
+
+it("OP-3 a port that is taken is a failure, and what is received goes on", async () => {
+  await receivers.listen(silentLogger, pod, await socket());
+  await expect(socket()).rejects.toThrow("address already in use");
+  expect(await post(requests(3))).toBe(200);
 });

@@ -17,9 +17,10 @@ on
 {{- end }}
 {{- end }}
 
-{{/* Not empty if metrics are served: by metrics.enabled or serviceMonitor.enabled. */}}
+{{/* Not empty if metrics are served: by metrics.enabled, or by serviceMonitor.enabled or prometheusRule.enabled, which need them. */}}
 {{- define "s3-csi.metrics" -}}
-{{- if include "s3-csi.isOn" (list .Values.metrics "enabled" false) }}on{{ else }}{{ include "s3-csi.isOn" (list .Values.serviceMonitor "enabled" false) }}{{ end }}
+{{- $needed := list .Values.metrics .Values.serviceMonitor .Values.prometheusRule -}}
+{{- range $needed }}{{ include "s3-csi.isOn" (list . "enabled" false) }}{{ end }}
 {{- end }}
 
 {{/* Name of an object that a second release would create, too: (list $ NAME). */}}

@@ -48,13 +48,18 @@ export function podsWithProcesses(proc: string): ReadonlySet<string> | undefined
 /** So many processes are looked at in one turn of the event loop: a workload may have tens of thousands (SE-9). */
 const processesAtOnce = 200;
 
-/** A process of a Pod, which may be that of its sandbox; undefined if none is visible. */
-export async function processOfPod(proc: string, podUid: string): Promise<number | undefined> {
+/** The visible processes of these Pods, those of sandboxes included, by the UID of the Pod. */
+export async function processesOfPods(
+  proc: string,
+  podUids: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const found = new Map<string, number[]>();
   for (const [index, pid] of namesIn(proc).map(Number).entries()) {
     if (index % processesAtOnce === 0) await nextTurn();
-    if (podUidOf(proc, pid) === podUid) return pid;
+    const uid = podUidOf(proc, pid);
+    if (uid !== undefined && podUids.has(uid)) found.set(uid, [...(found.get(uid) ?? []), pid]);
   }
-  return undefined;
+  return found;
 }
 
 /** UID of the Pod of a process; undefined for a process of the host and for one that has ended. */

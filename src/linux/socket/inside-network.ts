@@ -1,5 +1,5 @@
 /** Sockets in the network namespace of another process. */
-import { openSync } from "node:fs";
+import { openSync, readlinkSync } from "node:fs";
 import { join } from "node:path/posix";
 import { Descriptor } from "../descriptor.ts";
 import { AF_INET, CLONE_NEWNET, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET } from "../kernel-abi.ts";
@@ -9,6 +9,11 @@ import { newSocketFlags } from "./unix-socket.ts";
 /** The network namespace of a process. Throws ENOENT if the process has ended. */
 export function networkOf(proc: string, pid: number): Descriptor {
   return new Descriptor(openSync(join(proc, String(pid), "ns/net"), "r"));
+}
+
+/** Identifies the network namespace of a process, as in `net:[4026531840]`. Throws ENOENT if the process has ended. */
+export function networkIdOf(proc: string, pid: number): string {
+  return readlinkSync(join(proc, String(pid), "ns/net"));
 }
 
 /**

@@ -3,12 +3,14 @@ import { call, FakeNode, intentOf, podOf, source, target, workload } from "../..
 import { OrphanedTargets } from "./orphaned-targets.ts";
 import { publish } from "./publish.ts";
 
+/** The node plugin's own Pod, for example. */
+const others = ["8a2b1c90-5f0e-4d55-a6a0-1c1f6a1f2b11"];
 let node: FakeNode;
 let orphans: OrphanedTargets;
 
 beforeEach(() => {
   node = new FakeNode();
-  node.kernel.running = new Set();
+  node.kernel.running = new Set(others);
   orphans = new OrphanedTargets(node.rooms.publishing);
   return () => node[Symbol.dispose]();
 });
@@ -50,7 +52,7 @@ it("LC-3 counts the time anew for a Pod that was not gone in between", async () 
   orphans.look(call, 0);
   node.kernel.running = new Set([workload]);
   orphans.look(call, 60_000);
-  node.kernel.running = new Set();
+  node.kernel.running = new Set(others);
   orphans.look(call, 65_000);
   expect(node.traces.mounts).toEqual([source, target]);
 });
@@ -58,6 +60,7 @@ it("LC-3 counts the time anew for a Pod that was not gone in between", async () 
 it.for<[string, () => void]>([
   ["whose Pod has a process", () => void (node.kernel.running = new Set([workload]))],
   ["while processes are not visible", () => void (node.kernel.running = undefined)],
+  ["while cgroups do not name any Pod", () => void (node.kernel.running = new Set())],
   ["whose Mountpoint Pod is needed", () => node.put(podOf())],
   ["whose Pod is attached", () => void node.knows(undefined, workload)],
   ["without a source, as 1.x made them", () => void node.kernel.unmount(source)],
@@ -74,7 +77,7 @@ it("LC-3 keeps targets before the initial list of attachments is complete", asyn
   await forgotten();
   using young = new FakeNode();
   young.kernel.table = node.kernel.table;
-  young.kernel.running = new Set();
+  young.kernel.running = new Set(others);
   orphans = new OrphanedTargets(young.rooms.publishing);
   lookForMinutes();
   expect(young.traces.mounts).toEqual([source, target]);

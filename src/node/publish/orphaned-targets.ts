@@ -71,7 +71,8 @@ function orphanedTargets({ mounts, cluster, sources }: PublishRoom): readonly st
   });
   if (candidates.length === 0) return [];
   const running = mounts.kernel.podsWithProcesses();
-  // Without a view of the processes, a container that still runs cannot be excluded.
-  if (running === undefined) return [];
+  // Without a view of the processes, a container that still runs cannot be excluded. On a node with a node plugin, and with a Mountpoint Pod or
+  // a Pod of somebody else, no Pod with a process means that cgroups do not name the Pods.
+  if (running === undefined || running.size === 0) return [];
   return [...new Set(candidates.filter(({ workload }) => !running.has(workload)).map(({ target }) => target))];
 }

@@ -62,6 +62,11 @@ export class DeadDevices {
     this.#onNotice?.(dead);
   }
 
+  /** How many devices are being healed. */
+  get size(): number {
+    return this.#known.size;
+  }
+
   isKnown(deviceId: DeviceId): boolean {
     return this.#known.has(deviceId);
   }

@@ -8,8 +8,7 @@ import { maskedFor } from "../../s3/masked.ts";
 import { credentialsFor } from "../credentials/credentials.ts";
 import type { CredentialsInUse } from "../credentials/profile.ts";
 import { sourcePath } from "../domain/target-path.ts";
-import { withExport } from "../figures/figure-receivers.ts";
-import { listenOrLog } from "../figures/follow-figures.ts";
+import { mayExport, withExport } from "../figures/export.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { askSource } from "./ask-source.ts";
@@ -49,7 +48,6 @@ async function mountSource(call: Call, room: SourceRoom, spec: SourceSpec): Prom
   const connecting = connectToMounter(call, { comm, mountpointPods }, spec.mountpointPod);
   const listening = await room.metrics.step("mounter", connecting);
   using volume = listening.volume;
-  if (room.figures !== undefined) await listenOrLog(call, room.figures, listening.pod);
   const startedAt = new Date();
   mountAndSend(call, room, spec, listening);
   const health = await room.metrics.step("mount", waitForFirstAnswer(call, room, listening));
@@ -85,7 +83,7 @@ function mountAndSend(call: Call, room: SourceRoom, spec: SourceSpec, { pod, vol
   protocol.prepare(volume);
   const { files, env } = protocol.profileFor(spec.credentials);
   volume.writeCredentials(files);
-  const request = room.figures?.isListening(pod) ? withExport(spec.request) : spec.request;
+  const request = room.exportsFigures && mayExport(pod) ? withExport(spec.request) : spec.request;
   const message = encodeMountRequest({ ...request, env: { ...request.env, ...env } });
   // Our copy of the device must be closed before the wait: the kernel reports the mount dead only when the last copy is closed.
   using device = kernel.openFuse();

@@ -2,7 +2,6 @@ import type { PodName } from "../../core/names.ts";
 import { WorkQueue } from "../../kube/controller/work-queue.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { MountCredentials } from "../credentials/credentials.ts";
-import type { FigureReceivers } from "../figures/figure-receivers.ts";
 import type { NodeMetrics } from "../metrics.ts";
 import type { NodeMounts } from "../mounts/node-mounts.ts";
 import type { MountRecords } from "../records/mount-records.ts";
@@ -14,8 +13,8 @@ export interface SourceCollaborators {
   readonly credentials: MountCredentials;
   readonly records: MountRecords;
   readonly metrics: Pick<NodeMetrics, "hangs" | "step">;
-  /** undefined: mount-s3 does not export figures. */
-  readonly figures: FigureReceivers | undefined;
+  /** Whether mount-s3 is asked to export its figures. */
+  readonly exportsFigures: boolean;
   /** How long a mount may hang before it is given up; 0: without limit. */
   readonly hangLimitMs: number;
 }

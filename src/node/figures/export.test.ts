@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { exportsFigures, withExport } from "./figure-receivers.ts";
+import { podOf } from "../../../test/support/fake-node.ts";
+import { exportsFigures, mayExport, withExport } from "./export.ts";
 
 const request = { bucketName: "b", args: ["--allow-delete", "--region=eu"], env: { AWS_REGION: "eu" } };
 
@@ -31,4 +32,19 @@ it.for<[string, boolean]>([
   ["unknown", false],
 ])("mount-s3 %j exports: %j", ([version, expected]) => {
   expect(exportsFigures(version)).toBe(expected);
+});
+
+it("exports past a proxy for HTTP", () => {
+  const proxied = { ...request, env: { HTTP_PROXY: "http://proxy:3128", NO_PROXY: ".cluster.local" } };
+  expect(withExport(proxied).env["NO_PROXY"]).toBe(".cluster.local,127.0.0.1");
+  expect(withExport({ ...request, env: { HTTP_PROXY: "http://proxy:3128" } }).env["NO_PROXY"]).toBe("127.0.0.1");
+  expect(withExport({ ...request, env: { HTTPS_PROXY: "http://proxy:3128" } }).env["NO_PROXY"]).toBeUndefined();
+});
+
+it.for([
+  { what: "of this version", but: {}, exports: true },
+  { what: "of 2.x", but: { isLegacy: true }, exports: false },
+  { what: "in the network of the host", but: { hostNetwork: true }, exports: false },
+])("a Mountpoint Pod $what exports: $exports", ({ but, exports }) => {
+  expect(mayExport(podOf(but))).toBe(exports);
 });
