@@ -47,7 +47,8 @@ it("MP-2 an option that is refused does not get through by being given twice, or
   const { args } = await startedWith(sandbox, shuffled(all));
   const prefix = expect.stringMatching(/^--user-agent-prefix=s3-csi-driver\//);
   // The mounter itself adds the last one.
-  expect(args).toEqual(["--allow-root", "--force-path-style", prefix, "--foreground"]);
+  const ours = ["--otlp-endpoint=http://127.0.0.1:4318", "--otlp-export-interval=15", prefix];
+  expect(args).toEqual(["--allow-root", "--force-path-style", ...ours, "--foreground"]);
 });
 
 interface Started {

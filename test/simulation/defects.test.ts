@@ -2,9 +2,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Outcome, WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import { Freshness } from "../../src/kube/watch/freshness.ts";
+import { Attachments } from "../../src/node/cluster/attachments.ts";
 import { MountTable } from "../../src/node/mounts/mount-table.ts";
 import { DeadDevices } from "../../src/node/source/dead-devices.ts";
 import { PodChanges } from "../../src/reconciler/observe/pod-changes.ts";
+import { Machine } from "./machine.ts";
 import type { Plan, PlannedFault, PlannedWorkload } from "./plan.ts";
 import { played } from "./played.ts";
 
@@ -83,6 +85,15 @@ const defects = [
       vi.spyOn(MountTable.prototype, "binds").mockReturnValue([]);
     },
     finds: "is unmounted under the bind mount",
+  },
+  {
+    what: "LC-3 a node plugin that takes targets for orphaned by the annotation alone",
+    plan: annotatedByHand,
+    putIn: () => {
+      vi.spyOn(Attachments.prototype, "isUnattached").mockReturnValue(true);
+      vi.spyOn(Machine.prototype, "podsWithProcesses").mockReturnValue(new Set(["another-pod"]));
+    },
+    finds: "is unmounted under its container",
   },
   {
     what: "LC-1 a node plugin that does not heal containers",

@@ -68,6 +68,11 @@ export class Machine {
     } else this.#inContainers.set(workload, deviceId);
   }
 
+  /** Besides those of workloads there are always others, such as that of the node plugin. */
+  podsWithProcesses(): ReadonlySet<string> {
+    return new Set(["another-pod", ...this.#inContainers.keys()]);
+  }
+
   stopWorkload(workload: PodUid): void {
     this.#inContainers.delete(workload);
     this.#endUnmounted();
@@ -116,6 +121,7 @@ export class Machine {
             (error: unknown) => process.deliver(() => reject(error)),
           );
         }),
+      podsWithProcesses: () => this.podsWithProcesses(),
       unmount: (path) => {
         this.#checkUnmount(path);
         return kernel.unmount(path);
@@ -224,6 +230,10 @@ export class Machine {
       ({ deviceId, mountPoint }) => deviceId === source?.deviceId && mountPoint !== path,
     );
     if (serving && bound !== undefined) this.#onBroken(`${path} is unmounted under the bind mount ${bound.mountPoint}`);
+    const { workload } = targetAt(kubeletDir, path) ?? {};
+    if (workload !== undefined && this.#inContainers.has(workload) && this.kernel.at(path) !== undefined) {
+      this.#onBroken(`${path} is unmounted under its container`);
+    }
   }
 
   #notify(uid: PodUid): void {

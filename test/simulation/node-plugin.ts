@@ -10,6 +10,7 @@ import { targetPath } from "../../src/node/domain/target-path.ts";
 import { healDeadMounts } from "../../src/node/heal/heal.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { nodeMounts } from "../../src/node/mounts/node-mounts.ts";
+import { removeOrphanedTargets } from "../../src/node/publish/orphaned-targets.ts";
 import { publish } from "../../src/node/publish/publish.ts";
 import type { PublishIntent } from "../../src/node/publish/publish-request.ts";
 import { type PublishRoom, publishRoom } from "../../src/node/publish/publish-room.ts";
@@ -161,7 +162,7 @@ export class NodePlugin {
 
   async #runLoops(call: Call, { client }: Connection, rooms: ReturnType<typeof roomsOf>): Promise<void> {
     const { node } = this.#options;
-    const { cluster, sources, healing } = rooms;
+    const { cluster, sources, healing, publishing } = rooms;
     const progress = new Progress();
     const reports = { healed: () => undefined, delayed: () => undefined };
     await Promise.all([
@@ -170,6 +171,7 @@ export class NodePlugin {
       unmountUnneeded(call, sources),
       probeSources(call, sources, progress),
       healDeadMounts(call, healing, reports),
+      removeOrphanedTargets(call, publishing, progress),
       reportStatus(call, client, { attachments: cluster.attachments, sources: sources.registry }),
     ]);
   }
