@@ -178,11 +178,14 @@ export class World {
       const serves = holder && mountpointPodFrom(holder);
       if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
       const isServed = this.nodes.some(({ machine }) => machine.isServed(uid as PodUid));
-      // A Pod that waited while the Secret of its volume was replaced has an event that tells its owner to start it anew (SE-6).
-      const identity = volumeOf(this.server, pod)?.hasSecret ? "secret:shop/credentials" : "driver";
-      if (!isServed && serves.identity === identity) throw new BrokenRule(`${name} is not served at rest`);
+      if (!isServed && this.#hasIdentity(pod, serves.identity)) throw new BrokenRule(`${name} is not served at rest`);
     }
     return needing.length;
+  }
+
+  /** A Pod that waited while the Secret of its volume was replaced has an event that tells its owner to start it anew (SE-6). */
+  #hasIdentity(pod: Pod, identity: string | undefined): boolean {
+    return identity === (volumeOf(this.server, pod)?.hasSecret ? "secret:shop/credentials" : "driver");
   }
 
   #checkNothingLeft(): void {
