@@ -219,7 +219,10 @@ export class VolumeOnNodeModel {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
-    const isAnnotated = chosen.some(([holder]) => this.truth.mountpointPods.get(holder)?.needsUnmount);
+    const isAnnotated = chosen.some(([holder, uid]) => {
+      const pod = this.truth.mountpointPods.get(holder);
+      return pod?.needsUnmount && !this.#restores(pod, uid);
+    });
     if (isAnnotated && !this.hasForeignAnnotations)
       throw new Error("a workload is assigned to a Mountpoint Pod with the needs-unmount annotation");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
@@ -232,6 +235,12 @@ export class VolumeOnNodeModel {
       observedAtMs,
     });
     return true;
+  }
+
+  /** DS-14: a workload that may have a bind mount of the Mountpoint Pod that was created for it. That bind mount keeps the source mounted. */
+  #restores({ createdFor }: ReportedMountpointPod, uid: PodUid): boolean {
+    const user = this.#seen.workloads.find((each) => each.uid === uid);
+    return createdFor === uid && user !== undefined && mayHaveStarted(user);
   }
 
   /** LC-2, judged by what the reconciler had observed. A running workload gets its former Mountpoint Pod back in any state (LC-9). */
