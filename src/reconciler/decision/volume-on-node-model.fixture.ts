@@ -220,8 +220,8 @@ export class VolumeOnNodeModel {
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
     const chosen = newHolders([...this.truth.attachments.values()], spec);
     const isAnnotated = chosen.some(([holder, uid]) => {
-      const pod = this.truth.mountpointPods.get(holder);
-      return pod?.needsUnmount && !this.#restores(pod, uid);
+      const serving = this.truth.mountpointPods.get(holder);
+      return serving?.needsUnmount && !this.#restores(serving, uid);
     });
     if (isAnnotated && !this.hasForeignAnnotations)
       throw new Error("a workload is assigned to a Mountpoint Pod with the needs-unmount annotation");
