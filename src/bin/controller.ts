@@ -4,6 +4,7 @@ import { InFlight } from "../core/in-flight.ts";
 import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
 import { serve } from "../csi/server.ts";
+import { checkStore } from "../csi-controller/check-store.ts";
 import { clusterIdFrom } from "../csi-controller/cluster-id.ts";
 import { type CsiControllerConfig, csiControllerConfigFrom } from "../csi-controller/config.ts";
 import { keptDataReporter } from "../csi-controller/kept-data.ts";
@@ -93,7 +94,18 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   await orAborted(call, backgroundWork);
 }
 
+/** The last line on stdout is the result. */
+async function runStoreCheck(call: Call, config: CsiControllerConfig): Promise<void> {
+  const { api, s3, proxy, caBundle, systemRoots } = config;
+  const userAgent = `s3-csi-driver/${version}`;
+  using client = new KubeClient(credentialsAt(api), { userAgent });
+  using store = new ObjectStore({ ...s3, proxy, trusted: trusted(caBundle, systemRoots), userAgent });
+  const result = await checkStore(call, bucketsOf(store, client, config));
+  process.stdout.write(`${JSON.stringify({ checkStore: result })}\n`);
+}
+
 await runProgram("CSI controller service", (signal) => {
   const config = csiControllerConfigFrom(process.argv.slice(2), process.env);
-  return run({ signal, log: stderrLogger(config.verbosity) }, config);
+  const call = { signal, log: stderrLogger(config.verbosity) };
+  return config.checkStore ? runStoreCheck(call, config) : run(call, config);
 });

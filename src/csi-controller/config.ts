@@ -38,6 +38,8 @@ export interface CsiControllerConfig {
   readonly protectedSecrets: Ref | undefined;
   /** The Pod of this process; undefined: unknown, as under manifests of 2.x. */
   readonly pod: OwnPod | undefined;
+  /** Ask the store once, print the result and end, instead of serving. */
+  readonly checkStore: boolean;
   readonly api: ApiLocation;
 }
 
@@ -61,6 +63,7 @@ const declared = {
   // How often to look for buckets without a volume (0: never), and how long a bucket must stay one before it is reported.
   orphanEveryMs: { flag: "orphan-look-seconds", kind: seconds({ min: 0, max: 1_000_000 }), default: 3_600_000 },
   orphanSettleMs: { flag: "orphan-settle-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 60_000 },
+  checkStore: { flag: "check-store", kind: toggle, default: false },
   ...driverCredentialSettings,
   protectedSecrets: { flag: "protected-secrets", kind: namespacedName },
   podNamespace: { variable: "POD_NAMESPACE", kind: text },
@@ -88,6 +91,7 @@ export function csiControllerConfigFrom(args: readonly string[], env: Environmen
     orphans: { everyMs: settings.orphanEveryMs, settleMs: settings.orphanSettleMs },
     protectedSecrets: settings.protectedSecrets,
     pod: podFrom(settings),
+    checkStore: settings.checkStore,
     api: apiLocationFrom(settings),
   });
 }
