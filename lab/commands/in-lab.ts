@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { pluginDirectory } from "../../scripts/plugin.ts";
 import { parseArguments, takeLabName } from "../arguments.ts";
 import type { Command } from "../cli.ts";
 import { Lab } from "../lab.ts";
@@ -84,9 +85,11 @@ export function openLab(name: string): Lab {
 /** The program gets our terminal, and its exit code becomes ours. */
 export function takeOver(argv: readonly string[], lab: Lab): Promise<number> {
   const [program = "", ...args] = argv;
+  // kubectl finds its plugins there.
+  const PATH = `${pluginDirectory}:${process.env["PATH"] ?? ""}`;
   const child = spawn(program, args, {
     stdio: "inherit",
-    env: { ...process.env, LAB_NAME: lab.spec.name, KUBECONFIG: lab.layout.kubeconfig },
+    env: { ...process.env, PATH, LAB_NAME: lab.spec.name, KUBECONFIG: lab.layout.kubeconfig },
   });
   return new Promise((done, fail) => {
     child.once("error", fail);

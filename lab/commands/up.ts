@@ -1,4 +1,5 @@
 /** `./dev up`: from nothing to a Pod that reads and writes a bucket, on a real cluster. */
+import { buildPlugin, pluginDirectory } from "../../scripts/plugin.ts";
 import { defaultLab, parseArguments } from "../arguments.ts";
 import { type Artifacts, buildArtifacts } from "../artifacts.ts";
 import { showExample } from "../example.ts";
@@ -7,6 +8,7 @@ import { checkName, Lab } from "../lab.ts";
 import { checkMachine } from "../machine.ts";
 import { Problem } from "../problem.ts";
 import { elapsed, type Progress, progressOn } from "../progress.ts";
+import { run } from "../run.ts";
 import { rootAccount, s3Endpoint, tenantAccount } from "../s3.ts";
 
 const defaultNodes = 2;
@@ -44,6 +46,9 @@ async function fill(signal: AbortSignal, lab: Lab, { support, driver }: Artifact
   await installDriver(signal, lab, progress);
   if (newDriver && installed) await restartDriver(signal, lab, progress);
   await showExample(signal, lab, progress);
+  const plugin = await buildPlugin(pluginDirectory);
+  const tree = await run(lab.inNetwork([plugin, "tree", `--kubeconfig=${lab.layout.kubeconfig}`]), { signal });
+  process.stdout.write(`\n$ kubectl s3 tree\n${tree}`);
 }
 
 function openSame(name: string, nodes: number | undefined): Lab | undefined {
@@ -77,6 +82,7 @@ ${rootAccount.accessKeyId} and ${tenantAccount.accessKeyId}; the driver in kube-
 
 Try:
   ./dev kubectl${flag} get s3pa,pods -A
+  ./dev kubectl${flag} s3 doctor
   ./dev kubectl${flag} exec s3-static -- ls -l /data
   ./dev logs${flag} driver-node
   ./dev test

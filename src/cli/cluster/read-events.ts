@@ -1,0 +1,48 @@
+/** Events about objects of the driver. */
+import type { ApiServer } from "../api/api-server.ts";
+import type { VolumeView } from "../topology/topology.ts";
+import type { EventObject } from "./objects.ts";
+import { paths, readable } from "./read-cluster.ts";
+
+/** Of the objects of these volumes, oldest first. What the user may not read is named in `unreadable`. */
+export async function readEvents(
+  signal: AbortSignal,
+  api: ApiServer,
+  volumes: readonly VolumeView[],
+  unreadable: string[],
+): Promise<readonly EventObject[]> {
+  const about = objectsOf(volumes);
+  const keep = ({ involvedObject }: EventObject) =>
+    about.has(keyOf(involvedObject)) || about.has(involvedObject.uid ?? "");
+  const found = await readable(unreadable)("Events", api.list<EventObject>(signal, paths.events(), { keep }));
+  return found.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1));
+}
+
+/** When it happened last, RFC 3339. */
+export function timeOf(event: EventObject): string {
+  return event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;
+}
+
+export function countOf({ series, count }: EventObject): number {
+  return series?.count ?? count ?? 1;
+}
+
+function objectsOf(volumes: readonly VolumeView[]): ReadonlySet<string> {
+  return new Set(
+    volumes.flatMap((volume) => {
+      const pods = volume.attachments.flatMap(({ mountpointPods }) => mountpointPods);
+      return [
+        keyOf({ kind: "PersistentVolume", name: volume.name }),
+        ...(volume.claim === undefined ? [] : [keyOf({ kind: "PersistentVolumeClaim", ...volume.claim })]),
+        ...volume.attachments.map(({ name }) => keyOf({ kind: "MountpointS3PodAttachment", name })),
+        ...pods.map(({ name, namespace }) => keyOf({ kind: "Pod", namespace, name })),
+        ...pods.flatMap(({ workloads }) => workloads.map(({ uid }) => uid)),
+      ];
+    }),
+  );
+}
+
+/** Events about cluster-scoped objects are in a namespace, and their object is in none. */
+function keyOf({ kind, namespace, name }: EventObject["involvedObject"]): string {
+  return [kind, namespace ?? "", name].join("/");
+}

@@ -1,0 +1,100 @@
+/** `kubectl s3 describe NAME`: everything about one volume, and what to do next. */
+import type { EventObject } from "../cluster/objects.ts";
+import { readCluster } from "../cluster/read-cluster.ts";
+import { readEvents } from "../cluster/read-events.ts";
+import { age } from "../output/age.ts";
+import { formatted } from "../output/format.ts";
+import type { Style } from "../output/style.ts";
+import { printable } from "../output/table.ts";
+import type { Session } from "../program.ts";
+import { volumesNamed } from "../select.ts";
+import { buildTopology } from "../topology/build-topology.ts";
+import type { AttachmentView, MountpointPodView, VolumeView } from "../topology/topology.ts";
+import { eventsText } from "./events.ts";
+
+export async function describeCommand({ signal, api, options, terminal }: Session, name: string): Promise<void> {
+  const cluster = await terminal.progress("reading the cluster", readCluster(signal, api, options));
+  const topology = buildTopology(cluster);
+  const volumes = volumesNamed(topology, name);
+  const unreadable = [...topology.unreadable];
+  const events = await terminal.progress("reading events", readEvents(signal, api, volumes, unreadable));
+  const text = () =>
+    volumes.map((volume) => describeText(volume, terminal.style, topology.readAt)).join("\n") +
+    `\nEvents:\n${eventsText(events, terminal.style, topology.readAt)}`;
+  const data: { readonly volumes: readonly VolumeView[]; readonly events: readonly EventObject[] } = {
+    volumes,
+    events,
+  };
+  terminal.print(formatted(options.output, data, text));
+  for (const each of unreadable) terminal.printError(`not shown: ${each}\n`);
+}
+
+function describeText(volume: VolumeView, style: Style, now: string): string {
+  const { claim } = volume;
+  const facts: readonly (readonly [string, string])[] = [
+    ["Volume", volume.name],
+    ["Health", style.health(volume.health, volume.health)],
+    ["Claim", claim === undefined ? "none" : `${claim.namespace}/${claim.name}`],
+    ["Bucket", volume.bucket],
+    ["Prefix", volume.prefix],
+    ["Handle", volume.handle],
+    ["Phase", volume.phase],
+    ["Provisioning", volume.provisioning],
+    ["StorageClass", volume.storageClass],
+    ["Access modes", volume.accessModes.join(", ")],
+    ["Mount options", volume.mountOptions.join(", ")],
+    ["Credentials", volume.identity === "driver" ? "those of the driver" : volume.identity],
+    ["Age", age(volume.createdAt, now)],
+  ];
+  const problems = volume.problems.map((each) => `  ${style.health("problem", "!")} ${printable(each)}\n`);
+  return [
+    ...facts.map(([title, value]) => line(title, value, 0)),
+    ...(problems.length === 0 ? [] : ["Problems:\n", ...problems]),
+    ...volume.attachments.flatMap((each) => attachmentLines(each, style, now)),
+    ...(volume.attachments.length === 0 ? ["No Pod uses the volume.\n"] : []),
+  ].join("");
+}
+
+function attachmentLines(attachment: AttachmentView, style: Style, now: string): readonly string[] {
+  const { node, name, fsGroup, mountOptions, conditions, mountpointPods } = attachment;
+  return [
+    line(`Node ${node}`, style.health(attachment.health, attachment.health), 0),
+    line("Attachment", name, 2),
+    line("fsGroup", fsGroup, 2),
+    line("Mount options", mountOptions, 2),
+    ...conditions.map(({ type, status, reason, message }) =>
+      line(type, `${status} (${reason})${status === "True" ? "" : `: ${message}`}`, 2),
+    ),
+    ...mountpointPods.flatMap((pod) => podLines(pod, style, now)),
+  ];
+}
+
+function podLines(pod: MountpointPodView, style: Style, now: string): readonly string[] {
+  return [
+    line("Mountpoint Pod", `${pod.namespace}/${pod.name}`, 2),
+    line(
+      "State",
+      `${pod.phase}, mount ${pod.mount === "" ? "not reported" : pod.mount}${pod.ending ? ", unmounting" : ""}`,
+      4,
+    ),
+    line("Driver version", pod.version, 4),
+    line("Restarts", String(pod.restarts), 4),
+    line("Heals", pod.heals === 0 ? "0" : `${pod.heals}, last death ${age(pod.lastDeath, now)} ago`, 4),
+    ...(pod.problem === "" ? [] : [line("Problem", style.health("problem", printable(pod.problem)), 4)]),
+    ...pod.workloads.map(({ namespace, name, phase, uid, attachedAt }) =>
+      line(
+        "Workload",
+        `${name === undefined ? `UID ${uid}, gone or not readable` : `${namespace}/${name}, ${phase}`}, attached ${age(attachedAt, now)} ago`,
+        4,
+      ),
+    ),
+    line("Log", `kubectl logs -n ${pod.namespace} ${pod.name}`, 4),
+  ];
+}
+
+const titleWidth = 18;
+
+function line(title: string, value: string, indent: number): string {
+  if (value === "") return "";
+  return `${" ".repeat(indent)}${`${title}:`.padEnd(titleWidth)} ${value}\n`;
+}

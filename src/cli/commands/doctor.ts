@@ -1,0 +1,67 @@
+/** `kubectl s3 doctor`: checks the whole installation. */
+import { diagnose } from "../doctor/diagnose.ts";
+import type { Finding } from "../doctor/finding.ts";
+import { type Installation, present, type StoreState } from "../doctor/installation.ts";
+import { readInstallation } from "../doctor/read-installation.ts";
+import { tryClass } from "../doctor/try-class.ts";
+import { tryStore } from "../doctor/try-store.ts";
+import { formatted } from "../output/format.ts";
+import type { Style } from "../output/style.ts";
+import { printable } from "../output/table.ts";
+import type { Session } from "../program.ts";
+
+/** The exit code: 0 nothing, 1 problems, 2 warnings only. */
+export async function doctorCommand(
+  session: Session,
+  options: { readonly class?: string; readonly probe: boolean },
+): Promise<number> {
+  const { signal, api, options: scope, terminal } = session;
+  const request = { signal, api, scope };
+  const read = await terminal.progress("reading the cluster", readInstallation(request));
+  const store = options.probe
+    ? await terminal.progress("trying the S3 endpoint from inside the cluster", tried(session, read))
+    : undefined;
+  const installation: Installation = { ...read, store };
+  const namespace = scope.namespace ?? "default";
+  const ofClass =
+    options.class === undefined
+      ? []
+      : await terminal.progress("trying the StorageClass", tryClass(signal, api, { name: options.class, namespace }));
+  const findings = [...diagnose(installation), ...ofClass];
+  const left = leftOut(installation);
+  terminal.print(
+    formatted(scope.output, { findings, notChecked: left }, () => doctorText(findings, left, terminal.style)),
+  );
+  return exitCode(findings);
+}
+
+async function tried({ signal, api, options }: Session, { deployment, cluster }: Installation): Promise<StoreState> {
+  const found = present(deployment);
+  if (found === undefined) return { state: "not tried", because: "the controller is not installed, or not readable" };
+  return await tryStore({ signal, api, scope: options }, found, cluster.namespaces.driver);
+}
+
+function leftOut({ unreadable, store }: Installation): readonly string[] {
+  return [...unreadable, ...(store?.state === "not tried" ? [`the S3 endpoint: ${store.because}`] : [])];
+}
+
+function exitCode(findings: readonly Finding[]): number {
+  if (findings.some(({ severity }) => severity === "problem")) return 1;
+  return findings.length > 0 ? 2 : 0;
+}
+
+export function doctorText(findings: readonly Finding[], left: readonly string[], style: Style): string {
+  const texts = findings.map(({ id, severity, summary, evidence, fix }) =>
+    [
+      `${style.health(severity === "problem" ? "problem" : "waiting", severity)} ${style.bold(printable(summary))} ${style.dim(`(${id})`)}\n`,
+      `  seen: ${printable(evidence)}\n`,
+      `  fix:  ${printable(fix)}\n`,
+    ].join(""),
+  );
+  const problems = findings.filter(({ severity }) => severity === "problem").length;
+  const end =
+    findings.length === 0
+      ? style.health("ok", "No problems found.")
+      : `${problems} problems, ${findings.length - problems} warnings.`;
+  return [...texts, ...left.map((each) => `not checked: ${printable(each)}\n`), `${end}\n`].join("");
+}

@@ -1,0 +1,88 @@
+/** `kubectl s3 tree`: PersistentVolume → node → Mountpoint Pod → workloads. */
+import { age } from "../output/age.ts";
+import type { Style } from "../output/style.ts";
+import { printable } from "../output/table.ts";
+import { type Branch, tree } from "../output/tree.ts";
+import type {
+  AttachmentView,
+  Health,
+  MountpointPodView,
+  Topology,
+  VolumeView,
+  WorkloadView,
+} from "../topology/topology.ts";
+
+export function treeText(topology: Topology, style: Style): string {
+  const { volumes, orphanedPods, readAt } = topology;
+  if (volumes.length + orphanedPods.length === 0) return "There are no volumes of this driver.\n";
+  const printer = { style, now: readAt };
+  const roots = volumes.map((volume) => volumeBranch(printer, volume));
+  const orphans = orphanedPods.map((pod) => podBranch(printer, pod));
+  const rest = orphans.length === 0 ? [] : [{ text: "Mountpoint Pods that no attachment lists", branches: orphans }];
+  return tree([...roots, ...rest]);
+}
+
+interface Printer {
+  readonly style: Style;
+  readonly now: string;
+}
+
+function volumeBranch(printer: Printer, volume: VolumeView): Branch {
+  const { name, bucket, prefix, claim, health, attachments } = volume;
+  const where = `s3://${bucket}/${prefix}`;
+  const claimed = claim === undefined ? "no claim" : `claim ${claim.namespace}/${claim.name}`;
+  const text = `${printer.style.bold(printable(name))}  ${claimed}  ${where}  ${state(printer, health)}`;
+  const problems = volume.problems.filter((each) => !attachments.some(({ node }) => each.startsWith(`${node}: `)));
+  return {
+    text,
+    branches: [
+      ...problems.map((problem) => problemBranch(printer, problem)),
+      ...attachments.map((attachment) => attachmentBranch(printer, attachment)),
+    ],
+  };
+}
+
+function attachmentBranch(printer: Printer, attachment: AttachmentView): Branch {
+  const { node, fsGroup, name, mountpointPods } = attachment;
+  const group = fsGroup === "" ? "" : `  fsGroup ${fsGroup}`;
+  const text = `node ${node}${group}  ${printer.style.dim(name)}`;
+  return { text, branches: mountpointPods.map((pod) => podBranch(printer, pod)) };
+}
+
+function podBranch(printer: Printer, pod: MountpointPodView): Branch {
+  const facts = [
+    pod.phase,
+    pod.mount,
+    pod.ending ? "unmounting" : "",
+    pod.restarts > 0 ? `${pod.restarts} restarts` : "",
+    pod.heals > 0 ? `healed ${pod.heals} times, last death ${age(pod.lastDeath, printer.now)} ago` : "",
+    age(pod.createdAt, printer.now),
+  ];
+  const text = `Mountpoint Pod ${short(pod.name)}  ${facts.filter((each) => each !== "").join(", ")}  ${state(printer, pod.health)}`;
+  return {
+    text,
+    branches: [
+      ...(pod.problem === "" ? [] : [problemBranch(printer, pod.problem)]),
+      ...pod.workloads.map((workload) => ({ text: workloadText(workload), branches: [] })),
+    ],
+  };
+}
+
+function problemBranch({ style }: Printer, problem: string): Branch {
+  return { text: style.health("problem", `! ${printable(problem)}`), branches: [] };
+}
+
+function workloadText({ namespace, name, phase, uid }: WorkloadView): string {
+  return name === undefined
+    ? `Pod with UID ${uid}, which is gone or not readable`
+    : `Pod ${namespace}/${name}  ${phase}`;
+}
+
+/** The hash of 56 digits would push everything else off the screen; `describe` and `-o json` have it whole. */
+function short(name: string): string {
+  return name.length > 15 ? `${name.slice(0, 13)}…` : name;
+}
+
+function state({ style }: Printer, health: Health): string {
+  return style.health(health, health);
+}

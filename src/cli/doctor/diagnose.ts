@@ -1,0 +1,70 @@
+/** All checks of `kubectl s3 doctor`, in the order in which their findings are shown: causes before their consequences. */
+import { checkCaBundle, checkSecrets, checkStore } from "./checks/credentials.ts";
+import {
+  checkAttachmentObjects,
+  checkDuplicates,
+  checkMountpointPods,
+  checkOrphanedPods,
+  checkStaleAttachments,
+  checkWaitingWorkloads,
+} from "./checks/mounts.ts";
+import { checkClocks, checkCoverage, checkNodesReady, checkRegistration, checkStartupTaints } from "./checks/nodes.ts";
+import {
+  checkController,
+  checkCsiDriver,
+  checkDefinition,
+  checkLease,
+  checkMountpointNamespace,
+  checkNodePlugins,
+  checkPriorityClasses,
+  checkQuotas,
+  checkRights,
+  checkServerVersion,
+  checkVersions,
+} from "./checks/parts.ts";
+import {
+  checkClasses,
+  checkPendingClaims,
+  checkReleasedVolumes,
+  checkVolumeAttributes,
+  checkVolumeHandles,
+} from "./checks/volumes.ts";
+import type { Check, Finding } from "./finding.ts";
+import type { Installation } from "./installation.ts";
+
+const checks: readonly Check[] = [
+  checkServerVersion,
+  checkDefinition,
+  checkCsiDriver,
+  checkMountpointNamespace,
+  checkPriorityClasses,
+  checkRights,
+  checkController,
+  checkLease,
+  checkNodePlugins,
+  checkVersions,
+  checkCoverage,
+  checkRegistration,
+  checkStartupTaints,
+  checkNodesReady,
+  checkClocks,
+  checkSecrets,
+  checkCaBundle,
+  checkStore,
+  checkQuotas,
+  checkClasses,
+  checkPendingClaims,
+  checkVolumeAttributes,
+  checkVolumeHandles,
+  checkReleasedVolumes,
+  checkWaitingWorkloads,
+  checkMountpointPods,
+  checkOrphanedPods,
+  checkAttachmentObjects,
+  checkDuplicates,
+  checkStaleAttachments,
+];
+
+export function diagnose(installation: Installation): readonly Finding[] {
+  return checks.flatMap((check) => check(installation));
+}

@@ -1,0 +1,118 @@
+/** The commands of `kubectl s3`, their options and help. */
+import { Command, Option } from "commander";
+import type { ApiServer } from "./api/api-server.ts";
+import { type Login, logIn } from "./api/login.ts";
+import { readCluster, type Scope } from "./cluster/read-cluster.ts";
+import { describeCommand } from "./commands/describe.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { eventsCommand } from "./commands/events.ts";
+import { listText } from "./commands/list.ts";
+import { logsCommand } from "./commands/logs.ts";
+import { supportBundleCommand } from "./commands/support-bundle.ts";
+import { treeText } from "./commands/tree.ts";
+import { watchCommand } from "./commands/watch.ts";
+import { completions } from "./completion.ts";
+import { type Format, formats, formatted } from "./output/format.ts";
+import type { Terminal } from "./output/terminal.ts";
+import { buildTopology } from "./topology/build-topology.ts";
+import type { Topology } from "./topology/topology.ts";
+
+/** Options that every command has, in the words of kubectl. */
+export interface GlobalOptions extends Login, Scope {
+  readonly output: Format;
+}
+
+/** What a command works with. */
+export interface Session {
+  readonly signal: AbortSignal;
+  readonly api: ApiServer;
+  readonly terminal: Terminal;
+  readonly options: GlobalOptions;
+}
+
+export interface ProgramParts {
+  readonly signal: AbortSignal;
+  readonly terminal: Terminal;
+  readonly version: string;
+}
+
+/** The exit code for scripts: a command sets it through `finish`. */
+export type Finish = (code: number) => void;
+
+export function kubectlS3({ signal, terminal, version }: ProgramParts, finish: Finish): Command {
+  const program = new Command("kubectl s3")
+    .description("Shows and explains the volumes of the Scality CSI driver for S3.")
+    .version(version)
+    .option("--kubeconfig <file>", "kubeconfig file; default: KUBECONFIG, then ~/.kube/config")
+    .option("--context <name>", "context of the kubeconfig")
+    .option("-n, --namespace <name>", "only claims and Pods of this namespace; default: all namespaces")
+    .option("--driver-namespace <name>", "namespace of the driver; default: where the DaemonSet s3-csi-node is")
+    .addOption(new Option("-o, --output <format>", "form of the answer").choices([...formats]).default("table"))
+    .configureOutput({ writeOut: terminal.print, writeErr: terminal.printError })
+    .showHelpAfterError()
+    .exitOverride();
+  const session = (): Session => {
+    const options = program.opts<GlobalOptions>();
+    return { signal, terminal, options, api: logIn(options) };
+  };
+  const command = (name: string, description: string, run: (session: Session, ...args: string[]) => Promise<void>) =>
+    program
+      .command(name)
+      .description(description)
+      .action(async (...args: unknown[]) => {
+        const given = args.filter((each) => typeof each === "string");
+        await run(session(), ...given);
+      });
+  command("list", "one line for each volume", (each) => show(each, listText));
+  command("tree", "PersistentVolume → node → Mountpoint Pod → workloads", (each) => show(each, treeText));
+  command("describe <name>", "everything about one volume, claim or Pod, with its events", describeCommand);
+  command("events [name]", "events of all volumes, or of one volume, claim or Pod, by time", eventsCommand);
+  command("watch", "the tree, live, until Ctrl-C", watchCommand);
+  logsOptions(program, session);
+  doctorOptions(program, session, finish);
+  supportBundleOptions(program, session);
+  program
+    .command("__complete", { hidden: true })
+    .argument("[words...]")
+    .helpOption(false)
+    .allowUnknownOption()
+    .action(async (words: string[]) => terminal.print(await completions(program, words, session)));
+  return program;
+}
+
+async function show(
+  session: Session,
+  forPeople: (topology: Topology, style: Terminal["style"], isWide: boolean) => string,
+): Promise<void> {
+  const { signal, api, options, terminal } = session;
+  const topology = buildTopology(await terminal.progress("reading the cluster", readCluster(signal, api, options)));
+  terminal.print(formatted(options.output, topology, (isWide) => forPeople(topology, terminal.style, isWide)));
+  for (const each of topology.unreadable) terminal.printError(`not shown: ${each}\n`);
+}
+
+function logsOptions(program: Command, session: () => Session): void {
+  program
+    .command("logs <name>")
+    .description("logs of all parties of one volume, claim or Pod, merged by time")
+    .option("--since <duration>", "how far back, such as 90s, 10m or 2h", "1h")
+    .option("--all", "all lines of the driver, not only those that name the volume or its Pods", false)
+    .action((name: string, options: { since: string; all: boolean }) => logsCommand(session(), name, options));
+}
+
+function doctorOptions(program: Command, session: () => Session, finish: Finish): void {
+  program
+    .command("doctor")
+    .description("checks the whole installation; exit code 1 if a problem is found, 2 if only warnings are")
+    .option("--class <name>", "tries a StorageClass: makes a claim, waits for its bucket, and deletes both")
+    .option("--no-probe", "does not start a Pod in the cluster that tries endpoint and credentials")
+    .action(async (options: { class?: string; probe: boolean }) => finish(await doctorCommand(session(), options)));
+}
+
+function supportBundleOptions(program: Command, session: () => Session): void {
+  program
+    .command("support-bundle")
+    .description("writes what a support engineer needs into one file, without credentials")
+    .option("--file <name>", "name of the file", "s3-csi-support.tar.gz")
+    .option("--since <duration>", "how far back logs go, such as 90s, 10m or 2h", "24h")
+    .action((options: { file: string; since: string }) => supportBundleCommand(session(), options));
+}
