@@ -22,6 +22,7 @@ it("has the defaults of 2.x", () => {
     orphans: { everyMs: 3_600_000, settleMs: 60_000 },
     protectedSecrets: undefined,
     pod: undefined,
+    checkStore: false,
     api: { host: "10.0.0.1", port: "443" },
   });
 });
