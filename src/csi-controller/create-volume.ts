@@ -109,7 +109,7 @@ async function createBucket(
       return capacityOf(spec.capacity);
     case "differs":
     case "foreign":
-      throw new DriverError("exists", `bucket ${bucket} already exists and ${comparison.reason}`);
+      throw new DriverError("exists", `bucket ${bucket} already exists and ${comparison.reason}`, { hint: newClaim });
     default:
       return comparison satisfies never;
   }
@@ -126,13 +126,15 @@ async function refuseForeign(call: Call, buckets: Buckets, bucket: string): Prom
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     if (error.kind === "denied") {
-      throw new DriverError("exists", `${exists}; ${error.message}`, { cause: error });
+      throw new DriverError("exists", `${exists}; ${error.message}`, { cause: error, hint: newClaim });
     }
     // The bucket may belong to this volume: csi-provisioner has to repeat the call.
-    throw new DriverError("notReady", error.message, { cause: error });
+    throw asNotReady(error);
   }
-  throw new DriverError("exists", `${exists}; the bucket holds data`);
+  throw new DriverError("exists", `${exists}; the bucket holds data`, { hint: newClaim });
 }
+
+const newClaim = "Delete the claim and create it again: a new claim gets a bucket of another name.";
 
 async function writeTags(
   call: Call,
@@ -188,8 +190,14 @@ async function orUndo<Result>(
     if (!(error instanceof DriverError) || error.kind === "notReady") throw error;
     const isHidden = error.kind === "missing";
     const undone = found === "made" && !isHidden && (await deleted(call, buckets, bucket));
-    throw undone ? error : new DriverError("notReady", error.message, { cause: error });
+    throw undone ? error : asNotReady(error);
   }
+}
+
+/** The same failure, with its fix, as one after which csi-provisioner repeats the call. */
+function asNotReady(error: DriverError): DriverError {
+  const { message, hint } = error;
+  return new DriverError("notReady", message, { cause: error, ...(hint !== undefined && { hint }) });
 }
 
 /** Errors are ignored: the bucket stays, and the next attempt reports them. */

@@ -1,5 +1,6 @@
 /** The gRPC code and text of each failure: a contract with kubelet and the sidecars. No other file maps failures to codes. */
 import { status } from "@grpc/grpc-js";
+import { boundedWithFix } from "../core/bounded-text.ts";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import { describeError } from "../runtime/log.ts";
 import { withoutUserInfo } from "../runtime/user-info.ts";
@@ -12,7 +13,7 @@ export interface Failure {
 /** Never throws, and never shows the user info of a URL. An error that is neither a DriverError nor an abort is Internal. */
 export function toStatus(error: unknown): Failure {
   const reason = reasonOf(error);
-  return { code: codeFor(reason), details: withoutUserInfo(sendable(reason)) };
+  return { code: codeFor(reason), details: sendable(reason) };
 }
 
 /** Aborts a call whose caller does not wait for the answer any more. */
@@ -61,20 +62,18 @@ function reasonOf(error: unknown): unknown {
 }
 
 /**
- * grpc-js sends the text percent-encoded in a header, with up to nine bytes a character. Clients refuse a large header block as a
- * whole, with the code in it, and an event shows 1024 bytes at most.
+ * An event has 1,024 bytes. kubelet and csi-provisioner put up to 80 characters and the name of a volume or StorageClass in front of the
+ * text; with a name of up to 60 characters the fix, which ends the text, is in the event.
  */
-const maxLength = 2_048;
-const cut = " [cut]";
+const maxBytes = 880;
 
 function sendable(error: unknown): string {
   const message = error instanceof DriverError ? error.message : describeError(error);
-  const hint = error instanceof DriverError && error.hint !== undefined ? error.hint : "";
-  const end = hint === "" ? "" : `${message.endsWith(".") ? "" : "."} ${shortened(hint, maxLength / 2)}`;
-  // encodeURI, which grpc-js uses, throws on half a surrogate pair, and cutting may leave one.
-  return `${shortened(message, maxLength - end.length)}${end}`.toWellFormed();
+  const hint = error instanceof DriverError ? error.hint : undefined;
+  return boundedWithFix(clean(message), hint && clean(hint), maxBytes);
 }
 
-function shortened(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit - cut.length)}${cut}`;
+/** Before the text is cut: of a URL that is cut, nothing shows where its password ends. encodeURI, which grpc-js uses, throws on half a surrogate pair. */
+function clean(text: string): string {
+  return withoutUserInfo(text.toWellFormed());
 }
