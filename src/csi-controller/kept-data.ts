@@ -25,10 +25,7 @@ export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics:
     metrics.keptBuckets.inc({ because: reason });
     call.log.info("kept the data of a deleted volume", { reason, message });
     if (volume === undefined) return;
-    const event =
-      reason === "policy"
-        ? ({ type: "Normal", reason: "BucketRetained", message } as const)
-        : ({ type: "Warning", reason: "BucketKept", message } as const);
+    const event = { reason: reason === "policy" ? "BucketRetained" : "BucketKept", message } as const;
     events.record(call, { kind: kinds.persistentVolumes, metadata: volume }, event);
   };
 }

@@ -1,16 +1,17 @@
 /** Writes Events to the API server, and counts repetitions of the same Event instead of creating new ones. */
 import { createHash } from "node:crypto";
+import { type EventReason, eventCatalogue } from "../core/event-catalogue.ts";
 import type { Call } from "../runtime/call.ts";
 import { ApiError } from "./client/api-error.ts";
 import type { KubeClient } from "./client/client.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
 export interface Happening {
-  readonly type: "Normal" | "Warning";
-  /** A CamelCase identifier, for programs. */
-  readonly reason: string;
-  /** Cause and remedy, for people. */
+  readonly reason: EventReason;
+  /** The cause, for people. The fix follows, here or in `fix`. */
   readonly message: string;
+  /** What to do: is kept when a long message is cut. A complete sentence. */
+  readonly fix?: string | undefined;
 }
 
 /** The object an event is about. */
@@ -61,8 +62,9 @@ export class EventWriter {
   }
 
   /** The same event has the same name, so that its creation is refused (AlreadyExists) when we have forgotten it. */
-  nameOf({ metadata }: About, { type, reason, message }: Happening): string {
+  nameOf({ metadata }: About, { reason, message }: Happening): string {
     const { component, host = "" } = this.#source;
+    const { type } = eventCatalogue[reason];
     const identity = [component, host, metadata.uid, type, reason, message].join("\n");
     return `${metadata.name.slice(0, 230)}.${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
   }
@@ -95,7 +97,9 @@ export class EventWriter {
     const event = {
       metadata: refOf(name, occurred),
       involvedObject: { apiVersion: about.kind.apiVersion, kind: about.kind.kind, ...about.metadata },
-      ...happening,
+      type: eventCatalogue[happening.reason].type,
+      reason: happening.reason,
+      message: happening.message,
       count: times,
       firstTimestamp: time,
       lastTimestamp: time,

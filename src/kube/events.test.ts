@@ -51,7 +51,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 const about: About = { kind: kinds.pods, metadata: { name: "app", namespace: "team", uid: "u1" } };
-const happening = { type: "Warning", reason: "MountFailed", message: "no such bucket" } as const;
+const happening = { reason: "VolumeRefused", message: "no such bucket" } as const;
 
 let cluster: ReturnType<typeof fakeCluster>;
 let recorder: EventRecorder;
@@ -88,6 +88,7 @@ it("writes an Event that kubectl describe finds", async () => {
   expect(written()).toEqual([
     expect.objectContaining({
       ...happening,
+      type: "Warning",
       metadata: { name: expect.stringMatching(/^app\.[0-9a-f]{16}$/), namespace: "team" },
       involvedObject: { apiVersion: "v1", kind: "Pod", name: "app", namespace: "team", uid: "u1" },
       source: { component: "s3-csi-node", host: "worker-1" },
@@ -112,9 +113,8 @@ it("counts what repeats, without a write for each", async () => {
 
 it.for([
   { other: "object", uid: "u9", said: happening },
-  { other: "reason", uid: "u1", said: { ...happening, reason: "Other" } },
+  { other: "reason", uid: "u1", said: { ...happening, reason: "VolumeQuestionable" } as const },
   { other: "message", uid: "u1", said: { ...happening, message: "other" } },
-  { other: "type", uid: "u1", said: { ...happening, type: "Normal" } as const },
 ])("takes another $other for another Event", async ({ uid, said }) => {
   await record(about, happening);
   await record({ ...about, metadata: { ...about.metadata, uid } }, said);
@@ -244,5 +244,25 @@ it("keeps names and messages within the server's limits", async () => {
   const long: About = { ...about, metadata: { ...about.metadata, name: "n".repeat(253) } };
   await record(long, { ...happening, message: "m".repeat(5000) });
   expect(written()[0]?.metadata.name.length).toBeLessThanOrEqual(253);
-  expect(written()[0]?.["message"]).toHaveLength(1024);
+  expect(written()[0]?.["message"]).toMatch(/^m{1018} \[cut\]$/);
+});
+
+it("takes the type of the event from the catalogue", async () => {
+  await record(about, { reason: "BucketRetained", message: "kept" });
+  expect(written()[0]?.["type"]).toBe("Normal");
+});
+
+it("OP-4 a message with characters of several bytes fits, and its fix stays whole", async () => {
+  await record(about, { ...happening, message: "🪣".repeat(1000), fix: "Create the bucket." });
+  const message = written()[0]?.["message"] as string;
+  expect(message).toMatch(/^(🪣)+ \[cut\]\. Create the bucket\.$/u);
+  expect(Buffer.byteLength(message)).toBeLessThanOrEqual(1024);
+});
+
+it("SE-4 neither message nor fix shows the password of a URL, cut or not", async () => {
+  for (let start = 970; start < 1010; start += 1) {
+    const url = "http://user:hunter2@proxy";
+    await record(about, { ...happening, message: `${"x".repeat(start)} ${url} x`, fix: `Try ${url}.` });
+  }
+  expect(JSON.stringify(written())).not.toContain("hunter");
 });

@@ -1,4 +1,5 @@
 /** Events: what a user sees in `kubectl describe`. */
+import { boundedWithFix } from "../core/bounded-text.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { Logger } from "../runtime/log.ts";
 import { Pace } from "../runtime/pace.ts";
@@ -20,8 +21,8 @@ const writeLimitMs = 90_000;
 const attemptsLimit = 5;
 /** How long the end of a program or term waits for the events of its last moments. */
 const lastEventsMs = 1000;
-/** events.k8s.io/v1 refuses longer messages. */
-const messageLimit = 1024;
+/** events.k8s.io/v1 refuses longer messages; it counts bytes. */
+const messageBytes = 1024;
 
 interface Waiting {
   readonly log: Logger;
@@ -56,8 +57,9 @@ export class EventRecorder implements AsyncDisposable {
 
   /** If the event cannot be written, the log of the call says so once. */
   record({ log }: Pick<Call, "log">, about: About, happening: Happening): void {
-    const message = withoutUserInfo(happening.message).slice(0, messageLimit);
-    this.#add({ log, about, happening: { ...happening, message }, times: 1, attempts: 0 });
+    const { reason, message, fix } = happening;
+    const note = boundedWithFix(withoutUserInfo(message), fix && withoutUserInfo(fix), messageBytes);
+    this.#add({ log, about, happening: { reason, message: note }, times: 1, attempts: 0 });
     if (this.#waiting.size === 0 || this.#busyWriters >= writers || this.#stop.signal.aborted) return;
     const writing = this.#writeAll().finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);

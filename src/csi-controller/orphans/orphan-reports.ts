@@ -36,7 +36,7 @@ export function orphanReporter(
 ): OrphanDependencies["report"] {
   return (call: Call, orphan: Orphan) => {
     if (pod === undefined) return; // the log names the bucket
-    const event = { type: "Warning", reason: "BucketWithoutVolume", message: messageFor(orphan) } as const;
+    const event = { reason: "BucketWithoutVolume", message: messageFor(orphan), fix: orphanFix } as const;
     events.record(call, { kind: kinds.pods, metadata: pod }, event);
   };
 }
@@ -46,5 +46,7 @@ function messageFor({ bucket, origin }: Orphan): string {
     origin.kind === "volume"
       ? `was created for claim ${origin.claim ?? "(unknown)"}; neither the claim nor a PersistentVolume with this bucket exists any more`
       : "has the name of a volume's bucket, but no tag names its volume: another cluster may use it";
-  return `Bucket ${bucket} ${facts}. The driver does not delete it: remove it by hand if it is not needed, or add the tag ${keptTag} to stop this event`;
+  return `Bucket ${bucket} ${facts}`;
 }
+
+const orphanFix = `The driver does not delete it: remove it by hand if it is not needed, or add the tag ${keptTag} to stop this event.`;

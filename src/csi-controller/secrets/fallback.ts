@@ -34,9 +34,9 @@ export async function checkFallback(
   if (!allowFallback) {
     throw new DriverError("invalid", `the driver's credentials may not be used: ${reason}`, { hint });
   }
-  const message = `The bucket is created with the driver's credentials: ${reason}. ${hint}`;
+  const message = `The bucket is created with the driver's credentials: ${reason}`;
   const about = { kind: kinds.persistentVolumeClaims, metadata: claim.metadata };
-  events.record(call, about, { type: "Warning", reason: "DriverCredentialsUsed", message });
+  events.record(call, about, { reason: "DriverCredentialsUsed", message, fix: hint });
 }
 
 /** The Secret exists, because csi-provisioner does not call without it, but it has no fields. */

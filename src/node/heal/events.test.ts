@@ -2,7 +2,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { call, mountpointPod, podOf, target, targetOf, workload } from "../../../test/support/fake-node.ts";
 import { DriverError } from "../../core/errors.ts";
+import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
+import type { Happening } from "../../kube/event-writer.ts";
 import { fuseDevice } from "../../linux/device-id.ts";
 import { MountpointPods } from "../cluster/mountpoint-pods.ts";
 import { MountRecords } from "../records/mount-records.ts";
@@ -25,8 +27,8 @@ beforeEach(() => {
   // A Pod of a node plugin that did not know its name.
   records.addUser(mountpointPod, nameless, { namespace: "", name: "", uid: "nameless" as PodUid });
   const events = {
-    record: (_: unknown, { metadata }: { metadata: { name: string } }, what: { reason: string; message: string }) =>
-      void emitted.push(`${metadata.name} ${what.reason}: ${what.message}`),
+    record: (_: unknown, { metadata }: { metadata: { name: string } }, { reason, message, fix }: Happening) =>
+      void emitted.push(`${metadata.name} ${reason}: ${message}. ${fix}`),
   };
   reports = healEvents({ records, mountpointPods }, events);
 });
@@ -125,7 +127,12 @@ describe("VolumeNotHealed", () => {
     delay(new Error("no such device"), 4000);
     const begin =
       "app VolumeNotHealed: mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ";
-    expect(emitted).toEqual([`${begin}there is no room. Make room.`, `${begin}it hangs.`, `${begin}no such device.`]);
+    const { fix } = eventCatalogue.VolumeNotHealed;
+    expect(emitted).toEqual([
+      `${begin}there is no room. Make room.`,
+      `${begin}it hangs. ${fix}`,
+      `${begin}no such device. ${fix}`,
+    ]);
   });
 
   it("is not emitted in the first seconds, in which most mounts are healed", () => {

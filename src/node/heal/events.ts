@@ -1,5 +1,6 @@
 /** Emits events on workloads whose mount-s3 died: VolumeHealed and VolumeNotHealed. */
 import { DriverError } from "../../core/errors.ts";
+import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Happening } from "../../kube/event-writer.ts";
 import type { EventRecorder } from "../../kube/events.ts";
@@ -29,16 +30,16 @@ export function healEvents(node: Needed, events: Pick<EventRecorder, "record">):
     healed: (call, { dead, targets, awayMs }) => {
       const report = async () => {
         const why = await causeOf(call, node, dead, gone);
-        const message = `mount-s3 ended (${why}); the volume was away for ${(awayMs / 1000).toFixed(1)} s and works again. ${advice}`;
-        emit(call, targets, { type: "Warning", reason: "VolumeHealed", message });
+        const message = `mount-s3 ended (${why}); the volume was away for ${(awayMs / 1000).toFixed(1)} s and works again`;
+        emit(call, targets, { reason: "VolumeHealed", message, fix: advice });
       };
       report().catch(() => undefined); // rejects only when the program ends
     },
     delayed: (call, { dead, targets, because }) => {
       if (Date.now() - dead.since.getTime() < silentMs) return;
-      const hint = because instanceof DriverError && because.hint !== undefined ? ` ${because.hint}` : "";
-      const message = `mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ${describeError(because)}.${hint}`;
-      emit(call, targets, { type: "Warning", reason: "VolumeNotHealed", message });
+      const { hint = eventCatalogue.VolumeNotHealed.fix } = because instanceof DriverError ? because : {};
+      const message = `mount-s3 ended, and files give ENOTCONN (Transport endpoint is not connected): ${describeError(because)}`;
+      emit(call, targets, { reason: "VolumeNotHealed", message, fix: hint });
     },
   };
 }

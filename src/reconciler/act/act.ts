@@ -1,6 +1,7 @@
 /** Performs the steps of a decision against the API server. */
 import { duplicatesOf, specPatch } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
+import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { annotations, type NodeName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -51,7 +52,11 @@ type Result = "accepted" | "outdated";
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   switch (step.do) {
     case "report":
-      return Promise.resolve(report(call, cluster, step));
+      warn(call, cluster, step.workload, { reason: step.reason, message: step.because });
+      return Promise.resolve("accepted");
+    case "reportVolume":
+      warnOfVolume(call, cluster, step, { reason: step.reason, message: step.because });
+      return Promise.resolve("accepted");
     case "annotateForUnmount":
       return annotateForUnmount(call, cluster, step);
     case "deleteMountpointPod":
@@ -67,13 +72,6 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
     default:
       return step satisfies never;
   }
-}
-
-function report(call: Call, cluster: Cluster, step: Step & { do: "report" }): Result {
-  const warning = { reason: step.reason, message: step.because };
-  if (step.volume === undefined) warn(call, cluster, step.workload, warning);
-  else warnOfVolume(call, cluster, { workload: step.workload, volume: step.volume }, warning);
-  return "accepted";
 }
 
 async function annotateForUnmount(
@@ -148,8 +146,8 @@ async function createMountpointPod(
     const refusal = refusalIn(error);
     const isReported = !isServerState(error) || refusals.all.isReportDue(refusals.key);
     if (refusal !== undefined && isReported) {
-      const message = `The Mountpoint Pod of PersistentVolume ${volume} cannot be created in namespace ${namespace}: ${refusal}`;
-      warn(call, cluster, workload, { reason: "MountpointPodRefused", message });
+      const message = `The Mountpoint Pod of PersistentVolume ${volume} cannot be created in namespace ${namespace}: ${refusal.message}`;
+      warn(call, cluster, workload, { reason: "MountpointPodRefused", message, fix: refusal.fix });
     }
     throw error;
   }
@@ -157,16 +155,20 @@ async function createMountpointPod(
     warnOfVolume(call, cluster, { workload, volume }, { reason: "VolumeQuestionable", message });
   }
   if (fallback !== undefined) {
-    const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}. Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes`;
-    warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message });
+    const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}`;
+    const fix =
+      "Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes.";
+    warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message, fix });
   }
   return result;
 }
 
 /** Why the API server refused the Pod; undefined: the request or its answer was lost. */
-function refusalIn(error: unknown): string | undefined {
-  if (error instanceof ApiError) return error.message;
-  return error instanceof DriverError && error.kind === "exists" ? `${error.message}. ${error.hint}` : undefined;
+function refusalIn(error: unknown): { readonly message: string; readonly fix: string } | undefined {
+  const { fix } = eventCatalogue.MountpointPodRefused;
+  if (error instanceof ApiError) return { message: error.message, fix };
+  if (!(error instanceof DriverError && error.kind === "exists")) return undefined;
+  return { message: error.message, fix: error.hint ?? fix };
 }
 
 /** The answer says nothing about the Pod. */
@@ -196,12 +198,14 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const existing = cluster.view.attachments.get(name);
   // An attachment with the same key is the wanted one: another replica created it, or an earlier request whose answer was lost.
   if (result === "outdated" && existing !== undefined && duplicatesOf([existing], attachment).length === 0) {
-    const error = nameTaken(`attachment ${name}`, `kubectl delete s3pa ${name}`);
+    const remedy = `kubectl delete s3pa ${name}`;
+    const error = nameTaken(`attachment ${name}`, remedy);
     const { persistentVolumeName: volume } = attachment.spec;
-    const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}. ${error.hint}`;
+    const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}`;
+    const fix = `Delete it: ${remedy}`;
     const listed = Object.values(attachment.spec.mountpointS3PodAttachments).flat();
     const workloads = listed.flatMap(({ workloadPodUID }) => cluster.view.workloads.by("uid", workloadPodUID));
-    for (const workload of workloads) warn(call, cluster, workload, { reason: "AttachmentRefused", message });
+    for (const workload of workloads) warn(call, cluster, workload, { reason: "AttachmentRefused", message, fix });
     throw error;
   }
   await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
@@ -276,6 +280,7 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
   const fields = { step: step.do, because: step.because };
   switch (step.do) {
     case "report":
+    case "reportVolume":
       return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
     case "createMountpointPod":
       return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };

@@ -2,6 +2,7 @@
 
 import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
+import type { Happening } from "../../kube/event-writer.ts";
 import type { Kind } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import { installation } from "../domain/installation.fixture.ts";
@@ -96,8 +97,8 @@ function show(view: View, object: Stored, gone: boolean): void {
 
 function reportsInto(events: string[]) {
   const recorder = {
-    record: (_: unknown, about: { metadata: { name: string } }, { reason, message }: Record<string, string>) => {
-      events.push(`${about.metadata.name}: ${reason}: ${message}`);
+    record: (_: unknown, about: { metadata: { name: string } }, { reason, message, fix }: Happening) => {
+      events.push([`${about.metadata.name}: ${reason}: ${message}`, fix].filter(Boolean).join(". "));
     },
   };
   return { events: recorder, refusals: new LastingRefusals() };

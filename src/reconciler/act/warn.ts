@@ -1,3 +1,4 @@
+import type { ReasonOn } from "../../core/event-catalogue.ts";
 import type { PodUid, PvName } from "../../core/names.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
@@ -10,9 +11,10 @@ export interface WarnedPod {
   readonly uid: PodUid;
 }
 
-interface Warning {
-  readonly reason: string;
+interface Warning<Reason> {
+  readonly reason: Reason;
   readonly message: string;
+  readonly fix?: string;
 }
 
 /** Emits a Warning event on a workload, for `kubectl describe`. Never holds up the worker: the recorder writes in the background. */
@@ -20,10 +22,10 @@ export function warn(
   call: Call,
   { events }: { readonly events: Pick<EventRecorder, "record"> },
   { name, namespace, uid }: WarnedPod,
-  warning: Warning,
+  warning: Warning<ReasonOn<"Pod">>,
 ): void {
   const about = { kind: kinds.pods, metadata: { name, namespace, uid } };
-  events.record(call, about, { type: "Warning", ...warning });
+  events.record(call, about, warning);
 }
 
 /** Emits the event also on the claims of the volume: a problem of a volume concerns every Pod that will use it. */
@@ -31,11 +33,11 @@ export function warnOfVolume(
   call: Call,
   cluster: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
   { workload, volume }: { readonly workload: WarnedPod; readonly volume: PvName },
-  warning: Warning,
+  warning: Warning<ReasonOn<"Pod"> & ReasonOn<"PersistentVolumeClaim">>,
 ): void {
   warn(call, cluster, workload, warning);
   for (const { name, namespace, uid } of cluster.view.claims.by("volume", volume)) {
     const about = { kind: kinds.persistentVolumeClaims, metadata: { name, namespace, uid } };
-    cluster.events.record(call, about, { type: "Warning", ...warning });
+    cluster.events.record(call, about, warning);
   }
 }

@@ -229,7 +229,7 @@ it("two volumes with one handle cause an event on workloads without a mount", ()
   const sameHandle = ["other" as PvName];
   const observed = seen({ workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1))], sameHandle });
   const { steps } = decide(observed);
-  expect(steps).toMatchObject([{ do: "report", reason: "VolumeHandleShared" }]);
+  expect(steps).toMatchObject([{ do: "reportVolume", reason: "VolumeHandleShared" }]);
   expect(steps[0]?.because).toMatch(/PersistentVolume data has the same csi\.volumeHandle as other/);
 });
 

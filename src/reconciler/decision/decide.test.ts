@@ -117,7 +117,7 @@ describe("a workload that is to be mounted", () => {
 
   it("gets an event with the reason of the refusal", () => {
     const { steps } = decide(seen({ volume: { name: volume.name, refused: "no bucket" }, workloads: [workload(w1)] }));
-    expect(steps).toMatchObject([{ do: "report", because: "no bucket" }]);
+    expect(steps).toMatchObject([{ do: "reportVolume", because: "no bucket" }]);
   });
 });
 

@@ -1,6 +1,7 @@
 /** Input and output of the decision about one volume on one node. */
 import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attachment.ts";
 import type { AttachmentStatus, ReportedSource } from "../../core/attachment-status.ts";
+import type { ReasonOn } from "../../core/event-catalogue.ts";
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
@@ -69,9 +70,15 @@ export interface Again {
   readonly because: string;
 }
 
-/** A report with a volume is an event on the claims of the volume, too. */
 export type Step = { readonly because: string } & (
-  | { readonly do: "report"; readonly workload: Workload; readonly reason: string; readonly volume?: PvName }
+  | { readonly do: "report"; readonly workload: Workload; readonly reason: ReasonOn<"Pod"> }
+  /** An event on the claims of the volume, too. */
+  | {
+      readonly do: "reportVolume";
+      readonly workload: Workload;
+      readonly reason: ReasonOn<"PersistentVolumeClaim">;
+      readonly volume: PvName;
+    }
   | {
       readonly do: "annotateForUnmount";
       readonly mountpointPod: ReportedMountpointPod;

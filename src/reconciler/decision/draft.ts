@@ -6,7 +6,7 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { stuckProblem } from "../domain/mountpoint-pod-report.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import { needsVolumes, type Workload } from "../domain/workload.ts";
-import type { WorkloadWarning } from "../domain/workload-warnings.ts";
+import type { VolumeWarning, WorkloadWarning } from "../domain/workload-warnings.ts";
 import {
   type AttachmentChange,
   type AttachmentChanges,
@@ -36,7 +36,7 @@ export interface Draft {
 
 export type Policy = (draft: Draft) => Draft;
 
-export type Report = Step & { do: "report" };
+export type Report = Step & { do: "report" | "reportVolume" };
 export type CreateMountpointPod = Step & { do: "createMountpointPod" };
 
 /** What a policy decides about one workload; empty: the attachments stay as they are for this workload. */
@@ -155,7 +155,10 @@ export function creationOf({ assigned }: Draft, mountpointPod: PodName): CreateM
   return assigned.find((each) => each.mountpointPod === mountpointPod && each.creates !== undefined)?.creates;
 }
 
-/** A report about a volume goes to its claim, too. */
-export function reportOf(workload: Workload, { reason, message }: WorkloadWarning, volume?: PvName): Report {
-  return { do: "report", workload, reason, because: message, ...(volume !== undefined && { volume }) };
+export function reportOf(workload: Workload, { reason, message }: WorkloadWarning): Report {
+  return { do: "report", workload, reason, because: message };
+}
+
+export function volumeReportOf(workload: Workload, { reason, message }: VolumeWarning, volume: PvName): Report {
+  return { do: "reportVolume", workload, reason, because: message, volume };
 }

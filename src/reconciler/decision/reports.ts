@@ -3,7 +3,7 @@ import { mayHaveStarted, type Workload } from "../domain/workload.ts";
 import { handleWarning, holderWarning } from "../domain/workload-warnings.ts";
 import { listingWorkload } from "./attachment-changes.ts";
 import type { Refusal } from "./decision.ts";
-import { type Draft, holderFor, type Report, reportOf, type Verdict } from "./draft.ts";
+import { type Draft, holderFor, type Report, reportOf, type Verdict, volumeReportOf } from "./draft.ts";
 
 /**
  * LC-11. A volume that the driver refuses is reported on its workloads, and does not affect their other volumes. LC-9: a workload that may
@@ -12,7 +12,7 @@ import { type Draft, holderFor, type Report, reportOf, type Verdict } from "./dr
 export function reportRefusedVolume(draft: Draft, workload: Workload, { name, refused }: Refusal): Verdict {
   const listed = listingWorkload(draft.attachments, workload.uid) !== undefined;
   if (!listed && mayHaveStarted(workload)) return {};
-  return { report: reportOf(workload, { reason: "VolumeRefused", message: refused }, name) };
+  return { report: volumeReportOf(workload, { reason: "VolumeRefused", message: refused }, name) };
 }
 
 /** LC-20. The owner of a workload learns why its Mountpoint Pod does not serve, and of a volume handle that is not unique. */
@@ -24,7 +24,7 @@ export function warnOwners(draft: Draft): Draft {
     const holder = holderFor(draft, workload);
     const ofHolder = holder && holderWarning(volume.name, holder);
     return [
-      ...(ofHandle ? [reportOf(workload, ofHandle, volume.name)] : []),
+      ...(ofHandle ? [volumeReportOf(workload, ofHandle, volume.name)] : []),
       ...(ofHolder ? [reportOf(workload, ofHolder)] : []),
     ];
   });

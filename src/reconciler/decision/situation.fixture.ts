@@ -110,6 +110,7 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
   return steps.map((step) => {
     switch (step.do) {
       case "report":
+      case "reportVolume":
         return `report ${step.reason} to ${step.workload.uid}`;
       case "annotateForUnmount":
         return `annotate ${alias(step.mountpointPod.name)}`;

@@ -123,7 +123,7 @@ export class VolumeOnNodeModel {
     for (const each of statuses) this.#writeStatus(each);
     if (decision.again) this.wait(decision.again.afterMs);
     // The Node exists all the time, so `act` skips these.
-    const changes = decision.steps.filter((step) => step.do !== "report" && !("ifNodeIsGone" in step));
+    const changes = decision.steps.filter((step) => !step.do.startsWith("report") && !("ifNodeIsGone" in step));
     return changes.length + statuses.length === 0 && decision.again === undefined;
   }
 
@@ -161,6 +161,7 @@ export class VolumeOnNodeModel {
   #perform(step: Step): boolean {
     switch (step.do) {
       case "report":
+      case "reportVolume":
         return true;
       case "createMountpointPod": {
         const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);

@@ -1,14 +1,19 @@
 /** Warnings for the owner of a workload about its volume and its Mountpoint Pod. */
 
+import type { ReasonOn } from "../../core/event-catalogue.ts";
 import type { PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
 
-export interface WorkloadWarning {
-  /** One word in CamelCase, for machines. */
-  readonly reason: string;
+interface Warning<Reason> {
+  readonly reason: Reason;
   /** Cause and remedy, for people. */
   readonly message: string;
 }
+
+export type WorkloadWarning = Warning<ReasonOn<"Pod">>;
+
+/** Concerns every Pod that uses the volume. */
+export type VolumeWarning = Warning<ReasonOn<"PersistentVolumeClaim">>;
 
 /** LC-20. undefined also for a Mountpoint Pod that crashes or is gone: kubelet and the node plugin emit events about those. */
 export function holderWarning(volume: PvName, { name, problem }: ReportedMountpointPod): WorkloadWarning | undefined {
@@ -18,13 +23,13 @@ export function holderWarning(volume: PvName, { name, problem }: ReportedMountpo
   return { reason, message };
 }
 
-const holderReasons: Readonly<Record<string, string>> = {
+const holderReasons: Readonly<Record<string, ReasonOn<"Pod">>> = {
   unschedulable: "MountpointPodUnschedulable",
   notStarting: "MountpointPodNotStarting",
 };
 
 /** kubelet identifies a volume by its handle alone: of two volumes with one handle it mounts one. */
-export function handleWarning(volume: PvName, sameHandle: readonly PvName[]): WorkloadWarning | undefined {
+export function handleWarning(volume: PvName, sameHandle: readonly PvName[]): VolumeWarning | undefined {
   if (sameHandle.length === 0) return undefined;
   const others = sameHandle.toSorted().slice(0, 3).join(", ");
   return {

@@ -65,7 +65,8 @@ async function patchWorkload(call: Call, cluster: Cluster, workload: Reservation
     if (error instanceof ApiError && (error.isNotFound || error.isConflict)) return;
     if (error instanceof ApiError && error.isForbidden) {
       const message = `The scheduling gate ${headroom.gate} cannot be handled: ${error.message}`;
-      warn(call, cluster, workload, { reason: "HeadroomNotReserved", message });
+      const fix = "Upgrade the chart, which grants the right where mountpointPod.headroom.enabled is set.";
+      warn(call, cluster, workload, { reason: "HeadroomNotReserved", message, fix });
     }
     throw error;
   }
@@ -84,7 +85,8 @@ async function createHeadroomPod(
     if (error.isAlreadyExists) return;
     // A quota or an admission policy refuses the Pod: the workload must not wait for a change of those.
     const message = `No room is reserved for the Mountpoint Pod of PersistentVolume ${volume.name}: its headroom Pod cannot be created in namespace ${pod.metadata.namespace}: ${error.message}`;
-    warn(call, cluster, reservation, { reason: "HeadroomNotReserved", message });
+    const fix = "Change the quota or policy of that namespace.";
+    warn(call, cluster, reservation, { reason: "HeadroomNotReserved", message, fix });
   }
 }
 

@@ -1,5 +1,7 @@
 /** The watches that keep the view up to date. They parse each object once and keep only what the reconciler uses. */
+
 import { type AttachmentStatus, controllerPart, sourcesIn, stuckIn } from "../../core/attachment-status.ts";
+import { boundedWithFix } from "../../core/bounded-text.ts";
 import { DriverError } from "../../core/errors.ts";
 import { type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import type { PvName } from "../../core/names.ts";
@@ -176,16 +178,17 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: I
   return { namespace: intern(metadata.namespace ?? ""), name, uid, volume: spec.volumeName as PvName };
 }
 
+/** Leaves room for what an event says before the refusal. */
+const refusalBytes = 900;
+
 function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | "foreign" {
   try {
     return s3VolumeFrom(volume) ?? "foreign";
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
-    const remedy = error.hint === undefined ? "" : ` ${error.hint}`;
-    return {
-      name: volume.metadata.name as PvName,
-      refused: `PersistentVolume ${volume.metadata.name}: ${error.message}.${remedy}`,
-    };
+    const { name } = volume.metadata;
+    const refused = boundedWithFix(`PersistentVolume ${name}: ${error.message}`, error.hint, refusalBytes);
+    return { name: name as PvName, refused };
   }
 }
 

@@ -1,0 +1,129 @@
+/**
+ * Every event that a program of the driver emits. A reason that is not listed here does not compile, and docs/reference/events.md is
+ * generated from this list. Texts of the driver in events of kubelet and csi-provisioner are in call-failures.ts.
+ */
+
+type EventObject = "Pod" | "PersistentVolumeClaim" | "PersistentVolume" | "Pod of the controller";
+
+interface CatalogueEntry {
+  /** Normal: nothing has to be done. */
+  readonly type: "Normal" | "Warning";
+  readonly on: readonly EventObject[];
+  readonly cause: string;
+  /** Complete sentences. Plain text, as the cause: programs show both. */
+  readonly fix: string;
+  /** The page that explains more, relative to docs/reference. */
+  readonly see?: string;
+}
+
+export const eventCatalogue = {
+  VolumeRefused: {
+    type: "Warning",
+    on: ["Pod", "PersistentVolumeClaim"],
+    cause: "the PersistentVolume cannot be served: an attribute or mount option is wrong, or its bucket is not named",
+    fix: "Correct the field that the message names.",
+  },
+  VolumeQuestionable: {
+    type: "Warning",
+    on: ["Pod", "PersistentVolumeClaim"],
+    cause:
+      "the volume is served, but not as specified: mount options are left out, or the memory limit is below what mount-s3 needs",
+    fix: "Remove the mount options that the message names, or raise the limit.",
+  },
+  VolumeHandleShared: {
+    type: "Warning",
+    on: ["Pod", "PersistentVolumeClaim"],
+    cause: "another PersistentVolume has the same volumeHandle: kubelet takes both for one volume",
+    fix: "Give each PersistentVolume a volumeHandle of its own.",
+  },
+  DriverCredentialsUsed: {
+    type: "Warning",
+    on: ["Pod", "PersistentVolumeClaim"],
+    cause:
+      "the driver's credentials are used although the StorageClass names a Secret: it names only one of the provisioner Secret and the node-publish Secret",
+    fix: "Name both Secrets in the StorageClass. Chart value s3CredentialSecret.fallback: false refuses such volumes.",
+  },
+  MountpointPodRefused: {
+    type: "Warning",
+    on: ["Pod"],
+    cause:
+      "the API server refuses the Mountpoint Pod, for example because of a quota or a policy; 429, 500, 503 and 504 are reported after a minute",
+    fix: "Change the quota or policy that the message names; the driver repeats the creation.",
+    see: "api-server-load.md",
+  },
+  AttachmentRefused: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "an object that was created or edited by hand has the name of the attachment",
+    fix: "Delete that object with the command in the message.",
+  },
+  MountpointPodUnschedulable: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "the Mountpoint Pod cannot be scheduled to the node of the workload",
+    fix: "Make room on the node, add the toleration, or move the workload. Headroom reserves room beforehand.",
+    see: "headroom.md",
+  },
+  MountpointPodNotStarting: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "kubelet cannot start the Mountpoint Pod, for example because its image cannot be pulled",
+    fix: "Check the chart's image.repository, image.tag and imagePullSecrets, and the events of the Mountpoint Pod.",
+  },
+  HeadroomNotReserved: {
+    type: "Warning",
+    on: ["Pod"],
+    cause:
+      "no room was reserved for the Mountpoint Pod: the claim is not bound, the volume is refused, or a quota refuses the headroom Pod",
+    fix: "Remove the cause that the message names, or the scheduling gate from the Pod's template.",
+    see: "headroom.md",
+  },
+  HeadroomOff: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "the Pod waits for a scheduling gate that nobody removes, because headroom is turned off",
+    fix: "Set the chart value mountpointPod.headroom.enabled, or remove the scheduling gate.",
+    see: "headroom.md",
+  },
+  VolumeHealed: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "mount-s3 ended, for the reason in the message, and was replaced: files that were open give errors",
+    fix: "Let the application open its files again. If it was OOMKilled, raise the memory limit of the Mountpoint Pod.",
+    see: "../healing.md",
+  },
+  VolumeNotHealed: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "mount-s3 ended and could not be replaced yet: files give ENOTCONN",
+    fix: "Remove the cause that the message names; the driver tries again. Otherwise restart the Pod.",
+    see: "../healing.md",
+  },
+  BucketKept: {
+    type: "Warning",
+    on: ["PersistentVolume"],
+    cause: "the volume is deleted, and its bucket is kept because it holds data",
+    fix: "Remove the bucket when it is no longer needed. deletePolicy of the StorageClass changes the behaviour for new claims.",
+    see: "storage-class.md",
+  },
+  BucketRetained: {
+    type: "Normal",
+    on: ["PersistentVolume"],
+    cause: "the volume is deleted, and its bucket is kept because deletePolicy is retain",
+    fix: "Nothing has to be done. Remove the bucket when it is no longer needed.",
+  },
+  BucketWithoutVolume: {
+    type: "Warning",
+    on: ["Pod of the controller"],
+    cause: "no PersistentVolume and no claim uses the bucket",
+    fix: "Remove the bucket if it is not needed, or add the tag that the message names.",
+    see: "storage-class.md#buckets-without-a-volume",
+  },
+} as const satisfies Readonly<Record<string, CatalogueEntry>>;
+
+export type EventReason = keyof typeof eventCatalogue;
+
+/** The reasons of events on such an object. */
+export type ReasonOn<Kind extends EventObject> = {
+  [Reason in EventReason]: Kind extends (typeof eventCatalogue)[Reason]["on"][number] ? Reason : never;
+}[EventReason];
