@@ -1,4 +1,5 @@
 /** DeleteVolume. Succeeds only if the data is gone, never existed, or is kept on purpose. */
+import { callFailures } from "../core/call-failures.ts";
 import { DriverError } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
@@ -143,7 +144,7 @@ async function tagsOf(call: Call, buckets: Buckets, location: BucketLocation): P
   const owner = otherOwner(answer.tags, location);
   if (owner === undefined) return answer.tags;
   const message = `bucket ${location.bucket} belongs to volume ${owner} by its tags and is not deleted`;
-  throw new DriverError("denied", message);
+  throw new DriverError("denied", message, { hint: callFailures.bucketOfAnotherVolume.fix });
 }
 
 /** 2.x never read tags: its volumes must stay deletable on stores that refuse the request. */

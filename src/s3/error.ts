@@ -1,4 +1,5 @@
 /** Error codes of object stores → errors of the driver. No other file interprets the codes of a store. */
+import { callFailures } from "../core/call-failures.ts";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
 import { isErrno } from "../runtime/errno.ts";
 
@@ -7,7 +8,7 @@ export function storeError(signal: AbortSignal, doing: string, error: unknown): 
   if (signal.aborted) return signal.reason as Error;
   const answer = answerIn(error);
   const kind = kindOf(answer);
-  const hint = isForeign(answer) ? foreignHint(error) : hintFor(kind, error);
+  const hint = isForeign(answer) ? foreignHint(error) : hintFor(answer.code, kind, error);
   return new DriverError(kind, `could not ${doing}: ${answer.code}${said(answer, error)}`, {
     cause: error,
     ...(hint !== undefined && { hint }),
@@ -83,6 +84,8 @@ const kindByCode: Readonly<Record<string, ErrorKind>> = {
   // Listed here because the refusal of one object in DeleteObjects has no HTTP status.
   AccessDenied: "denied",
   AuthorizationHeaderMalformed: "invalid",
+  // A 403 that passes as soon as the clock is right.
+  RequestTimeTooSkewed: "notReady",
   OperationAborted: "notReady",
   RequestTimeout: "notReady",
   SlowDown: "notReady",
@@ -114,11 +117,11 @@ const kindByStatus: Readonly<Record<number, ErrorKind>> = {
   409: "notReady",
 };
 
-function hintFor(kind: ErrorKind, error: unknown): string | undefined {
+function hintFor(code: string, kind: ErrorKind, error: unknown): string | undefined {
   if (isErrno(error, ...certificateErrors)) {
-    return "Name the store's certificate authority in the chart value tls.caCertConfigMap.";
+    return callFailures.certificateNotTrusted.fix;
   }
-  return hints[kind];
+  return hintByCode[code] ?? hints[kind];
 }
 
 function foreignHint(error: unknown): string {
@@ -131,6 +134,13 @@ export function fromEndpoint(error: unknown, endpointUrl: string, masked: (text:
   const known = error instanceof Error ? error : new Error(String(error));
   return Object.assign(known, { endpointUrl, message: masked(known.message) });
 }
+
+const hintByCode: Readonly<Record<string, string>> = {
+  RequestTimeTooSkewed: callFailures.clockSkew.fix,
+  AuthorizationHeaderMalformed: callFailures.wrongRegion.fix,
+  TooManyBuckets: callFailures.quotaOfStore.fix,
+  QuotaExceeded: callFailures.quotaOfStore.fix,
+};
 
 const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   unauthenticated: "Check access_key_id, secret_access_key and session_token in the Secret that is used.",

@@ -1,3 +1,4 @@
+import { callFailures, type FailureCause, failureCause } from "../../core/call-failures.ts";
 import type { ErrorKind } from "../../core/errors.ts";
 
 const limit = 1024;
@@ -37,53 +38,25 @@ function unescaped(text: string): string {
     .replaceAll(/&(quot|apos|lt|gt|amp);/g, (_, name: string) => entities[name] ?? "");
 }
 
-interface KnownFailure {
-  readonly kind: ErrorKind;
-  readonly pattern: RegExp;
-  /** A complete sentence. */
-  readonly fix: string;
-}
+/** What the answer of the object store means for the call. Any other failure is considered temporary (PR-1). */
+const kinds: Readonly<Partial<Record<FailureCause, ErrorKind>>> = {
+  wrongRegion: "invalid",
+  clockSkew: "notReady",
+  unknownAccessKey: "unauthenticated",
+  wrongSecretKey: "unauthenticated",
+  expiredToken: "unauthenticated",
+  accessDenied: "denied",
+  bucketMissing: "missing",
+};
 
-/** In this order: the text for wrong credentials also says "Forbidden". */
-const known: readonly KnownFailure[] = [
-  {
-    kind: "invalid",
-    pattern: /AuthorizationHeaderMalformed|PermanentRedirect|region \S+ is wrong/i,
-    fix: "Set the region that the object store expects: mount option region of the PersistentVolume or StorageClass, or chart value s3.region.",
-  },
-  {
-    kind: "notReady",
-    pattern: /RequestTimeTooSkewed|difference between the request time and the/i,
-    fix: "Set the clock of the node right: it differs too much from that of the object store.",
-  },
-  {
-    kind: "unauthenticated",
-    pattern:
-      /InvalidAccessKeyId|does not exist in our records|SignatureDoesNotMatch|signature we calculated|ExpiredToken|InvalidToken|token .*expired/i,
-    fix: "Check access_key_id, secret_access_key and session_token in the Secret of the volume, or in that of the driver.",
-  },
-  {
-    kind: "denied",
-    pattern: /AccessDenied|Access Denied|Forbidden/i,
-    fix: "Allow the account s3:ListBucket on the bucket, with the prefix of the volume, or use the Secret of another account.",
-  },
-  {
-    kind: "missing",
-    pattern: /NoSuchBucket|bucket does not exist/i,
-    fix: "Create the bucket, or correct volumeAttributes.bucketName of the PersistentVolume.",
-  },
-];
-
-/** Classifies the answer of the object store by its text. Any other error is considered temporary (PR-1). */
+/** Classifies the answer of the object store by its text. */
 export function mountFailureKind(error: string): ErrorKind {
-  return failureIn(error)?.kind ?? "notReady";
+  const cause = failureCause(error);
+  return (cause && kinds[cause]) ?? "notReady";
 }
 
 /** What to change, as a complete sentence; undefined if the error is not known. */
 export function mountFailureFix(error: string): string | undefined {
-  return failureIn(error)?.fix;
-}
-
-function failureIn(error: string): KnownFailure | undefined {
-  return known.find(({ pattern }) => pattern.test(error));
+  const cause = failureCause(error);
+  return cause && callFailures[cause].fix;
 }

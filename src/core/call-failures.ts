@@ -1,0 +1,282 @@
+/**
+ * Causes of failed CSI calls. kubelet and csi-provisioner put the text of the error into events of their own: FailedMount on the Pod,
+ * ProvisioningFailed on the claim, VolumeFailedDelete on the PersistentVolume. docs/reference/events.md is generated from this list.
+ */
+
+type CallEvent = "FailedMount" | "ProvisioningFailed" | "VolumeFailedDelete";
+
+interface CallFailure {
+  readonly events: readonly CallEvent[];
+  /** Parts of the message by which the cause is known, in any case. "…" stands for any text. */
+  readonly texts: readonly string[];
+  readonly cause: string;
+  /** Complete sentences. Plain text, as the cause: programs show both. */
+  readonly fix: string;
+}
+
+/** In this order: the first cause whose text is in a message is the cause. The text for wrong credentials also says "Forbidden". */
+export const callFailures = {
+  // Refusals of the driver, before the object store is asked.
+  refusedMountOption: {
+    events: ["FailedMount"],
+    texts: ["mount option … is not an option of mount-s3", "error: invalid value", "error: unexpected argument"],
+    cause: "a mount option does not exist, or its value is wrong",
+    fix: "Correct mountOptions of the PersistentVolume or StorageClass: one option per line, by its long name.",
+  },
+  refusedAttribute: {
+    events: ["FailedMount"],
+    texts: ["volumeAttributes.… In the PersistentVolume:"],
+    cause: "an attribute of the PersistentVolume is missing or wrong",
+    fix: "Correct the attribute that the message names in the PersistentVolume.",
+  },
+  blockVolume: {
+    events: ["FailedMount", "ProvisioningFailed"],
+    texts: ["asks for a block device"],
+    cause: "the claim asks for a block device, and an S3 volume is a file system",
+    fix: "Use volumeMode Filesystem in the claim and the PersistentVolume.",
+  },
+  dataSource: {
+    events: ["ProvisioningFailed"],
+    texts: ["volume_content_source is not supported"],
+    cause: "the claim asks for a copy of a snapshot or of another volume",
+    fix: "Remove dataSource and dataSourceRef from the claim, and copy the objects yourself.",
+  },
+  unknownLocation: {
+    events: ["ProvisioningFailed"],
+    texts: ["and the store has no such location"],
+    cause: "the store has no location with the name of the region in the StorageClass or the provisioner Secret",
+    fix: "Name a location that the store has, or leave the region out.",
+  },
+  sharedBucketMissing: {
+    events: ["ProvisioningFailed"],
+    texts: ["parameters.sharedBucket: bucket … does not exist"],
+    cause: "the shared bucket of the StorageClass does not exist",
+    fix: "Create the bucket: the driver neither creates nor deletes shared buckets.",
+  },
+  purgeNeedsTags: {
+    events: ["ProvisioningFailed"],
+    texts: ["parameters.deletePolicy is purge, which needs bucket tags"],
+    cause: "deletePolicy is purge, and the driver cannot write the tags that later prove who owns the data",
+    fix: "Grant the account s3:GetBucketTagging and s3:PutBucketTagging, or choose another deletePolicy.",
+  },
+  tagsRefused: {
+    events: ["ProvisioningFailed"],
+    texts: ["parameters.tags: the driver cannot write tags"],
+    cause: "the StorageClass asks for tags, and the store or the account cannot write them",
+    fix: "Use an account that may tag buckets, or remove tags from the StorageClass.",
+  },
+  refusedParameter: {
+    events: ["ProvisioningFailed"],
+    texts: ["parameters.… In the StorageClass:"],
+    cause: "a parameter of the StorageClass is wrong",
+    fix: "Correct the parameter that the message names. A StorageClass cannot be edited: delete it and create it again.",
+  },
+  bucketTaken: {
+    events: ["ProvisioningFailed"],
+    texts: ["bucket … already exists", "BucketAlreadyExists"],
+    cause:
+      "a bucket with the name of the volume exists, and belongs to somebody else, to another volume, or to other parameters",
+    fix: "Delete the claim and create it again: a new claim gets a bucket of another name.",
+  },
+  // Credentials.
+  secretNotFound: {
+    events: ["ProvisioningFailed", "FailedMount"],
+    texts: ['secrets "…" not found', 'secret "…" not found'],
+    cause:
+      "the Secret that the StorageClass or the PersistentVolume names does not exist; kubelet and csi-provisioner report that themselves",
+    fix: "Create the Secret, or correct its name and namespace.",
+  },
+  deletionSecretMissing: {
+    events: ["VolumeFailedDelete"],
+    texts: ["does not exist, or access_key_id is missing in it"],
+    cause: "the Secret with which the bucket was created is gone or empty",
+    fix: "Create the Secret again, with credentials that may delete the bucket.",
+  },
+  secretIncomplete: {
+    events: ["FailedMount", "ProvisioningFailed"],
+    texts: ["access_key_id in … is missing or empty", "secret_access_key in … is missing or empty"],
+    cause: "a field of the Secret is missing or empty",
+    fix: "Put access_key_id and secret_access_key into the Secret. The driver's credentials are not used in its place.",
+  },
+  noDriverCredentials: {
+    events: ["FailedMount", "ProvisioningFailed"],
+    texts: [
+      "the driver has no credentials",
+      "the driver has no keys of its own",
+      "with the keys of the driver does not exist",
+    ],
+    cause: "the volume names no Secret, and the driver has no credentials",
+    fix: "Create the driver's Secret (chart value s3CredentialSecret.name), or name a Secret in StorageClass or PersistentVolume.",
+  },
+  fallbackRefused: {
+    events: ["FailedMount", "ProvisioningFailed"],
+    texts: ["the driver's credentials may not be used", "would be mounted with the keys of the driver"],
+    cause: "only one of the two Secrets is named, and chart value s3CredentialSecret.fallback is false",
+    fix: "Name both a provisioner and a node-publish Secret in the StorageClass.",
+  },
+  // The cluster and the node.
+  noAttachment: {
+    events: ["FailedMount"],
+    texts: ["Timed out waiting for MountpointS3PodAttachment", "Failed to list MountpointS3PodAttachments"],
+    cause: "the controller does not run or lacks rights, or the custom resource definition is missing",
+    fix: "Read kubectl logs -lapp=s3-csi-controller -c s3-pod-reconciler, and check kubectl get crd mountpoints3podattachments.s3.csi.scality.com.",
+  },
+  mountpointPodNotScheduled: {
+    events: ["FailedMount"],
+    texts: ["Mountpoint Pod … has no place on the node", "Timed out waiting for Mountpoint Pod … to be scheduled"],
+    cause: "the Mountpoint Pod cannot be scheduled to the node of the workload",
+    fix: "Make room on the node, add the toleration to mountpointPod.tolerations of the chart, or move the workload.",
+  },
+  mountpointPodNotStarted: {
+    events: ["FailedMount"],
+    texts: ["Mountpoint Pod … does not start (", "Timed out waiting for Mountpoint Pod … to listen"],
+    cause: "kubelet cannot start the Mountpoint Pod, for example because its image cannot be pulled",
+    fix: "Check the chart's image.repository, image.tag and imagePullSecrets, and the events of the Mountpoint Pod.",
+  },
+  kubeletDirectoryNotShared: {
+    events: ["FailedMount"],
+    texts: ["but not on the node"],
+    cause: "kubelet's directory, or a mount below it, does not propagate mounts to the node",
+    fix: "On the node: mount --make-rshared for each mount that findmnt -R -o TARGET,PROPAGATION shows as private, then restart the node plugin.",
+  },
+  wrongKubeletPath: {
+    events: ["FailedMount"],
+    texts: ["is not a volume of a Pod under"],
+    cause: "kubelet uses another root directory than the chart",
+    fix: "Set the chart value node.kubeletPath to the root directory of kubelet.",
+  },
+  mountS3Hangs: {
+    events: ["FailedMount"],
+    texts: ["mount-s3 does not answer", "Timed out waiting for mount-s3 of Mountpoint Pod … to answer"],
+    cause: "mount-s3 runs and does not answer, for example because the object store does not",
+    fix: "Read the log of the Mountpoint Pod; check that the endpoint answers from the node.",
+  },
+  // Deletion.
+  bucketNotEmpty: {
+    events: ["VolumeFailedDelete"],
+    texts: ["still holds data"],
+    cause: "deletePolicy is refuse-until-empty, and the bucket holds objects, old versions or unfinished uploads",
+    fix: "Remove the objects, with all versions and unfinished uploads.",
+  },
+  purgeUnproven: {
+    events: ["VolumeFailedDelete"],
+    texts: ["deletePolicy is purge, but it is not proven that"],
+    cause: "tags, names and PersistentVolumes do not prove that the data belongs to the volume",
+    fix: "Do what the message names, or remove the data yourself.",
+  },
+  bucketOfAnotherVolume: {
+    events: ["VolumeFailedDelete"],
+    texts: ["belongs to volume … by its tags and is not deleted"],
+    cause: "the tags of the bucket name another volume",
+    fix: "Check which PersistentVolume has the bucket. If this one was created by hand, set its reclaim policy to Retain and delete it.",
+  },
+  objectProtected: {
+    events: ["VolumeFailedDelete"],
+    texts: ["was removed and is still listed"],
+    cause: "a retention or legal hold protects an object, or a client writes it again",
+    fix: "Remove the protection or stop the client; the deletion is repeated.",
+  },
+  // Answers of the object store.
+  wrongRegion: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["AuthorizationHeaderMalformed", "PermanentRedirect", "region … is wrong"],
+    cause: "requests are signed for another region than that of the object store",
+    fix: "Set the region that the object store expects: mount option region of the PersistentVolume, region of the StorageClass, or chart value s3.region.",
+  },
+  clockSkew: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["RequestTimeTooSkewed", "difference between the request time and the"],
+    cause: "the clock of the node differs too much from that of the object store",
+    fix: "Set the clock of the node right: it differs too much from that of the object store.",
+  },
+  unknownAccessKey: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["InvalidAccessKeyId", "does not exist in our records", "InvalidClientTokenId"],
+    cause: "the object store does not know the access key",
+    fix: "Check access_key_id in the Secret of the volume, or in that of the driver.",
+  },
+  wrongSecretKey: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["SignatureDoesNotMatch", "signature we calculated"],
+    cause: "the secret key does not belong to the access key",
+    fix: "Check secret_access_key in the Secret of the volume, or in that of the driver.",
+  },
+  expiredToken: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "token … expired"],
+    cause: "the session token is wrong or has expired",
+    fix: "Renew session_token, with its access_key_id and secret_access_key, in the Secret.",
+  },
+  quotaOfStore: {
+    events: ["ProvisioningFailed"],
+    texts: ["TooManyBuckets", "QuotaExceeded"],
+    cause: "the account has as many buckets, or as much data, as the store allows",
+    fix: "Remove buckets that are not needed, raise the limit of the account, or use sharedBucket in the StorageClass.",
+  },
+  bucketMissing: {
+    events: ["FailedMount"],
+    texts: ["NoSuchBucket", "bucket does not exist"],
+    cause: "the bucket of the PersistentVolume does not exist",
+    fix: "Create the bucket, or correct volumeAttributes.bucketName of the PersistentVolume.",
+  },
+  accessDenied: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["AccessDenied", "Access Denied", "Forbidden", "HTTP 403"],
+    cause: "the account has no right to do this",
+    fix: "Allow the account s3:ListBucket on the bucket, with the prefix of the volume, or use the Secret of another account.",
+  },
+  certificateNotTrusted: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["Certificate is untrusted", "certificate"],
+    cause: "the certificate of the endpoint is not trusted, has expired, or is for another name",
+    fix: "Name the certificate authority of the store in the chart value tls.caCertConfigMap.",
+  },
+  notTheStore: {
+    events: ["ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["and not in the words of S3"],
+    cause: "something in front of the store answered, for example a gateway without rules",
+    fix: "Check that the chart value s3.endpointUrl leads to the S3 service itself; the call is repeated.",
+  },
+  storeOverloaded: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["SlowDown", "ServiceUnavailable", "InternalError", "Throttling", "TooManyRequests"],
+    cause: "the object store is overloaded or fails",
+    fix: "Check the object store; the call is repeated.",
+  },
+  endpointUnreachable: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: [
+      "mount-s3 does not reach the object store",
+      "ECONNREFUSED",
+      "ENOTFOUND",
+      "EAI_AGAIN",
+      "EHOSTUNREACH",
+      "ETIMEDOUT",
+      "ECONNRESET",
+      "connection refused",
+      "TimeoutError",
+    ],
+    cause: "the endpoint of the object store cannot be reached",
+    fix: "Check that nodes and Pods reach the endpoint (chart values s3.endpointUrl and mountpointPod.proxy); the call is repeated.",
+  },
+  // Nothing to do.
+  repeated: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["an operation on … is already running", "the driver is stopping"],
+    cause: "an earlier call for the volume still runs, or the driver is being restarted",
+    fix: "Nothing has to be done: the call is repeated.",
+  },
+} as const satisfies Readonly<Record<string, CallFailure>>;
+
+export type FailureCause = keyof typeof callFailures;
+
+/** Finds the texts of a cause in the message of an error or event. */
+export function failurePattern(cause: FailureCause): RegExp {
+  const escaped = callFailures[cause].texts.map((text) => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`));
+  return new RegExp(escaped.join("|").replaceAll("…", ".*"), "is");
+}
+
+/** The cause of a failed call; undefined: the message has no known text. */
+export function failureCause(message: string): FailureCause | undefined {
+  return (Object.keys(callFailures) as FailureCause[]).find((cause) => failurePattern(cause).test(message));
+}
