@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import { bucketNames, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
@@ -17,14 +18,14 @@ const noFallback = ["--no-driver-credentials-fallback"];
 it("PR-10 without the fallback to the driver's credentials, a class with a node-publish Secret only is refused", async () => {
   await using claim = await claimOfClass(secretFor("node-publish", "keys", "default"));
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint, flags: noFallback });
-  await expect(
-    provisioner.controller.createVolume(createRequest({ parameters: claim.parameters })),
-  ).rejects.toMatchObject({
+  const refused = provisioner.controller.createVolume(createRequest({ parameters: claim.parameters }));
+  await expect(refused).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining(
       `StorageClass ${claim.name} names a node-publish Secret, but no provisioner Secret`,
     ),
   });
+  await expect(refused).rejects.toThrow(failurePattern("fallbackRefused"));
 });
 
 it("PR-10 the beta annotation for the class, which takes precedence over the field, does not bypass the check", async () => {
@@ -92,12 +93,14 @@ it("DS-2 a volume whose Secret for the deletion is gone or empty stays, and with
   await cluster.apply({ ...volume, metadata: { name, annotations } });
   undo.defer(async () => void (await cluster.kubectl("delete", "pv", name)));
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: s3Endpoint });
-  await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
+  const refused = provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+  await expect(refused).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining(
       `Secret default/keys of PersistentVolume ${name} does not exist, or access_key_id is`,
     ),
   });
+  await expect(refused).rejects.toThrow(failurePattern("deletionSecretMissing"));
   expect(await bucketNames(cluster.s3)).toContain(volumeId);
   await provisioner.controller.deleteVolume({ volumeId, secrets: secretFields(rootAccount) });
   expect(await bucketNames(cluster.s3)).not.toContain(volumeId);

@@ -6,6 +6,7 @@ import { GetBucketLocationCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";
@@ -77,10 +78,12 @@ it.for([
   await using way = await FaultyS3.before(server.url);
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: way.url });
   way.break(/^PUT \/[^?]*$/, noSuchLocation);
-  await expect(provisioner.controller.createVolume(createRequest(call))).rejects.toMatchObject({
+  const refused = provisioner.controller.createVolume(createRequest(call));
+  await expect(refused).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringContaining(`${askedBy} is ring-1, and the store has no such location`),
   });
+  await expect(refused).rejects.toThrow(failurePattern("unknownLocation"));
   expect(way.lines).toHaveLength(1);
 });
 
@@ -103,10 +106,12 @@ it("PR-8 the controller trusts a CA of the installation, in addition to those of
   }
   await using server = await S3Server.start(cluster, { authority: strangers });
   await using provisioner = await CsiControllerProcess.start(cluster, { s3: server.url, env });
-  await expect(provisioner.controller.createVolume(createRequest())).rejects.toMatchObject({
+  const refused = provisioner.controller.createVolume(createRequest());
+  await expect(refused).rejects.toMatchObject({
     code: status.UNAVAILABLE,
     details: expect.stringContaining("tls.caCertConfigMap"),
   });
+  await expect(refused).rejects.toThrow(failurePattern("certificateNotTrusted"));
 });
 
 it("the store is reached through a proxy, if there is one, and its password is not in the log", async () => {

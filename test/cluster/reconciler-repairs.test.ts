@@ -1,5 +1,8 @@
 /** The reconciler against a real API server: what dies, is lost or is changed by hand; and what is none of its business. */
+
 import { beforeAll, expect, it } from "vitest";
+import { attachmentName } from "../../src/core/attachment.ts";
+import type { NodeName, PvName, VolumeId } from "../../src/core/names.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
 import { openCluster } from "../support/cluster.ts";
 import { ReconcilerProcess } from "../support/reconciler-process.ts";
@@ -8,6 +11,40 @@ import { installAttachmentKind, isMarked, long, mountpointPodOf, Stage } from ".
 const cluster = openCluster();
 
 beforeAll(() => installAttachmentKind(cluster));
+
+it("OP-4 an attachment that was made by hand in the place of the driver's is reported, and the workload is served once it is deleted", async () => {
+  await using stage = await Stage.open(cluster);
+  const claim = await stage.volume();
+  const name = attachmentName({
+    node: stage.node as NodeName,
+    persistentVolume: claim as PvName,
+    volumeId: claim as VolumeId,
+    mountOptions: "",
+    fsGroup: "",
+  });
+  const spec = {
+    nodeName: stage.node,
+    persistentVolumeName: claim,
+    volumeID: "by-hand",
+    mountOptions: "",
+    workloadFSGroup: "",
+  };
+  const byHand = { metadata: { name }, spec: { ...spec, mountpointS3PodAttachments: { "mp-by-hand": [] } } };
+  await stage.client.create(stage.call, kinds.attachments, byHand);
+  await using _ = await ReconcilerProcess.start(stage);
+  const app = await stage.workload("app", { claims: [claim] });
+  await expect
+    .poll(() => stage.events(app), long)
+    .toContainEqual(
+      expect.objectContaining({
+        type: "Warning",
+        reason: "AttachmentRefused",
+        message: expect.stringContaining(`Delete it: kubectl delete s3pa ${name}`),
+      }),
+    );
+  await cluster.kubectl("delete", "s3pa", name);
+  await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(app, claim)]: [app.metadata.uid] });
+});
 
 it.for<{ how: string; end: (stage: Stage, pod: Pod) => Promise<void> }>([
   { how: "fails", end: (stage, pod) => stage.phase(pod, "Failed") },

@@ -208,13 +208,17 @@ it("volumes that are served, but not as they ask to be, are told on the workload
     await stage.volume({ csi: { volumeHandle: stage.name } }),
     await stage.volume({ csi: { volumeHandle: stage.name } }),
   ];
-  const app = await stage.workload("app", { claims: [little, stripped, ...twins] });
+  const withoutSecret = await stage.volume({ attributes: { authenticationSource: "secret" } });
+  const app = await stage.workload("app", { claims: [little, stripped, ...twins, withoutSecret] });
 
   const messages = async () =>
     (await stage.events(app)).map(({ reason, message }) => `${reason}: ${message}`).toSorted();
   await expect
     .poll(messages, long)
     .toEqual([
+      expect.stringMatching(
+        literally(`DriverCredentialsUsed: PersistentVolume ${withoutSecret} is mounted with`, "Name both"),
+      ),
       expect.stringMatching(
         literally(`VolumeHandleShared: PersistentVolume ${twins[0]} has the same`, `as ${twins[1]}`),
       ),
@@ -228,7 +232,7 @@ it("volumes that are served, but not as they ask to be, are told on the workload
         literally(`VolumeQuestionable: PersistentVolume ${stripped}: mount option --endpoint-url`, "leave it out"),
       ),
     ]);
-  await expect.poll(async () => Object.keys(await stage.served()), long).toHaveLength(4);
+  await expect.poll(async () => Object.keys(await stage.served()), long).toHaveLength(5);
 });
 
 it("SE-6 keys that belong to the Pod are refused with the fix, and a volume made anew with another Secret gets its own Mountpoint Pod", async () => {

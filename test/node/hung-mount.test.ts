@@ -1,9 +1,11 @@
 /** A mount-s3 that hangs is the trouble of its own workloads: the node goes on, and it can be got rid of. */
 import { expect, it } from "vitest";
-import { IdentityService } from "../../src/csi/gen/csi.ts";
-import { openCluster, type PodRef } from "../support/cluster.ts";
+import { failurePattern } from "../../src/core/call-failures.ts";
+import { IdentityService, NodeService } from "../../src/csi/gen/csi.ts";
+import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
 import { attachmentsOf, csiSocketOf, mountS3Of, onNode, stopped } from "../support/mount-s3-process.ts";
+import { publishRequestOf } from "../support/publish-request.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -23,6 +25,7 @@ it("MP-9 beside hung mounts others are published, the hung ones are released, Pr
   {
     await using hanging = new AsyncDisposableStack();
     for (const server of servers) hanging.use(await stopped(cluster, node, server));
+    for (const [index, user] of users.slice(0, 1).entries()) await expectToReportHang(sandbox, user, hung[index]);
     // A second user of a hung volume keeps a publish of it under way.
     const late = await sandbox.pod("late", { node, claim: hung[0] ?? "" });
 
@@ -41,6 +44,14 @@ it("MP-9 beside hung mounts others are published, the hung ones are released, Pr
     await expect.poll(() => cluster.get("pod", name, "-n", "mount-s3"), long).toBeUndefined();
   for (const claim of hung) expect(await attachmentsOf(cluster, claim)).toEqual([]);
 });
+
+/** kubelet's repeated call for a running workload. */
+async function expectToReportHang(sandbox: Sandbox, user: PodRef, claim = ""): Promise<void> {
+  using kubelet = csiClient(NodeService, csiSocketOf(cluster, node));
+  const repeated = await publishRequestOf(sandbox, user, claim);
+  const call = kubelet.nodePublishVolume(repeated, { deadlineMs: 60_000 });
+  await expect(call).rejects.toThrow(failurePattern("mountS3Hangs"));
+}
 
 async function expectToWork(pod: PodRef): Promise<void> {
   await cluster.untilReady(pod);

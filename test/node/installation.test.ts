@@ -14,6 +14,7 @@ import { network } from "../../lab/layout.ts";
 import { inside } from "../../lab/namespaces.ts";
 import type { Progress } from "../../lab/progress.ts";
 import { run } from "../../lab/run.ts";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import type { PodUid } from "../../src/core/names.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
@@ -68,7 +69,9 @@ it("MP-7 a volume is mounted where the path of the Mountpoint Pod's socket is lo
 
   using kubelet = csiClient(NodeService, csiSocketOf(cluster, node));
   const elsewhere = publishRequestFor({ claim, bucket: sandbox.bucket, workload: uid, kubeletDir: "/var/lib/kubelet" });
-  await expect(kubelet.nodePublishVolume(elsewhere)).rejects.toMatchObject({
+  const refused = kubelet.nodePublishVolume(elsewhere);
+  await expect(refused).rejects.toThrow(failurePattern("wrongKubeletPath"));
+  await expect(refused).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: expect.stringMatching(
       `/var/lib/kubelet/.* is not a volume of a Pod under ${kubeletRoot}.*node.kubeletPath`,

@@ -1,6 +1,7 @@
 /** Volumes that cannot be mounted: the owner of the Pod reads why, soon and in the words of whoever knows. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
+import { type FailureCause, failureCause, failurePattern } from "../../src/core/call-failures.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
 import { secretManifest } from "../support/s3-accounts.ts";
@@ -28,6 +29,7 @@ it("MP-10 a Mountpoint Pod whose image cannot be pulled is told with the reason;
     .toMatch(
       /code = Unavailable desc = Could not mount .*Mountpoint Pod mp-\w+ does not start \((ErrImagePull|ImagePullBackOff)/,
     );
+  expect(await eventsOf(cluster, pod)).toMatch(failurePattern("mountpointPodNotStarted"));
   expect(await eventsOf(cluster, pod)).toContain("kubectl describe pod -n mount-s3 mp-");
   await away[Symbol.asyncDispose]();
   await cluster.untilReady(pod);
@@ -41,6 +43,7 @@ it("MP-10 a Mountpoint Pod without a place on the node is told with the reason; 
   await expect
     .poll(() => eventsOf(cluster, pod), long)
     .toMatch(/code = Unavailable desc = Could not mount .*Mountpoint Pod mp-\w+ has no place on the node: .*memory/);
+  expect(await eventsOf(cluster, pod)).toMatch(failurePattern("mountpointPodNotScheduled"));
   await cluster.deletePod(pod);
   await expect.poll(() => mountpointPodsOf(cluster, claim), long).toEqual([]);
 });
@@ -50,16 +53,23 @@ it.for([
     "an unknown key",
     { access_key_id: "nobody", secret_access_key: "nothing" },
     /access key Id you provided does not exist/i,
+    "unknownAccessKey",
   ],
-  ["a wrong secret", { access_key_id: tenantAccount.accessKeyId, secret_access_key: "mistyped-0003" }, /signature/i],
+  [
+    "a wrong secret",
+    { access_key_id: tenantAccount.accessKeyId, secret_access_key: "mistyped-0003" },
+    /signature/i,
+    "wrongSecretKey",
+  ],
   [
     "the keys of a stranger",
     { access_key_id: tenantAccount.accessKeyId, secret_access_key: tenantAccount.secretAccessKey },
     /Access Denied/i,
+    "accessDenied",
   ],
 ] as const)(
   "%s: the event has bucket, path and mount-s3's own words, and no key",
-  async ([what, stringData, words]) => {
+  async ([what, stringData, words, cause]) => {
     const name = what.replaceAll(" ", "-");
     const keys = { namespace: sandbox.name, name };
     await cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: keys, stringData });
@@ -77,6 +87,7 @@ it.for([
         `Could not mount "${sandbox.bucket}" at "/var/lib/kubelet/pods/[^"]+/mount": .*kubectl logs -n mount-s3 mp-`,
       ),
     );
+    expect(failureCause(events)).toBe(cause);
     expect(events).not.toContain(stringData.secret_access_key);
     expect((await podOf(cluster, pod))?.status?.phase).toBe("Pending");
     await cluster.deletePod(pod);
@@ -89,6 +100,7 @@ it("OP-4 a wrong region: the event begins with the store's own error code and sa
   await expect
     .poll(() => eventsOf(cluster, pod), long)
     .toMatch(/Could not mount "[^"]+" at "[^"]+": AuthorizationHeaderMalformed: .*HTTP 400.*chart value s3\.region/);
+  expect(failureCause(await eventsOf(cluster, pod))).toBe("wrongRegion" satisfies FailureCause);
   expect(await eventsOf(cluster, pod)).not.toMatch(/MetaRequestResult|<Code>/);
   await cluster.deletePod(pod);
 });

@@ -1,6 +1,7 @@
 /** What the attributes and options of a volume make of its Mountpoint Pod. */
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
@@ -183,14 +184,29 @@ describe("where no policy has refused it", () => {
   afterAll(() => policies[Symbol.asyncDispose]());
 
   it.for([
-    [{ cache: "hostPath" }, 'volumeAttributes.cache "hostPath" is not a kind of cache'],
-    [{ mountpointContainerResourcesLimitsMemory: "1GB" }, "write one such as 512Mi or 2Gi"],
-    [{ "mountpointEnv.LD_PRELOAD": "/evil.so" }, "mountpointEnv.LD_PRELOAD cannot be set for a volume"],
-  ] as const)("a volume with %j is refused with an event that names field and fix", async ([attributes, text]) => {
+    [
+      { attributes: { cache: "hostPath" } },
+      'volumeAttributes.cache "hostPath" is not a kind of cache',
+      "refusedAttribute",
+    ],
+    [
+      { attributes: { mountpointContainerResourcesLimitsMemory: "1GB" } },
+      "write one such as 512Mi or 2Gi",
+      "refusedAttribute",
+    ],
+    [
+      { attributes: { "mountpointEnv.LD_PRELOAD": "/evil.so" } },
+      "mountpointEnv.LD_PRELOAD cannot be set for a volume",
+      "refusedAttribute",
+    ],
+    [{ mountOptions: ["-df"] }, 'mount option "-df" is not an option of mount-s3', "refusedMountOption"],
+  ] as const)("a volume with %j is refused with an event that names field and fix", async ([wish, text, cause]) => {
     await using sandbox = await cluster.sandbox();
-    const claim = await sandbox.volume({ attributes });
+    const claim = await sandbox.volume(wish);
     const pod = await sandbox.pod("app", { node, claim });
     await expect.poll(() => messagesIn(cluster, pod.namespace), long).toContain(text);
+    const ofKubelet = new RegExp(`code = InvalidArgument desc = .*(${failurePattern(cause).source})`, "i");
+    await expect.poll(() => messagesIn(cluster, pod.namespace), long).toMatch(ofKubelet);
     expect(await attachmentsOf(claim)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 /** A node whose directory of Pods is a mount that shares nothing: what the node plugin mounts there stays in its container. */
 import { expect, it } from "vitest";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import { openCluster } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
 import { eventsOf, kubeletDir, mountsNaming, onDiskBelow, podOf, targetOf } from "../support/traces.ts";
@@ -18,7 +19,7 @@ it("DS-13 publish fails while the bind does not reach the node, says what to cha
     await using _private = await privatePods();
     const pod = await sandbox.pod("second", { node, claim, command: writer });
     const target = await targetOf(cluster, pod, claim);
-    await expect.poll(() => eventsOf(cluster, pod), long).toContain("but not on the node");
+    await expect.poll(() => eventsOf(cluster, pod), long).toMatch(failurePattern("kubeletDirectoryNotShared"));
     expect(await eventsOf(cluster, pod)).toContain("mount --make-rshared");
     expect((await podOf(cluster, pod))?.status?.containerStatuses?.[0]?.state).toHaveProperty("waiting");
     expect(await mountsNaming(cluster, node, target)).toBe("");

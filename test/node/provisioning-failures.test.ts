@@ -2,6 +2,7 @@
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import type { CoreEvent, Pod } from "../../src/kube/kinds.ts";
 import { bucketNames, Claims, eventsAbout, patient, type SecretUse, secretFor } from "../support/claims.ts";
@@ -53,7 +54,7 @@ it("DS-2 a Secret that is missing, then right, then revoked: the claim waits, bi
   const use = (kind: SecretUse) => secretFor(kind, secretName, sandbox.name);
   await using claims = await Claims.ofClass(sandbox, { parameters: { ...use("provisioner"), ...use("node-publish") } });
   await claims.claim("kept-out");
-  await expect.poll(() => messagesAbout("kept-out", sandbox.name), patient).toMatch(/secret.*keys.*not found/i);
+  await expect.poll(() => messagesAbout("kept-out", sandbox.name), patient).toMatch(failurePattern("secretNotFound"));
   const give = (secretAccessKey: string) =>
     cluster.apply(secretManifest({ name: secretName, namespace: sandbox.name }, { ...tenantAccount, secretAccessKey }));
   await give(tenantAccount.secretAccessKey);
@@ -150,6 +151,8 @@ it("PR-10 a class with one Secret only: an event on the claim or on the Pod says
   await Promise.all([forMaking.volume("making"), forMounting.volume("mounting")]);
   const pod = await sandbox.pod("fallen-back", { claim: "making" });
   await cluster.untilReady(pod);
+  const ofClaim = await eventsAbout(cluster, "mounting", sandbox.name);
+  expect(ofClaim).toContainEqual(expect.objectContaining({ type: "Warning", reason: "DriverCredentialsUsed" }));
   expect(await messagesAbout("mounting", sandbox.name)).toMatch(/The bucket is created with the driver's credentials/);
   await expect
     .poll(() => messagesAbout("fallen-back", sandbox.name), patient)

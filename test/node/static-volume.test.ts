@@ -1,6 +1,7 @@
 /** What a user with a bucket sees: a Pod with a static volume, from its first file to its last trace. */
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
+import { type FailureCause, failureCause } from "../../src/core/call-failures.ts";
 import { mountpointPodName, type PodUid, type PvName } from "../../src/core/names.ts";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
@@ -136,6 +137,7 @@ it("a bucket that does not exist is reported with mount-s3's own words, and the 
   const claim = await sandbox.volume({ attributes: { bucketName } });
   const pod = await sandbox.pod("app", { node, claim });
   await expect.poll(() => messagesIn(cluster, pod.namespace), long).toMatch(/Could not mount ".*-missing".*bucket/s);
+  expect(failureCause(await messagesIn(cluster, pod.namespace))).toBe("bucketMissing" satisfies FailureCause);
   await cluster.s3.send(new CreateBucketCommand({ Bucket: bucketName }));
   await cluster.untilReady(pod);
   expect(await cluster.exec(pod, "ls /data")).toBe("");
