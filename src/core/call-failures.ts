@@ -86,6 +86,12 @@ export const callFailures = {
       "the Secret that the StorageClass or the PersistentVolume names does not exist; kubelet and csi-provisioner report that themselves",
     fix: "Create the Secret, or correct its name and namespace.",
   },
+  secretBeingDeleted: {
+    events: ["ProvisioningFailed"],
+    texts: ["Secret … is being deleted", "Secret … does not exist any more"],
+    cause: "the provisioner Secret is being deleted, so the bucket could never be deleted",
+    fix: "Create the Secret again when it is gone, or delete the claim, too.",
+  },
   deletionSecretMissing: {
     events: ["VolumeFailedDelete"],
     texts: ["does not exist, or access_key_id is missing in it"],
@@ -104,6 +110,7 @@ export const callFailures = {
       "the driver has no credentials",
       "the driver has no keys of its own",
       "with the keys of the driver does not exist",
+      "Timed out waiting for Secret … with the keys of the driver",
     ],
     cause: "the volume names no Secret, and the driver has no credentials",
     fix: "Create the driver's Secret (chart value s3CredentialSecret.name), or name a Secret in StorageClass or PersistentVolume.",
@@ -172,9 +179,15 @@ export const callFailures = {
   },
   objectProtected: {
     events: ["VolumeFailedDelete"],
-    texts: ["was removed and is still listed"],
+    texts: ["was removed and is still listed", "a client wrote to … while the driver emptied it"],
     cause: "a retention or legal hold protects an object, or a client writes it again",
     fix: "Remove the protection or stop the client; the deletion is repeated.",
+  },
+  prefixIgnored: {
+    events: ["VolumeFailedDelete"],
+    texts: ["the store listed … below … of bucket"],
+    cause: "the store does not list by prefix, so the driver cannot tell which objects belong to the volume",
+    fix: "Remove the objects of the volume yourself; nothing outside of its prefix was removed.",
   },
   // Answers of the object store.
   wrongRegion: {
@@ -262,8 +275,14 @@ export const callFailures = {
   // Nothing to do.
   repeated: {
     events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
-    texts: ["an operation on … is already running", "the driver is stopping"],
-    cause: "an earlier call for the volume still runs, or the driver is being restarted",
+    texts: [
+      "an operation on … is already running",
+      "the driver is stopping",
+      "Mountpoint Pod … is being unmounted",
+      "Mountpoint Pod … is being deleted",
+      "Mountpoint Pod … is gone",
+    ],
+    cause: "an earlier call for the volume still runs, or the driver or the Mountpoint Pod is being replaced",
     fix: "Nothing has to be done: the call is repeated.",
   },
 } as const satisfies Readonly<Record<string, CallFailure>>;

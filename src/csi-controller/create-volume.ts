@@ -1,4 +1,5 @@
 /** CreateVolume. Repeating a request always leads to the same bucket, wherever an earlier attempt was interrupted. */
+import { callFailures } from "../core/call-failures.ts";
 import { DriverError, leavesNothing } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
@@ -134,7 +135,7 @@ async function refuseForeign(call: Call, buckets: Buckets, bucket: string): Prom
   throw new DriverError("exists", `${exists}; the bucket holds data`, { hint: newClaim });
 }
 
-const newClaim = "Delete the claim and create it again: a new claim gets a bucket of another name.";
+const newClaim = callFailures.bucketTaken.fix;
 
 async function writeTags(
   call: Call,

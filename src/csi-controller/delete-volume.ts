@@ -100,7 +100,9 @@ async function remove(call: Call, buckets: Buckets, deletion: Deletion): Promise
   if (!(await isLeft(call, buckets, location))) return undefined;
   if (policy === "delete-if-empty") return "notEmpty";
   if (policy === "purge") {
-    throw new DriverError("notReady", `a client wrote to ${describe(location)} while the driver emptied it`);
+    throw new DriverError("notReady", `a client wrote to ${describe(location)} while the driver emptied it`, {
+      hint: "Stop the client; the deletion is repeated.",
+    });
   }
   throw new DriverError("inUse", `${describe(location)} still holds data`, {
     hint: "deletePolicy is refuse-until-empty: remove the objects, with all versions and unfinished uploads.",

@@ -138,6 +138,7 @@ export function fromEndpoint(error: unknown, endpointUrl: string, masked: (text:
 const hintByCode: Readonly<Record<string, string>> = {
   RequestTimeTooSkewed: callFailures.clockSkew.fix,
   AuthorizationHeaderMalformed: callFailures.wrongRegion.fix,
+  BucketAlreadyExists: callFailures.bucketTaken.fix,
   TooManyBuckets: callFailures.quotaOfStore.fix,
   QuotaExceeded: callFailures.quotaOfStore.fix,
 };

@@ -9,6 +9,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
@@ -49,9 +50,9 @@ it("PR-12 an object that a store lists outside of the prefix that was asked for 
   await using _ = await volumesKnownTo(cluster, provisioner, { name, volumeHandle: volumeId, attributes });
   const ignoring = (text: string) => text.replaceAll(`<Key>${prefix}a</Key>`, "<Key>of-others</Key>");
   faulty.break(/^GET .*versions/, { do: "passAltered", alter: ignoring });
-  await expect(provisioner.controller.deleteVolume({ volumeId, secrets: {} })).rejects.toMatchObject({
-    details: expect.stringContaining("of-others"),
-  });
+  const refused = provisioner.controller.deleteVolume({ volumeId, secrets: {} });
+  await expect(refused).rejects.toMatchObject({ details: expect.stringContaining("of-others") });
+  await expect(refused).rejects.toThrow(failurePattern("prefixIgnored"));
   const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket }));
   expect(Contents.map(({ Key }) => Key)).toContain("of-others");
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
+import { failurePattern } from "../../src/core/call-failures.ts";
 import { secretFinalizer } from "../../src/core/names.ts";
 import { recordKey, recordText, type SecretKey } from "../../src/core/protected-secrets.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
@@ -142,6 +143,20 @@ it("PR-11 a retained volume is deleted without its Secret, and its data stays", 
   await using service = await start();
   await service.controller.deleteVolume({ volumeId: volume.id, secrets: {} });
   expect(await bucketNames(cluster.s3)).toContain(volume.id);
+});
+
+it("PR-11, OP-4 no bucket is created with a Secret that is being deleted, and the text names the fix", async () => {
+  const { secret, parameters } = await claimWithSecret();
+  const [namespace = "", name = ""] = secret.split("/");
+  const held = JSON.stringify({ metadata: { finalizers: ["example.com/held"] } });
+  await cluster.kubectl("patch", "secret", name, "-n", namespace, "--type=merge", "-p", held);
+  await cluster.kubectl("delete", "secret", name, "-n", namespace, "--wait=false");
+  await using service = await start();
+  const request = createRequest({ parameters, secrets: secretFields(rootAccount) });
+  const refused = service.controller.createVolume(request);
+  await expect(refused).rejects.toMatchObject({ details: expect.stringContaining("Create the Secret again") });
+  await expect(refused).rejects.toThrow(failurePattern("secretBeingDeleted"));
+  expect(await bucketNames(cluster.s3)).not.toContain(volumeNamed(request.name).id);
 });
 
 it("PR-11 without the rights for it, volumes are made all the same", async () => {

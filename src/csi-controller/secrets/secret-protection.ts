@@ -3,6 +3,7 @@
  * same time, and without its Secret a volume could never be deleted. A finalizer delays the deletion of the Secret until the last of
  * its volumes is deleted.
  */
+import { callFailures } from "../../core/call-failures.ts";
 import { DriverError } from "../../core/errors.ts";
 import { keepForMs, type SecretKey, type SecretRecord, settleMs } from "../../core/protected-secrets.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -112,6 +113,7 @@ export class SecretProtection {
       throw new DriverError(
         "notReady",
         `Secret ${secret} ${state === "gone" ? "does not exist any more" : "is being deleted"}`,
+        { hint: callFailures.secretBeingDeleted.fix },
       );
     }
   }

@@ -75,7 +75,10 @@ export class SecretCredentials implements DriverCredentials {
   async get(call: Call): Promise<Credentials> {
     const { namespace, name } = this.#reference;
     const secret = `Secret ${namespace}/${name}`;
-    const unread = () => new DriverError("notReady", `Timed out waiting for ${secret} with the keys of the driver`);
+    const unread = () =>
+      new DriverError("notReady", `Timed out waiting for ${secret} with the keys of the driver`, {
+        hint: "Check in the log of the node plugin why it cannot read the Secret.",
+      });
     await explainTimeout(call, unread, this.store.synced(call));
     const seen = this.#seen();
     if (seen === undefined) {
