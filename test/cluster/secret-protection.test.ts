@@ -1,7 +1,5 @@
 /** The Secrets that the deletion of volumes needs: kept as long as there is such a volume, and no longer. */
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
@@ -10,7 +8,7 @@ import { secretFinalizer } from "../../src/core/names.ts";
 import { recordKey, recordText, type SecretKey } from "../../src/core/protected-secrets.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { type ConfigMap, kinds } from "../../src/kube/kinds.ts";
-import { only, releaseNamespace, render, repository } from "../chart/rendered-chart.ts";
+import { only, releaseNamespace, render } from "../chart/rendered-chart.ts";
 import { ChartAccess } from "../support/chart-access.ts";
 import { bucketNames, patient, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
@@ -18,6 +16,7 @@ import { createRequest } from "../support/create-request.ts";
 import { type CsiControllerOptions, CsiControllerProcess } from "../support/csi-controller-process.ts";
 import { restrictedAccount } from "../support/restricted-account.ts";
 import { madeUpKeys, secretFields, secretManifest } from "../support/s3-accounts.ts";
+import { releaseSecretsJob } from "../support/setup-job.ts";
 import { installAttachmentKind, Stage } from "../support/stage.ts";
 
 const cluster = openCluster();
@@ -175,7 +174,7 @@ it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on non
   const volume = await created(service, { parameters, secret });
   await volumeFor(volume, secret);
   const reference = `--protected-secrets=${releaseNamespace}/${configMap}`;
-  expect(await setup("release-secrets", reference)).toBe(0);
+  expect(await releaseSecretsJob(access, "release-secrets", reference)).toBe(0);
   expect(await finalizersOf(secret)).toEqual([]);
   expect(await records()).toEqual([]);
   const next = await claimWithSecret();
@@ -193,7 +192,9 @@ it("PR-11 the Job releases nothing where all objects were applied at once, witho
   const secret = await newSecret({ finalizers: [secretFinalizer] });
   await write({ secret, at: new Date(), by: "somebody" });
   await cluster.kubectl("annotate", "configmap", configMap, "-n", releaseNamespace, "meta.helm.sh/release-name-");
-  expect(await setup("release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`)).toBe(0);
+  expect(
+    await releaseSecretsJob(access, "release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`),
+  ).toBe(0);
   expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
   await applyRecords();
   await forget(secret);
@@ -210,7 +211,9 @@ it("PR-11 a finalizer whose record is lost is removed by the service that set it
   await service.kill();
   const unrecorded = await newSecret({ finalizers: [secretFinalizer] });
   await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), unrecorded);
-  expect(await setup("release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`)).toBe(0);
+  expect(
+    await releaseSecretsJob(access, "release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`),
+  ).toBe(0);
   expect(await finalizersOf(unrecorded)).toEqual([]);
   await applyRecords();
 });
@@ -345,13 +348,4 @@ async function forget(secret: SecretKey): Promise<void> {
 
 function nameOf(secret: SecretKey): string {
   return secret.split("/")[1] ?? "";
-}
-
-/** The program of the Job; gives its exit code. */
-async function setup(...args: readonly string[]): Promise<number> {
-  const kubeconfig = await access.kubeconfigOf("releaseSecrets");
-  const argv = [join(repository, "src/bin/setup.ts"), ...args, `--kubeconfig=${kubeconfig}`];
-  return await new Promise((done) => {
-    execFile(process.execPath, argv, { encoding: "utf8" }, (error) => done(error === null ? 0 : Number(error.code)));
-  });
 }

@@ -1,0 +1,13 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { repository } from "../chart/rendered-chart.ts";
+import type { ChartAccess } from "./chart-access.ts";
+
+/** The program of the chart's Job that releases Secrets, with the rights of the Job; gives its exit code. */
+export async function releaseSecretsJob(access: ChartAccess, ...args: readonly string[]): Promise<number> {
+  const kubeconfig = await access.kubeconfigOf("releaseSecrets");
+  const argv = [join(repository, "src/bin/setup.ts"), ...args, `--kubeconfig=${kubeconfig}`];
+  return await new Promise((done) => {
+    execFile(process.execPath, argv, { encoding: "utf8" }, (error) => done(error === null ? 0 : Number(error.code)));
+  });
+}
