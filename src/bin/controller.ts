@@ -29,6 +29,7 @@ import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { ObjectStore } from "../s3/object-store.ts";
 import { trusted } from "../s3/trust.ts";
+import { scrapedFrom } from "./scraped.ts";
 import { version } from "./version.ts";
 
 async function run(call: Call, config: CsiControllerConfig): Promise<void> {
@@ -87,7 +88,7 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
     synced ? ({ ready: true } as const) : ({ ready: false, because: "the caches are not synced yet" } as const);
   const identity = identityService({ version, readiness, servesController: true });
   running.use(await serve(call, config.endpoint, [identity, service], { onAnswered: csiCalls(registry) }));
-  const health = { readiness, liveness: progress.liveness, metrics: metrics.text };
+  const health = { readiness, liveness: progress.liveness, metrics: scrapedFrom(metrics, client, config) };
   if (config.healthPort !== undefined) running.use(await serveHealth(call, config.healthPort, health));
   await Promise.all([volumes.synced(call), classes.synced(call)]);
   synced = true;

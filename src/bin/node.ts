@@ -52,6 +52,7 @@ import type { Call } from "../runtime/call.ts";
 import type { Logger } from "../runtime/log.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
+import { scrapedFrom } from "./scraped.ts";
 import { version } from "./version.ts";
 
 async function run(call: Call, config: NodeConfig): Promise<void> {
@@ -106,7 +107,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   parts.use(await serve(call, config.endpoint, services, { onAnswered: csiCalls(registry) }));
   // Before the caches are synced no worker reads the queue, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? sources.unmounts.stalledMs : 0));
-  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: programMetrics.text };
+  const scraped = scrapedFrom(programMetrics, client, config);
+  const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: scraped };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
     registered.resolve(); // a sidecar registers the driver and does not report it

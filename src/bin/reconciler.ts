@@ -12,6 +12,7 @@ import { runReconciler } from "../reconciler/run-reconciler.ts";
 import { growLargeHeapsFreely } from "../runtime/heap-growth.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
+import { scrapedFrom } from "./scraped.ts";
 import { version as driverVersion } from "./version.ts";
 
 async function run(signal: AbortSignal): Promise<void> {
@@ -36,7 +37,7 @@ async function run(signal: AbortSignal): Promise<void> {
     if (!mayLead) return { ready: false, because: "this account may not use the required lease" } as const;
     return watchHealth.readiness();
   };
-  const health = { readiness, liveness: progress.liveness, metrics: metrics.text };
+  const health = { readiness, liveness: progress.liveness, metrics: scrapedFrom(metrics, client, config) };
   await using _ = healthPort === undefined ? undefined : await serveHealth(call, healthPort, health);
   await runReconciler(call, client, {
     ...config,

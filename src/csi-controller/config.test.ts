@@ -9,6 +9,7 @@ it("has the defaults of 2.x", () => {
     verbosity: 4,
     healthPort: undefined,
     metrics: false,
+    metricsAuthorization: false,
     s3: {
       endpointUrl: "http://s3",
       region: "us-east-1",

@@ -1,10 +1,10 @@
 /** Flags and environment → the configuration of the CSI controller service, or every mistake at once. */
 import type { Proxy } from "../core/proxy.ts";
-import { endpoint, healthPort } from "../csi/settings.ts";
+import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Ref } from "../kube/client/client.ts";
 import { verbosity } from "../runtime/log-settings.ts";
-import { integer, namespacedName, seconds, text, toggle, url } from "../runtime/settings/kinds.ts";
+import { integer, namespacedName, seconds, text, url } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
 import {
   type DriverCredentialsConfig,
@@ -24,6 +24,8 @@ export interface CsiControllerConfig {
   readonly healthPort: number | undefined;
   /** Whether the health port serves metrics. */
   readonly metrics: boolean;
+  /** Whether the API server decides who may read the metrics (SE-7). */
+  readonly metricsAuthorization: boolean;
   readonly s3: { readonly endpointUrl: string; readonly region: string; readonly limits: StoreLimits };
   /** A file with certificates that are trusted in addition to those of the system. */
   readonly caBundle: string | undefined;
@@ -52,7 +54,7 @@ const declared = {
   nodeId: { flag: "node-id", kind: text },
   mountpointVersion: { flag: "mp-version", kind: text },
   healthPort,
-  metrics: { flag: "metrics", kind: toggle, default: false },
+  ...metricsSettings,
   region: { variable: "AWS_REGION", kind: text, default: "us-east-1" },
   // With these defaults a call ends before the provisioner's timeout of 120 seconds.
   connectMs: { flag: "s3-connect-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 5_000 },
@@ -82,6 +84,7 @@ export function csiControllerConfigFrom(args: readonly string[], env: Environmen
     verbosity: settings.verbosity,
     healthPort: settings.healthPort,
     metrics: settings.metrics,
+    metricsAuthorization: settings.metricsAuthorization,
     s3: { endpointUrl, region, limits: { connectMs, answerMs, attempts } },
     caBundle: settings.caBundle,
     systemRoots: settings.systemRoots,

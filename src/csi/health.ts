@@ -5,17 +5,15 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { Call } from "../runtime/call.ts";
-import { isErrno } from "../runtime/errno.ts";
 import type { Readiness } from "./identity.ts";
+import { answerScrape, type Scraped } from "./scrape.ts";
 
 export interface Health {
   readonly readiness: Readiness;
   readonly liveness: Readiness;
-  /** In the text format of Prometheus. undefined: not served, because everyone in the cluster network can read this port. */
-  readonly metrics?: (() => AsyncIterable<string>) | undefined;
+  /** undefined: not served. */
+  readonly metrics?: Scraped | undefined;
 }
 
 /** Resolves when the port is open, and serves until it is disposed of. Rejects if the port is in use. */
@@ -34,18 +32,10 @@ export async function serveHealth(call: Call, port: number, health: Health): Pro
   };
 }
 
-function answerFrom({ log }: Call, { readiness, liveness, metrics }: Health): RequestListener {
+function answerFrom(call: Call, { readiness, liveness, metrics }: Health): RequestListener {
   return (request, response) => {
     if (request.url === "/metrics" && metrics !== undefined) {
-      response.setHeader("content-type", "text/plain; version=0.0.4; charset=utf-8");
-      const sent = pipeline(Readable.from(metrics()), response);
-      // Prometheus that gives up closes the connection, and takes an answer that is cut off for a failed scrape.
-      sent.catch((error: unknown) => {
-        if (!response.destroyed || !isErrno(error, "ERR_STREAM_PREMATURE_CLOSE")) {
-          log.error("metrics cannot be served", { error });
-        }
-        response.destroy();
-      });
+      answerScrape(call, metrics, { request, response });
       return;
     }
     const state = request.url === "/livez" ? liveness() : request.url === "/healthz" ? readiness() : undefined;

@@ -35,6 +35,18 @@ export const kinds = {
     plural: "leases",
     scope: "namespaced",
   } as Kind<Lease>,
+  tokenReviews: {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenReview",
+    plural: "tokenreviews",
+    scope: "cluster",
+  } as Kind<TokenReview>,
+  subjectAccessReviews: {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    plural: "subjectaccessreviews",
+    scope: "cluster",
+  } as Kind<SubjectAccessReview>,
   attachments: {
     apiVersion: `${driverName}/v2`,
     kind: "MountpointS3PodAttachment",
@@ -203,4 +215,22 @@ export interface Lease extends KubeObject {
     readonly renewTime?: string | null;
     readonly leaseTransitions?: number | null;
   };
+}
+
+/** An answer, which is not stored. */
+interface TokenReview {
+  readonly status?: {
+    readonly authenticated?: boolean;
+    readonly user?: {
+      readonly username?: string;
+      readonly uid?: string;
+      readonly groups?: readonly string[];
+      readonly extra?: Readonly<Record<string, readonly string[]>>;
+    };
+  };
+}
+
+/** An answer, which is not stored. */
+interface SubjectAccessReview {
+  readonly status?: { readonly allowed?: boolean };
 }

@@ -24,6 +24,7 @@ it("has the defaults of 2.x", () => {
     registryDir: undefined,
     healthPort: undefined,
     metrics: false,
+    metricsAuthorization: false,
     volumeMetrics: false,
     api: { host: "10.96.0.1", port: "443" },
   });
@@ -70,6 +71,7 @@ it("understands what our chart passes", () => {
     registryDir: "/registration",
     healthPort: 9808,
     metrics: true,
+    metricsAuthorization: false,
     volumeMetrics: true,
     pidNamespaces: { usual: "host", inHostPids: true },
     driverCredentials: {

@@ -2,7 +2,7 @@ import { normalize } from "node:path/posix";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import type { PidNamespace, PidNamespaces } from "../core/pid-namespace.ts";
 import type { Proxy } from "../core/proxy.ts";
-import { endpoint, healthPort } from "../csi/settings.ts";
+import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import { verbosity } from "../runtime/log-settings.ts";
 import { oneOf, seconds, text, toggle } from "../runtime/settings/kinds.ts";
@@ -45,6 +45,8 @@ export interface NodeConfig {
   readonly healthPort: number | undefined;
   /** Whether the health port serves metrics. */
   readonly metrics: boolean;
+  /** Whether the API server decides who may read the metrics (SE-7). */
+  readonly metricsAuthorization: boolean;
   /** Whether the metrics of volumes, which mount-s3 exports, are among them. */
   readonly volumeMetrics: boolean;
   readonly api: ApiLocation;
@@ -70,7 +72,7 @@ const declared = {
   registrationDir: { flag: "registration-dir", kind: text, default: "/registration" },
   ...driverCredentialSettings,
   healthPort,
-  metrics: { flag: "metrics", kind: toggle, default: false },
+  ...metricsSettings,
   volumeMetrics: { flag: "volume-metrics", kind: toggle, default: false },
   ...proxySettings,
   ...apiSettings,
@@ -99,6 +101,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     registryDir: settings.register ? settings.registrationDir : undefined,
     healthPort: settings.healthPort,
     metrics: settings.metrics,
+    metricsAuthorization: settings.metricsAuthorization,
     volumeMetrics: settings.metrics && settings.volumeMetrics,
     api: apiLocationFrom(settings),
   });

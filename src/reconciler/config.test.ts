@@ -32,6 +32,7 @@ it("has the defaults of 2.x", () => {
     api: { host: "10.96.0.1", port: "443" },
     healthPort: undefined,
     metrics: false,
+    metricsAuthorization: false,
     candidate: undefined,
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,

@@ -1,6 +1,6 @@
 /** Flags and environment → the configuration of the reconciler, or every mistake at once. */
 import { reconcilerLease } from "../core/names.ts";
-import { healthPort } from "../csi/settings.ts";
+import { healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Candidate } from "../kube/lease/lease.ts";
 import { verbosity } from "../runtime/log-settings.ts";
@@ -19,6 +19,8 @@ export interface ReconcilerConfig {
   readonly healthPort: number | undefined;
   /** Whether the health port serves metrics. */
   readonly metrics: boolean;
+  /** Whether the API server decides who may read the metrics (SE-7). */
+  readonly metricsAuthorization: boolean;
   /** Undefined: there is no election, as under manifests of 2.x. */
   readonly candidate: Candidate | undefined;
   readonly cleanupIntervalMs: number;
@@ -39,7 +41,7 @@ const declared = {
   requireLease: { flag: "require-lease", kind: toggle, default: false },
   ...apiSettings,
   healthPort,
-  metrics: { flag: "metrics", kind: toggle, default: false },
+  ...metricsSettings,
   cleanupIntervalMs: { flag: "cleanup-interval-seconds", kind: seconds({ min: 1 }), default: 120_000 },
   staleAfterMs: { flag: "stale-threshold-seconds", kind: seconds({ min: 0 }), default: 120_000 },
   // Far above the longest step of a worker: requests and waits have limits of a minute or two.
@@ -75,6 +77,7 @@ export function reconcilerConfigFrom(
     api: apiLocationFrom(settings),
     healthPort: settings.healthPort,
     metrics: settings.metrics,
+    metricsAuthorization: settings.metricsAuthorization,
     candidate: candidateFrom(settings),
     cleanupIntervalMs: settings.cleanupIntervalMs,
     staleAfterMs: settings.staleAfterMs,

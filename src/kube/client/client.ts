@@ -125,6 +125,12 @@ export class KubeClient implements Disposable {
     return (await this.#json(call, { method: "POST", path, body, isUrgent: isLease(kind) })) as Shape;
   }
 
+  /** Asks a question that the server answers in the status of the object, such as a TokenReview. The server stores nothing. */
+  async review<Shape>(call: Call, kind: Kind<Shape>, spec: object): Promise<Shape> {
+    const body = { apiVersion: kind.apiVersion, kind: kind.kind, spec };
+    return (await this.#json(call, { method: "POST", path: pathOf(kind, {}), body })) as Shape;
+  }
+
   /**
    * A JSON merge patch: null removes a field, and a list is replaced as a whole. The write is unconditional, unless the patch has
    * `metadata.resourceVersion`: then it rejects with Conflict if the object has changed since that version.
