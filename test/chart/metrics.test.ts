@@ -72,6 +72,70 @@ it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is ma
   ]);
 });
 
+describe("SE-7 the API server decides who may scrape, if the values say so", () => {
+  const authorized = { ...monitored, "metrics.authorization": "true" };
+
+  it.for([
+    [{}, false],
+    [{ "metrics.authorization": "true" }, false],
+    [monitored, false],
+    [authorized, true],
+  ] as const)("SE-7 %j: %j", ([values, expected]) => {
+    const chart = render(values);
+    const configs = [
+      nodeConfigFrom(flagsOf(chart, "s3-plugin"), environment),
+      csiControllerConfigFrom(flagsOf(chart, "s3-csi-controller"), environment),
+      reconcilerConfigFrom(flagsOf(chart, "s3-pod-reconciler"), reconcilerEnvironment, "3.0.0"),
+    ];
+    expect(configs.map(({ metricsAuthorization }) => metricsAuthorization)).toEqual([expected, expected, expected]);
+    const reviewing = chart.filter(({ rules }) =>
+      /tokenreviews|subjectaccessreviews/.test(JSON.stringify(rules ?? "")),
+    );
+    expect(reviewing.length).toBe(expected ? 1 : 0);
+  });
+
+  it("SE-7 every program may ask, and those who scrape get a role", () => {
+    const chart = render(authorized);
+    const { rules } = only(chart, "ClusterRole", "s3-csi-metrics-authorization");
+    expect(rules).toEqual([
+      { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+      { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
+    ]);
+    const bindings = chart.filter(({ roleRef }) => roleRef?.name === "s3-csi-metrics-authorization");
+    const accounts = ["DaemonSet", "Deployment"].map(
+      (kind) => only(chart, kind)["spec"].template.spec.serviceAccountName,
+    );
+    expect(bindings.flatMap(({ subjects }) => subjects.map(({ name }: { name: string }) => name))).toEqual(accounts);
+    expect(only(chart, "ClusterRole", "s3-csi-metrics-reader")["rules"]).toEqual([
+      { nonResourceURLs: ["/metrics"], verbs: ["get"] },
+    ]);
+  });
+
+  it("SE-7 no port is left without a check: csi-provisioner has no metrics", () => {
+    const chart = render({ ...closed, ...authorized });
+    expect(flagsOf(chart, "csi-provisioner")).toContain("--metrics-path=^/metrics");
+    const ports = only(chart, "Service", "s3-csi-controller-metrics")["spec"].ports as readonly { name: string }[];
+    expect(ports.map(({ name }) => name)).toEqual(["pod-reconciler", "metrics"]);
+    expect(JSON.stringify(ingressOf(chart))).not.toContain("9811");
+  });
+
+  it("SE-7 Prometheus sends its own token, or what the values say", () => {
+    const endpointsOf = (values: Readonly<Record<string, string>>) =>
+      only(render(values), "ServiceMonitor")["spec"].endpoints as readonly Readonly<Record<string, unknown>>[];
+    const own = { bearerTokenFile: "/var/run/secrets/kubernetes.io/serviceaccount/token" };
+    expect(endpointsOf(authorized)).toMatchObject([
+      { port: "metrics", ...own },
+      { port: "pod-reconciler", ...own },
+    ]);
+    const secret = { "serviceMonitor.authorization.credentials.name": "scraper" };
+    for (const endpoint of endpointsOf({ ...authorized, ...secret })) {
+      expect(endpoint).toMatchObject({ authorization: { credentials: { name: "scraper" } } });
+      expect(endpoint).not.toHaveProperty("bearerTokenFile");
+    }
+    expect(JSON.stringify(endpointsOf({ ...monitored, ...secret }))).not.toMatch(/bearer|scraper/);
+  });
+});
+
 describe("SE-7 a policy of the network lets Prometheus in", () => {
   const ports = [9808, 9809, 9810, 9811].map((port) => ({ port, protocol: "TCP" }));
 

@@ -22,6 +22,7 @@ const allOn: Readonly<Record<string, string>> = {
   "networkPolicy.enabled": "true",
   "flowControl.enabled": "true",
   "serviceMonitor.enabled": "true",
+  "metrics.authorization": "true",
   "prometheusRule.enabled": "true",
   "dashboard.enabled": "true",
   "tls.caCertConfigMap": "our-ca",

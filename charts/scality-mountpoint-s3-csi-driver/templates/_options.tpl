@@ -23,6 +23,16 @@ on
 {{- range $needed }}{{ include "s3-csi.isOn" (list . "enabled" false) }}{{ end }}
 {{- end }}
 
+{{/* Not empty if the API server decides who may read the metrics. Stored values may not have it. */}}
+{{- define "s3-csi.metricsAuthorization" -}}
+{{- if include "s3-csi.metrics" . }}{{ include "s3-csi.isOn" (list .Values.metrics "authorization" false) }}{{ end }}
+{{- end }}
+
+{{/* Not empty if csi-provisioner serves its metrics: it cannot ask the API server who may read them. */}}
+{{- define "s3-csi.provisionerMetrics" -}}
+{{- if and (include "s3-csi.metrics" .) (not (include "s3-csi.metricsAuthorization" .)) }}on{{ end }}
+{{- end }}
+
 {{/* Name of an object that a second release would create, too: (list $ NAME). */}}
 {{- define "s3-csi.scopedName" -}}
 {{- $ := index . 0 -}}

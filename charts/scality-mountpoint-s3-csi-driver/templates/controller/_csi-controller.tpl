@@ -10,6 +10,9 @@
     - --health-port=9810
     {{- if include "s3-csi.metrics" . }}
     - --metrics
+    {{- if include "s3-csi.metricsAuthorization" . }}
+    - --metrics-authorization
+    {{- end }}
     {{- end }}
     {{- with .Values.s3CredentialSecret }}
     # Credentials are read through the API, so that they are in no environment and changes need no restart.
@@ -102,7 +105,7 @@
     - --leader-election
     - --leader-election-namespace=$(POD_NAMESPACE)
     - --http-endpoint=:9811
-    {{- if not (include "s3-csi.metrics" .) }}
+    {{- if not (include "s3-csi.provisionerMetrics" .) }}
     # csi-provisioner has one port for health and metrics. This path turns metrics off, because it starts with a host that no request has.
     - --metrics-path=^/metrics
     {{- end }}

@@ -9,6 +9,9 @@
     - --require-lease
     {{- if include "s3-csi.metrics" . }}
     - --metrics
+    {{- if include "s3-csi.metricsAuthorization" . }}
+    - --metrics-authorization
+    {{- end }}
     {{- end }}
     - --v={{ include "s3-csi.controllerLogLevel" . }}
   env:
