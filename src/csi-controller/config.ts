@@ -4,7 +4,7 @@ import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Ref } from "../kube/client/client.ts";
 import { verbosity } from "../runtime/log-settings.ts";
-import { integer, namespacedName, seconds, text, url } from "../runtime/settings/kinds.ts";
+import { integer, namespacedName, seconds, text, toggle, url } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
 import {
   type DriverCredentialsConfig,

@@ -76,7 +76,7 @@ it("PR-11 a volume that may have been made keeps the Secret, one that certainly 
     await expect(cut.controller.createVolume(request)).rejects.toMatchObject({ code: status.UNAVAILABLE });
     expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
   }
-  await forget(secret);
+  await write(secret, null);
   await using service = await start();
   const request = createRequest({ parameters, secrets: secretFields(madeUpKeys()) });
   await expect(service.controller.createVolume(request)).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
@@ -109,16 +109,16 @@ it("PR-11 what a killed service left is put right by the next one: protected if 
   const unprotected = await newSecret();
   await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), unprotected);
   const hourAgo = new Date(Date.now() - 3_600_000);
-  await write({ secret: orphaned, at: hourAgo, by: "predecessor" });
+  await write(orphaned, { at: hourAgo, by: "predecessor" });
   // Its CreateVolume may just have been answered, and csi-provisioner may be about to make the PersistentVolume.
-  await write({ secret: recent, at: new Date(), by: "predecessor" });
+  await write(recent, { at: new Date(), by: "predecessor" });
   await using _service = await start();
   await expect.poll(() => finalizersOf(unprotected), patient).toEqual([secretFinalizer]);
   await expect.poll(() => finalizersOf(orphaned), patient).toEqual([]);
   await expect.poll(records, patient).not.toContain(orphaned);
   expect(await records()).toContain(unprotected);
   expect(await finalizersOf(recent)).toEqual([secretFinalizer]);
-  await forget(recent);
+  await write(recent, null);
 });
 
 it.for([
@@ -190,14 +190,14 @@ it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on non
 
 it("PR-11 the Job releases nothing where all objects were applied at once, without Helm", async () => {
   const secret = await newSecret({ finalizers: [secretFinalizer] });
-  await write({ secret, at: new Date(), by: "somebody" });
+  await write(secret, { at: new Date(), by: "somebody" });
   await cluster.kubectl("annotate", "configmap", configMap, "-n", releaseNamespace, "meta.helm.sh/release-name-");
   expect(
     await releaseSecretsJob(access, "release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`),
   ).toBe(0);
   expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
   await applyRecords();
-  await forget(secret);
+  await write(secret, null);
 });
 
 it("PR-11 a finalizer whose record is lost is removed by the service that set it, and by the Job", async () => {
@@ -205,7 +205,7 @@ it("PR-11 a finalizer whose record is lost is removed by the service that set it
   await using service = await start();
   const volume = await created(service, first);
   await volumeFor(volume, first.secret);
-  await forget(first.secret);
+  await write(first.secret, null);
   await cluster.kubectl("delete", "pv", volume.name);
   await expect.poll(() => finalizersOf(first.secret), patient).toEqual([]);
   await service.kill();
@@ -336,13 +336,9 @@ async function records(): Promise<readonly string[]> {
   return Object.values(data).flatMap((text) => (text.includes("/") ? [text.split(" ")[0] ?? ""] : []));
 }
 
-async function write(record: { readonly secret: SecretKey; readonly at: Date; readonly by: string }): Promise<void> {
-  const data = { [recordKey(record.secret)]: recordText(record) };
-  await stage.client.patch(stage.call, kinds.configMaps, { namespace: releaseNamespace, name: configMap }, { data });
-}
-
-async function forget(secret: SecretKey): Promise<void> {
-  const data = { [recordKey(secret)]: null };
+/** null forgets the Secret. */
+async function write(secret: SecretKey, record: { readonly at: Date; readonly by: string } | null): Promise<void> {
+  const data = { [recordKey(secret)]: record && recordText({ secret, ...record }) };
   await stage.client.patch(stage.call, kinds.configMaps, { namespace: releaseNamespace, name: configMap }, { data });
 }
 
