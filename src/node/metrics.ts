@@ -19,6 +19,8 @@ export class NodeMetrics {
   readonly orphanedTargets: Counter;
   readonly #registry: Registry;
   readonly #steps: Histogram<"step">;
+  /** How many publishes are in each step now. */
+  readonly #waiting: Record<PublishStep, number> = { attachment: 0, pod: 0, mounter: 0, mount: 0, bind: 0 };
 
   constructor(registry = new Registry()) {
     const registers = [registry];
@@ -61,14 +63,22 @@ export class NodeMetrics {
       buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60],
       registers,
     });
+    declareMeasured(registry, {
+      name: "s3_csi_publishes_waiting",
+      help: "Publishes and heals that wait now, by the step for which they wait.",
+      labels: ["step"],
+      read: byLabel("step", () => this.#waiting),
+    });
   }
 
   /** Settles like the work, and measures how long that took. */
   async step<Result>(step: PublishStep, work: Promise<Result>): Promise<Result> {
     const end = this.#steps.startTimer({ step });
+    this.#waiting[step] += 1;
     try {
       return await work;
     } finally {
+      this.#waiting[step] -= 1;
       end();
     }
   }

@@ -49,6 +49,26 @@ it("counts the workloads of all attachments", async () => {
   expect(await registry.metrics()).toContain("\ns3_csi_attached_workloads 3\n");
 });
 
+it.for<[string, Readonly<Record<string, string>>, readonly string[]]>([
+  ["new", {}, ["a"]],
+  ["assigned", { Assigned: "True", Scheduled: "True" }, ["a"]],
+  ["unscheduled", { Assigned: "True", Scheduled: "False" }, ["a"]],
+  ["unassigned", { Assigned: "False", Scheduled: "True" }, ["a"]],
+  ["unused", { Assigned: "True", Scheduled: "True" }, []],
+])("OP-3 counts attachments by state: %s for %j", async ([state, statuses, workloads]) => {
+  const spec = {
+    nodeName: "n",
+    persistentVolumeName: "pv",
+    mountpointS3PodAttachments: { "mp-1": served(...workloads) },
+  };
+  const conditions = Object.entries(statuses).map(([type, status]) => ({ type, status }));
+  view.attachments.put("s3pa-1", "1", { spec, status: { conditions } } as unknown as ObservedAttachment);
+  const counts = (await registry.metrics()).matchAll(/^s3_csi_attachments\{state="(\w+)"\} (\d)$/gm);
+  const shown = Array.from(counts, ([, name, count]) => [name, Number(count)] as const);
+  expect(shown.length).toBe(5);
+  expect(shown.filter(([, count]) => count > 0)).toEqual([[state, 1]]);
+});
+
 it("shows whether this replica leads", async () => {
   expect(await registry.metrics()).toContain("\ns3_csi_leader 0\n");
   const term = metrics.leading();

@@ -1,6 +1,8 @@
 import { Gauge, Registry } from "prom-client";
+import type { ControllerCondition } from "../core/attachment-status.ts";
 import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
 import { QueueMetrics } from "../metrics/queues.ts";
+import type { ObservedAttachment } from "./decision/decision.ts";
 import type { PodProblem } from "./domain/mountpoint-pod-report.ts";
 import { sizesOf, type View } from "./observe/view.ts";
 
@@ -47,6 +49,12 @@ export class ReconcilerMetrics {
       read: byLabel("problem", () => problemsIn(view)),
     });
     declareMeasured(this.#registry, {
+      name: "s3_csi_attachments",
+      help: "Attachments, by state.",
+      labels: ["state"],
+      read: byLabel("state", () => attachmentStatesIn(view)),
+    });
+    declareMeasured(this.#registry, {
       name: "s3_csi_attached_workloads",
       help: "Workloads in attachments, once for each volume that they use.",
       labels: [],
@@ -65,6 +73,22 @@ function problemsIn({ mountpointPods }: View): Readonly<Record<PodProblem["kind"
   const counts = { unschedulable: 0, notStarting: 0, crashing: 0, backingOff: 0, stuck: 0, leaving: 0, ended: 0 };
   for (const { problem } of mountpointPods.values()) if (problem !== undefined) counts[problem.kind] += 1;
   return counts;
+}
+
+/** unassigned: a workload has lost its Mountpoint Pod. unscheduled: a Mountpoint Pod has no node. new: not reported on yet. */
+function attachmentStatesIn({ attachments }: View) {
+  const counts = { assigned: 0, unassigned: 0, unscheduled: 0, unused: 0, new: 0 };
+  for (const attachment of attachments.values()) counts[stateOf(attachment)] += 1;
+  return counts;
+}
+
+function stateOf({ spec, status }: ObservedAttachment): "assigned" | "unassigned" | "unscheduled" | "unused" | "new" {
+  if (Object.values(spec.mountpointS3PodAttachments).every((served) => served.length === 0)) return "unused";
+  const statusOf = (type: ControllerCondition) =>
+    status?.conditions?.find((condition) => condition.type === type)?.status;
+  if (statusOf("Assigned") === undefined) return "new";
+  if (statusOf("Assigned") !== "True") return "unassigned";
+  return statusOf("Scheduled") === "True" ? "assigned" : "unscheduled";
 }
 
 function attachedIn({ attachments }: View): number {

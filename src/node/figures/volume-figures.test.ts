@@ -69,8 +69,8 @@ it("keeps a bounded number of series, whatever is exported, and those that came 
   figures.add(many);
   figures.add(many.toReversed());
   const shown = Object.keys(seriesOf(figures));
-  expect(shown.length).toBe(26);
-  expect(shown).toContain('s3_errors_total,operation="Operation9",code="9"');
+  expect(shown.length).toBe(24);
+  expect(shown).toContain('s3_errors_total,operation="Operation7",code="7"');
   expect(Object.values(all).reduce((sum, { most }) => sum + most, 0)).toBeLessThanOrEqual(40);
 });
 
@@ -98,6 +98,14 @@ it("begins anew when mount-s3 was started again, with the operations that it has
   figures.add([latency("lookup", 0, 1000), latency("getattr", 0, 500)]);
   figures.add([{ ...latency("lookup", 0, 10), startNs: 2n }]);
   expect(seriesOf(figures)['file_requests_total,operation="metadata"']).toBe(10);
+});
+
+it("OP-3 has the lookups of all caches of a volume, and the reads that they answered", () => {
+  const figures = new VolumeFigures();
+  const lookups = (cache: string, count: number) =>
+    point("experimental.cache.get_latency", { kind: "histogram", attributes: { cache }, value: 1, count });
+  figures.add([lookups("disk", 7), lookups("express", 3), point("experimental.fuse.cache_hit", { value: 5 })]);
+  expect(seriesOf(figures)).toEqual({ cache_lookups_total: 10, cache_hits_total: 5 });
 });
 
 it("a request without an answer has the code none", () => {

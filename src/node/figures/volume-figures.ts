@@ -53,7 +53,8 @@ function isSensible(value: number): boolean {
   return Number.isFinite(value) && value >= 0;
 }
 
-const usedAttributes = ["s3_request", "http_status", "fuse_request"];
+/** `cache` keeps the two caches apart that a volume may have: their figures are added, and one must not replace the other. */
+const usedAttributes = ["s3_request", "http_status", "fuse_request", "cache"];
 
 function keyOf({ name, attributes }: OtlpPoint): string {
   return JSON.stringify([name, ...usedAttributes.map((attribute) => attributes[attribute] ?? "")]);
@@ -89,7 +90,7 @@ export const figures = {
   },
   s3_errors_total: {
     kind: "counter",
-    most: 10,
+    most: 8,
     help: "Requests of mount-s3 that the object store refused, by operation and HTTP status.",
   },
   bytes_total: { kind: "counter", most: 2, help: "Bytes that workloads read and wrote." },
@@ -103,6 +104,12 @@ export const figures = {
     kind: "counter",
     most: 3,
     help: "Requests of the kernel that mount-s3 answered with an error, as for a file that does not exist.",
+  },
+  cache_lookups_total: { kind: "counter", most: 1, help: "Blocks that mount-s3 looked up in its data cache." },
+  cache_hits_total: {
+    kind: "counter",
+    most: 1,
+    help: "Reads of workloads that mount-s3 answered from its data cache alone.",
   },
   memory_bytes: { kind: "gauge", most: 1, help: "Memory of mount-s3." },
 } as const satisfies Record<
@@ -127,6 +134,9 @@ const conversions: Readonly<Record<string, (point: OtlpPoint) => readonly Figure
     series("file_request_seconds_total", ofKernel(point), point.value * microseconds),
   ],
   "fuse.request_errors": (point) => [series("file_errors_total", ofKernel(point), point.value)],
+  // mount-s3 calls these experimental: without them, the volume has no figures of its cache.
+  "experimental.cache.get_latency": (point) => [series("cache_lookups_total", {}, point.count)],
+  "experimental.fuse.cache_hit": (point) => [series("cache_hits_total", {}, point.value)],
   "process.memory_usage": (point) => [series("memory_bytes", {}, point.value)],
 };
 
