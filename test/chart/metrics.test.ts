@@ -120,8 +120,6 @@ describe("SE-7 the API server decides who may scrape, if the values say so", () 
   });
 
   it("SE-7 Prometheus sends its own token, or what the values say", () => {
-    const endpointsOf = (values: Readonly<Record<string, string>>) =>
-      only(render(values), "ServiceMonitor")["spec"].endpoints as readonly Readonly<Record<string, unknown>>[];
     const own = { bearerTokenFile: "/var/run/secrets/kubernetes.io/serviceaccount/token" };
     expect(endpointsOf(authorized)).toMatchObject([
       { port: "metrics", ...own },
@@ -183,4 +181,8 @@ function flagsOf(chart: readonly Manifest[], container: string): readonly string
 
 function ingressOf(chart: readonly Manifest[]): unknown {
   return only(chart, "NetworkPolicy", "s3-csi-driver")["spec"].ingress;
+}
+
+function endpointsOf(values: Readonly<Record<string, string>>): readonly Readonly<Record<string, unknown>>[] {
+  return only(render(values), "ServiceMonitor")["spec"].endpoints as readonly Readonly<Record<string, unknown>>[];
 }

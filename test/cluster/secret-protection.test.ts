@@ -22,6 +22,8 @@ import { installAttachmentKind, Stage } from "../support/stage.ts";
 const cluster = openCluster();
 const configMap = "s3-csi-protected-secrets";
 const nowhere = "http://127.0.0.1:9";
+/** Where csi-provisioner notes which Secret it will need. */
+const deletionSecret = "volume.kubernetes.io/provisioner-deletion-secret";
 
 let stage: Stage;
 let access: ChartAccess;
@@ -173,8 +175,7 @@ it("PR-11, CH-1 the Job of the chart releases every Secret, and from then on non
   await using service = await start();
   const volume = await created(service, { parameters, secret });
   await volumeFor(volume, secret);
-  const reference = `--protected-secrets=${releaseNamespace}/${configMap}`;
-  expect(await releaseSecretsJob(access, "release-secrets", reference)).toBe(0);
+  expect(await releaseSecretsJob(access, configMap)).toBe(0);
   expect(await finalizersOf(secret)).toEqual([]);
   expect(await records()).toEqual([]);
   const next = await claimWithSecret();
@@ -192,9 +193,7 @@ it("PR-11 the Job releases nothing where all objects were applied at once, witho
   const secret = await newSecret({ finalizers: [secretFinalizer] });
   await write(secret, { at: new Date(), by: "somebody" });
   await cluster.kubectl("annotate", "configmap", configMap, "-n", releaseNamespace, "meta.helm.sh/release-name-");
-  expect(
-    await releaseSecretsJob(access, "release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`),
-  ).toBe(0);
+  expect(await releaseSecretsJob(access, configMap)).toBe(0);
   expect(await finalizersOf(secret)).toEqual([secretFinalizer]);
   await applyRecords();
   await write(secret, null);
@@ -211,9 +210,7 @@ it("PR-11 a finalizer whose record is lost is removed by the service that set it
   await service.kill();
   const unrecorded = await newSecret({ finalizers: [secretFinalizer] });
   await volumeFor(volumeNamed(`pvc-${randomBytes(8).toString("hex")}`), unrecorded);
-  expect(
-    await releaseSecretsJob(access, "release-secrets", `--protected-secrets=${releaseNamespace}/${configMap}`),
-  ).toBe(0);
+  expect(await releaseSecretsJob(access, configMap)).toBe(0);
   expect(await finalizersOf(unrecorded)).toEqual([]);
   await applyRecords();
 });
@@ -314,15 +311,13 @@ async function volumeFor(
   });
   await cluster.apply({
     ...rest,
-    metadata: { name, annotations: { [noted("name")]: secretName, [noted("namespace")]: namespace } },
+    metadata: {
+      name,
+      annotations: { [`${deletionSecret}-name`]: secretName, [`${deletionSecret}-namespace`]: namespace },
+    },
     spec: { ...spec, persistentVolumeReclaimPolicy: options.reclaimPolicy ?? "Delete" },
   });
   undo.defer(async () => void (await cluster.kubectl("delete", "pv", name, "--ignore-not-found")));
-}
-
-/** Where csi-provisioner notes which Secret it will need. */
-function noted(field: string): string {
-  return `volume.kubernetes.io/provisioner-deletion-secret-${field}`;
 }
 
 /** undefined: there is no such Secret. */

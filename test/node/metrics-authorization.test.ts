@@ -40,8 +40,8 @@ it("SE-7 a scrape needs a token whose user may get /metrics, and costs the API s
     for (const path of ["/healthz", "/livez"]) expect((await fetch(`http://${port}${path}`)).status).toBe(200);
 
     const before = await reviewsOf(port, scraper);
-    for (let scrape = 0; scrape < 50; scrape += 1) expect(await codeOf(port, scraper)).toBe(200);
-    for (let scrape = 0; scrape < 50; scrape += 1) await codeOf(port, `wrong-${scrape}`);
+    for (let count = 0; count < 50; count += 1) expect(await codeOf(port, scraper)).toBe(200);
+    for (let count = 0; count < 50; count += 1) await codeOf(port, `wrong-${count}`);
     // Two for the scraper, if its answer became too old meanwhile, and one for each of a few wrong tokens.
     expect((await reviewsOf(port, scraper)) - before).toBeLessThanOrEqual(12);
   }
