@@ -1,0 +1,94 @@
+/** Follows everything that the page shows, and reports states and the connection to the API server. */
+import type { ApiServer } from "../api/api-server.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { EventObject } from "../cluster/objects.ts";
+import { findNamespaces, readable, type Scope } from "../cluster/read-cluster.ts";
+import { buildTopology } from "../topology/build-topology.ts";
+import { elapsed } from "./elapsed.ts";
+import { eventViews } from "./event-views.ts";
+import { followedCollections } from "./followed-collections.ts";
+import type { PageState } from "./page-state.ts";
+
+export interface Follower {
+  readonly onState: (state: PageState) => void;
+  /** Empty: the cluster answers. May be repeated. */
+  readonly onConnection: (problem: string) => void;
+}
+
+/** Changes come in bursts: several objects change when one Pod starts. */
+const settleMs = 200;
+/** A connection that a sleeping laptop or a closed tunnel has cut gives no error. */
+const probeMs = 10_000;
+const probeLimitMs = 8000;
+
+/** Rejects if the cluster cannot be reached at the start; resolves when the signal aborts. */
+export async function followCluster(
+  signal: AbortSignal,
+  api: ApiServer,
+  scope: Scope,
+  { onState, onConnection }: Follower,
+): Promise<void> {
+  const unreadable: string[] = [];
+  const namespaces = await findNamespaces(signal, api, scope, readable(unreadable));
+  let probeProblem = "";
+  let timer: NodeJS.Timeout | undefined;
+  const changed = () => {
+    timer ??= setTimeout(publish, settleMs);
+  };
+  const { volumes, attachments, mountpointPods, workloads, events } = followedCollections(
+    { api, onChange: changed },
+    scope,
+    namespaces.mountpointPods,
+  );
+  const all = [volumes, attachments, mountpointPods, workloads, ...events];
+
+  function publish(): void {
+    timer = undefined;
+    if (signal.aborted) return;
+    onConnection(probeProblem || (all.find(({ problem }) => problem !== "")?.problem ?? ""));
+    if (!all.every(({ isKnown }) => isKnown)) return;
+    const cluster: Cluster = {
+      ...{ readAt: new Date().toISOString(), context: api.context, namespaces, claims: [] },
+      volumes: volumes.objects,
+      attachments: attachments.objects,
+      mountpointPods: mountpointPods.objects,
+      workloads: workloads.objects,
+      unreadable: [...unreadable, ...all.flatMap(({ refusals }) => refusals)],
+    };
+    onState(
+      stateOf(
+        cluster,
+        events.flatMap(({ objects }) => objects),
+      ),
+    );
+  }
+
+  async function probe(): Promise<void> {
+    while (!signal.aborted) {
+      await elapsed(signal, probeMs);
+      const before = probeProblem;
+      probeProblem = await problemOf(signal, api);
+      if (probeProblem !== "" && before === "") for (const each of all) each.restart();
+      if (probeProblem !== before) changed();
+    }
+  }
+
+  await Promise.all([probe(), ...all.map((each) => each.follow(signal))]);
+  clearTimeout(timer);
+}
+
+function stateOf(cluster: Cluster, events: readonly EventObject[]): PageState {
+  const topology = buildTopology(cluster);
+  const { context, volumes, orphanedPods, unreadable } = topology;
+  return { context, volumes, orphanedPods, unreadable, events: eventViews(cluster, topology, events) };
+}
+
+/** Every user that has logged in may read /version. */
+async function problemOf(signal: AbortSignal, api: ApiServer): Promise<string> {
+  try {
+    await api.text(AbortSignal.any([signal, AbortSignal.timeout(probeLimitMs)]), { path: "/version" });
+    return "";
+  } catch (error) {
+    return signal.aborted ? "" : (error as Error).message;
+  }
+}

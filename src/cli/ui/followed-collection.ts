@@ -1,0 +1,156 @@
+/** One collection of the API server, kept up to date by list and watch. */
+import type { ApiServer } from "../api/api-server.ts";
+import { isForbidden, isNotFound } from "../api/request-errors.ts";
+import type { KubeObject } from "../cluster/objects.ts";
+import { elapsed } from "./elapsed.ts";
+
+export interface CollectionSpec<Shape> {
+  /** For messages, such as `PersistentVolumes`. */
+  readonly what: string;
+  readonly path: string;
+  /** What is not needed is not kept in memory. */
+  readonly keep: (object: Shape) => boolean;
+}
+
+const pageSize = 500;
+/** The API server ends the watch then; the next one continues where it ended. */
+const watchSeconds = 300;
+/** Between two watches, so that a proxy that ends every watch at once does not cause a flood of requests. */
+const pauseMs = 500;
+const firstRetryMs = 250;
+const longestRetryMs = 30_000;
+/** A watch that lasted this long worked. */
+const steadyMs = 10_000;
+
+export class FollowedCollection<Shape extends KubeObject> {
+  readonly #api: ApiServer;
+  readonly #spec: CollectionSpec<Shape>;
+  readonly #onChange: () => void;
+  readonly #objects = new Map<string, Shape>();
+  #restart = new AbortController();
+  #version = "";
+  #isRead = false;
+  /** Why the user cannot read it; empty: the user can. */
+  #refusal = "";
+  #problem = "";
+
+  /** `onChange` runs after every change of objects, refusal or problem. */
+  constructor(api: ApiServer, spec: CollectionSpec<Shape>, onChange: () => void) {
+    this.#api = api;
+    this.#spec = spec;
+    this.#onChange = onChange;
+  }
+
+  get objects(): readonly Shape[] {
+    return [...this.#objects.values()];
+  }
+
+  /** The list has been read once, or the server refuses to show it. */
+  get isKnown(): boolean {
+    return this.#isRead || this.#refusal !== "";
+  }
+
+  get refusals(): readonly string[] {
+    return this.#refusal === "" ? [] : [`${this.#spec.what}: ${this.#refusal}`];
+  }
+
+  /** Why the objects are out of date; empty: they are not. */
+  get problem(): string {
+    return this.#problem;
+  }
+
+  /** For a connection that is dead without an error: ends the watch, and lists anew. */
+  restart(): void {
+    this.#restart.abort();
+  }
+
+  /** Resolves when the signal aborts; never rejects. */
+  async follow(signal: AbortSignal): Promise<void> {
+    let retryMs = firstRetryMs;
+    while (!signal.aborted) {
+      const startedAt = Date.now();
+      this.#restart = new AbortController();
+      await this.#listAndWatch(AbortSignal.any([signal, this.#restart.signal]));
+      // The wait grows also where lists succeed and watches fail, as for a user that may not watch.
+      retryMs = Date.now() - startedAt > steadyMs ? firstRetryMs : Math.min(retryMs * 2, longestRetryMs);
+      await elapsed(signal, retryMs * (0.75 + Math.random() / 2));
+    }
+  }
+
+  /** A stream that breaks is answered by a new list; only a list that fails is a problem. */
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#list(signal);
+    } catch (error) {
+      if (!signal.aborted) this.#failed(error as Error);
+      return;
+    }
+    await this.#watchOn(signal).catch(() => undefined);
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const found = new Map<string, Shape>();
+    let next = "";
+    do {
+      const query = new URLSearchParams({ limit: String(pageSize), ...(next !== "" && { continue: next }) });
+      const list = await this.#api.json<List<Shape>>(signal, { path: `${this.#spec.path}?${query.toString()}` });
+      for (const object of list.items.filter(this.#spec.keep)) found.set(object.metadata.uid, trimmed(object));
+      this.#version = list.metadata.resourceVersion;
+      next = list.metadata.continue ?? "";
+    } while (next !== "");
+    this.#objects.clear();
+    for (const [uid, object] of found) this.#objects.set(uid, object);
+    this.#isRead = true;
+    this.#refusal = "";
+    this.#problem = "";
+    this.#onChange();
+  }
+
+  /** Rejects when the stream breaks, or the server no longer knows the version (410). */
+  async #watchOn(signal: AbortSignal): Promise<never> {
+    while (true) {
+      const query = new URLSearchParams({
+        ...{ watch: "true", allowWatchBookmarks: "true", timeoutSeconds: String(watchSeconds) },
+        resourceVersion: this.#version,
+      });
+      const lines = await this.#api.lines(signal, `${this.#spec.path}?${query.toString()}`);
+      for await (const line of lines) if (line !== "") this.#take(JSON.parse(line) as WatchEvent<Shape>);
+      signal.throwIfAborted();
+      await elapsed(signal, pauseMs);
+    }
+  }
+
+  #take({ type, object }: WatchEvent<Shape>): void {
+    if (type === "ERROR") throw new Error(object.message ?? "the watch failed");
+    const { uid, resourceVersion } = object.metadata;
+    this.#version = resourceVersion;
+    if (type === "BOOKMARK") return;
+    const isGone = type === "DELETED" || !this.#spec.keep(object);
+    if (!isGone) this.#objects.set(uid, trimmed(object));
+    else if (!this.#objects.delete(uid)) return;
+    this.#onChange();
+  }
+
+  #failed(error: Error): void {
+    const isRefused = isForbidden(error) || isNotFound(error);
+    if (isRefused) this.#objects.clear();
+    this.#refusal = isRefused ? error.message : "";
+    this.#problem = isRefused ? "" : error.message;
+    this.#onChange();
+  }
+}
+
+/** Half of an object, and nothing that the plugin shows. */
+function trimmed<Shape extends KubeObject>(object: Shape): Shape {
+  return { ...object, metadata: { ...object.metadata, managedFields: undefined } };
+}
+
+interface List<Shape> {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly Shape[];
+}
+
+interface WatchEvent<Shape> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+  readonly object: Shape & { readonly message?: string; readonly metadata: { readonly resourceVersion: string } };
+}

@@ -1,0 +1,32 @@
+/** `kubectl s3 ui`: the topology as a page in the browser, with the rights of the user. */
+import { randomBytes } from "node:crypto";
+import type { Session } from "../program.ts";
+import { UserError } from "../user-error.ts";
+import { Feed } from "./feed.ts";
+import { followCluster } from "./follow-cluster.ts";
+import { bundledPage } from "./page-files.ts";
+import { startPageServer } from "./page-server.ts";
+
+export async function uiCommand(session: Session, options: { port?: string }): Promise<void> {
+  const { signal, api, terminal } = session;
+  const feed = new Feed();
+  const token = randomBytes(24).toString("base64url");
+  const server = await startPageServer({ files: bundledPage(), feed, token, port: portOf(options.port ?? "0") });
+  try {
+    terminal.print(`${server.address}\n`);
+    terminal.printError("Open this address in a browser on this machine. Ctrl-C ends the page.\n");
+    await followCluster(signal, api, session.options, {
+      onState: (state) => feed.setState(state),
+      onConnection: (problem) => feed.setConnection(problem),
+    });
+  } finally {
+    await server.close();
+  }
+}
+
+/** Without the privileged ports: a browser leaves 80 out of the Host header. */
+export function portOf(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port === 0 || (port >= 1024 && port <= 65_535)) return port;
+  throw new UserError(`--port ${text} is not a port`, "use a number from 1024 to 65535, or 0 for any free port");
+}

@@ -1,0 +1,45 @@
+/** Pure: everything that the page knows, after each message of the plugin. */
+import type { ClusterConnection, FeedMessage, PageState } from "../cli/ui/page-state.ts";
+import { changed } from "../cli/ui/state-change.ts";
+import { announcementOf } from "./announcement.ts";
+
+export interface Model {
+  /** Undefined: nothing has been read yet. */
+  readonly state: PageState | undefined;
+  readonly connection: ClusterConnection;
+  /** Why the page does not reach the plugin; empty: it does. */
+  readonly pluginProblem: string;
+  /** What a screen reader says. */
+  readonly announcement: string;
+}
+
+export type Happening = FeedMessage | { readonly type: "plugin"; readonly problem: string };
+
+export const emptyModel: Model = {
+  state: undefined,
+  connection: { problem: "", since: "" },
+  pluginProblem: "",
+  announcement: "",
+};
+
+export function modelAfter(model: Model, happening: Happening): Model {
+  switch (happening.type) {
+    case "state":
+      return withState(model, happening.state);
+    case "change":
+      return model.state === undefined ? model : withState(model, changed(model.state, happening.change));
+    case "connection":
+      return { ...model, connection: happening.connection };
+    case "plugin":
+      return model.pluginProblem === happening.problem ? model : { ...model, pluginProblem: happening.problem };
+    case "alive":
+      return model;
+    default:
+      return happening satisfies never;
+  }
+}
+
+function withState(model: Model, state: PageState): Model {
+  const announcement = model.state === undefined ? "" : announcementOf(model.state.volumes, state.volumes);
+  return { ...model, state, announcement: announcement === "" ? model.announcement : announcement };
+}

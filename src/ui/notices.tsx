@@ -1,0 +1,27 @@
+/** What is wrong with what the page shows. */
+import type { Model } from "./model.ts";
+
+export function Notices({ model }: { readonly model: Model }) {
+  const { pluginProblem, connection, state } = model;
+  return (
+    <div class="notices" role="status">
+      {pluginProblem !== "" && <p class="notice problem">{pluginProblem}</p>}
+      {pluginProblem === "" && connection.problem !== "" && (
+        <p class="notice problem">
+          The connection to the cluster is lost since {clock(connection.since)}: {connection.problem}. The page shows
+          the state before, and the plugin tries again.
+        </p>
+      )}
+      {(state?.unreadable ?? []).map((each) => (
+        <p class="notice" key={each}>
+          Not shown: {each}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+/** In the time zone of the browser. */
+function clock(time: string): string {
+  return new Date(time).toLocaleTimeString();
+}
