@@ -8,6 +8,8 @@ export function useRoute(): readonly [Route, Go] {
   useEffect(() => {
     const read = () => setRoute(routeOf(location.hash));
     addEventListener("hashchange", read);
+    // Effects run after the first paint: the address may have changed since.
+    read();
     return () => removeEventListener("hashchange", read);
   }, []);
   const go = (next: Route) => {

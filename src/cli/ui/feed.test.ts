@@ -1,0 +1,65 @@
+import { expect, it } from "vitest";
+import { Feed } from "./feed.ts";
+import { emptyState, volumeView } from "./page-state.fixture.ts";
+import type { FeedMessage } from "./page-state.ts";
+
+const one = emptyState({ volumes: [volumeView("a")] });
+const two = emptyState({ volumes: [volumeView("a"), volumeView("b")] });
+const three = emptyState({ volumes: [volumeView("a"), volumeView("b"), volumeView("c")] });
+
+function reader(answers: boolean[] = []) {
+  const received: FeedMessage[] = [];
+  const send = (message: FeedMessage) => {
+    received.push(message);
+    return answers.shift() ?? true;
+  };
+  return { send, received, types: () => received.map(({ type }) => type) };
+}
+
+it("a page gets the whole state first, and then changes", () => {
+  const feed = new Feed();
+  const page = reader();
+  feed.subscribe(page);
+  feed.setState(one);
+  feed.setState(two);
+  feed.setState(structuredClone(two));
+  expect(page.types()).toEqual(["connection", "state", "change"]);
+});
+
+it("a page that reads slowly skips states, and gets the difference to the last one", () => {
+  const feed = new Feed();
+  feed.setState(one);
+  const page = reader([true, false]);
+  const { ready } = feed.subscribe(page);
+  feed.setState(two);
+  feed.setState(three);
+  feed.keepAlive();
+  expect(page.types()).toEqual(["connection", "state"]);
+  ready();
+  expect(page.received[2]).toMatchObject({
+    type: "change",
+    change: { volumes: { changed: [{ name: "b" }, { name: "c" }] } },
+  });
+});
+
+it("a page that was closed gets nothing", () => {
+  const feed = new Feed();
+  const page = reader();
+  feed.subscribe(page).end();
+  feed.setState(one);
+  expect(page.types()).toEqual(["connection"]);
+});
+
+it("a connection that fails in another way is lost since the first failure", () => {
+  const feed = new Feed();
+  const page = reader();
+  feed.subscribe(page);
+  feed.setConnection("refused");
+  feed.setConnection("timed out");
+  feed.setConnection("timed out");
+  const [, first, second, ...more] = page.received.map((each) =>
+    each.type === "connection" ? each.connection : undefined,
+  );
+  expect([first?.problem, second?.problem, more]).toEqual(["refused", "timed out", []]);
+  expect(second?.since).toBe(first?.since);
+});
