@@ -1,0 +1,64 @@
+/** `kubectl s3 ui` on a real cluster: the page in Chromium follows a workload from its start to its end. */
+import { expect, it } from "vitest";
+import { pageFiles } from "../../scripts/page.ts";
+import { logIn } from "../../src/cli/api/login.ts";
+import { Feed } from "../../src/cli/ui/feed.ts";
+import { followCluster } from "../../src/cli/ui/follow-cluster.ts";
+import { startPageServer } from "../../src/cli/ui/page-server.ts";
+import { openBrowser, openPage } from "../support/browser.ts";
+import { openCluster } from "../support/cluster.ts";
+import { killMountS3, long } from "../support/healing.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+
+it("the page follows a workload that starts, loses its mount-s3, is healed, and ends", async () => {
+  await using sandbox = await cluster.sandbox();
+  await using stack = new AsyncDisposableStack();
+  const feed = new Feed();
+  const server = await startPageServer({ files: await pageFiles(), feed, token: "token", port: 0 });
+  stack.defer(() => server.close());
+  const stop = new AbortController();
+  const following = followCluster(
+    stop.signal,
+    logIn({ kubeconfig: cluster.lab.layout.kubeconfig }),
+    {},
+    {
+      onState: (state) => feed.setState(state),
+      onConnection: (problem) => feed.setConnection(problem),
+    },
+  );
+  stack.defer(async () => {
+    stop.abort();
+    await following;
+  });
+  const browser = await openBrowser();
+  stack.defer(() => browser.close());
+  const { page, faults } = await openPage(browser, server.address);
+  await expect.poll(() => page.locator(".live").innerText(), long).toMatch(/\blive$/);
+
+  const volume = await sandbox.volume();
+  const row = page.locator(".grid tr", { hasText: volume });
+  await expect.poll(() => row.allInnerTexts(), long).toEqual([expect.stringContaining("Idle")]);
+  await row.click();
+  const details = page.getByRole("region", { name: "Details" });
+  await expect.poll(() => details.innerText(), long).toContain("No Pod uses the volume.");
+
+  const pod = await sandbox.pod("app", { node, claim: volume });
+  await expect.poll(() => row.innerText(), long).toContain("OK");
+  await expect.poll(() => details.innerText(), long).toContain("mount serving");
+  const text = await details.innerText();
+  for (const part of [sandbox.bucket, node, "mp-", `${sandbox.name}/app`]) expect(text).toContain(part);
+
+  await cluster.untilReady(pod);
+  // An event of the workload.
+  await expect.poll(() => details.innerText(), long).toContain("Successfully assigned");
+  await killMountS3(cluster, node, volume);
+  await expect.poll(() => details.innerText(), long).toContain("healed once");
+  await expect.poll(() => row.innerText(), long).toContain("OK");
+
+  await cluster.deletePod(pod);
+  await expect.poll(() => details.innerText(), long).toContain("No Pod uses the volume.");
+  expect(await row.innerText()).toContain("Idle");
+  expect(faults).toEqual([]);
+});
