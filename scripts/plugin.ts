@@ -5,6 +5,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { pageDefinition } from "./page.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -21,6 +22,7 @@ export async function buildPlugin(directory: string): Promise<string> {
     platform: "node",
     target: "node20",
     format: "cjs",
+    define: await pageDefinition(),
     banner: { js: "#!/usr/bin/env node" },
     legalComments: "none",
     logLevel: "warning",

@@ -83,6 +83,7 @@ ${rootAccount.accessKeyId} and ${tenantAccount.accessKeyId}; the driver in kube-
 Try:
   ./dev kubectl${flag} get s3pa,pods -A
   ./dev kubectl${flag} s3 doctor
+  ./dev kubectl${flag} s3 ui         (a page in the browser)
   ./dev kubectl${flag} exec s3-static -- ls -l /data
   ./dev logs${flag} driver-node
   ./dev test

@@ -16,6 +16,7 @@ import { type Format, formats, formatted } from "./output/format.ts";
 import type { Terminal } from "./output/terminal.ts";
 import { buildTopology } from "./topology/build-topology.ts";
 import type { Topology } from "./topology/topology.ts";
+import { uiCommand } from "./ui/ui.ts";
 
 /** Options that every command has, in the words of kubectl. */
 export interface GlobalOptions extends Login, Scope {
@@ -69,6 +70,7 @@ export function kubectlS3({ signal, terminal, version }: ProgramParts, finish: F
   command("events [name]", "events of all volumes, or of one volume, claim or Pod, by time", eventsCommand);
   command("watch", "the tree, live, until Ctrl-C", watchCommand);
   logsOptions(program, session);
+  uiOptions(program, session);
   doctorOptions(program, session, finish);
   supportBundleOptions(program, session);
   program
@@ -97,6 +99,14 @@ function logsOptions(program: Command, session: () => Session): void {
     .option("--since <duration>", "how far back, such as 90s, 10m or 2h", "1h")
     .option("--all", "all lines of the driver, not only those that name the volume or its Pods", false)
     .action((name: string, options: { since: string; all: boolean }) => logsCommand(session(), name, options));
+}
+
+function uiOptions(program: Command, session: () => Session): void {
+  program
+    .command("ui")
+    .description("the topology as a page in the browser, on this machine only, until Ctrl-C")
+    .option("--port <number>", "port on 127.0.0.1; default: any free port")
+    .action((options: { port?: string }) => uiCommand(session(), options));
 }
 
 function doctorOptions(program: Command, session: () => Session, finish: Finish): void {

@@ -57,7 +57,7 @@ export function readable(unreadable: string[]): Read {
 }
 
 /** The DaemonSet has a fixed name, its namespace is the one of the Helm release, and its environment names the other one. */
-async function findNamespaces(
+export async function findNamespaces(
   signal: AbortSignal,
   api: ApiServer,
   { driverNamespace }: Scope,

@@ -5,7 +5,7 @@ import type { AttachmentView, Health, MountpointPodView } from "./topology.ts";
 /** The gravest first. */
 const order: readonly Health[] = ["problem", "waiting", "ok", "idle"];
 
-function worst(parts: readonly Health[]): Health {
+export function worst(parts: readonly Health[]): Health {
   return order.find((each) => parts.includes(each)) ?? "idle";
 }
 

@@ -25,7 +25,7 @@ export async function uiCommand(session: Session, options: { port?: string }): P
 }
 
 /** Without the privileged ports: a browser leaves 80 out of the Host header. */
-export function portOf(text: string): number {
+function portOf(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port === 0 || (port >= 1024 && port <= 65_535)) return port;
   throw new UserError(`--port ${text} is not a port`, "use a number from 1024 to 65535, or 0 for any free port");
