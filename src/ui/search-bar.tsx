@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface SearchBarProps {
   readonly text: string;
@@ -43,7 +43,8 @@ function focusList(): void {
 }
 
 function useSlashKey(act: () => void): void {
-  useEffect(() => {
+  // Not useEffect, which runs after the first paint: a key may have been pressed by then.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof HTMLInputElement;
       if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,15 +1,14 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { fragmentOf, type Route, routeOf } from "./route.ts";
 
 export type Go = (route: Route) => void;
 
 export function useRoute(): readonly [Route, Go] {
   const [route, setRoute] = useState(() => routeOf(location.hash));
-  useEffect(() => {
+  // Not useEffect, which runs after the first paint: the address may have changed by then.
+  useLayoutEffect(() => {
     const read = () => setRoute(routeOf(location.hash));
     addEventListener("hashchange", read);
-    // Effects run after the first paint: the address may have changed since.
-    read();
     return () => removeEventListener("hashchange", read);
   }, []);
   const go = (next: Route) => {

@@ -1,6 +1,5 @@
 /** The page of `kubectl s3 ui` in Chromium, with a feed of clusters that do not exist. */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { pageFiles } from "../../scripts/page.ts";
@@ -139,8 +138,6 @@ it("filters by health, and leads from a volume to its node and back", async () =
   await page.close();
 });
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 it.for(
   (["light", "dark"] as const).flatMap((scheme) =>
     ["#/volumes/pvc-00003", "#/nodes/worker-3", "#/events"].map((view) => ({ scheme, view })),
@@ -153,16 +150,12 @@ it.for(
   const { page } = await openPage(browser, served.server.address, options);
   await page.goto(`${new URL(served.server.address).origin}/${view}`);
   await page.locator("h2").waitFor();
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>("axe.run(document)");
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<axe.AxeResults>("axe.run(document)");
   const findings = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
   expect(findings).toEqual([]);
   await page.close();
 });
-
-interface AxeResults {
-  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
-}
 
 it("shows what tenants write as text, whatever they write", async () => {
   const evil = `<img src=x onerror="alert(1)"><script>alert(2)</script>javascript:alert(3)`;

@@ -1,0 +1,174 @@
+/** What the page shows of an API server that is restarted, forgets versions, refuses, and does not answer. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { logIn } from "../../src/cli/api/login.ts";
+import { followCluster } from "../../src/cli/ui/follow-cluster.ts";
+import type { PageState } from "../../src/cli/ui/page-state.ts";
+
+/** Lists what it is told, and keeps watches open. */
+class FakeApiServer {
+  volumes: object[] = [];
+  refused = new Set<string>();
+  /** Paths of lists, in order. */
+  readonly lists: string[] = [];
+  readonly #watches = new Map<ServerResponse, string>();
+  #server: Server | undefined;
+  port = 0;
+
+  async start(): Promise<void> {
+    this.#server = createServer((request, response) => this.#answer(request, response));
+    await new Promise<void>((resolve) => this.#server?.listen(this.port, "127.0.0.1", resolve));
+    this.port = (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    await new Promise((resolve) => {
+      this.#server?.close(resolve);
+      this.#server?.closeAllConnections();
+    });
+  }
+
+  /** To every watch of a collection. */
+  send(collection: string, type: string, object: object): void {
+    for (const [watch, path] of this.#watches) {
+      if (path.endsWith(`/${collection}`)) watch.write(`${JSON.stringify({ type, object })}\n`);
+    }
+  }
+
+  get watched(): readonly string[] {
+    return [...this.#watches.values()].map((path) => path.split("/").at(-1) ?? "");
+  }
+
+  #answer({ url = "" }: IncomingMessage, response: ServerResponse): void {
+    const { pathname, searchParams } = new URL(url, "http://api");
+    const collection = pathname.split("/").at(-1) ?? "";
+    if (this.refused.has(collection)) {
+      response.writeHead(403).end(JSON.stringify({ message: "forbidden" }));
+    } else if (searchParams.has("watch")) {
+      response.writeHead(200).flushHeaders();
+      this.#watches.set(response, pathname);
+      response.on("close", () => this.#watches.delete(response));
+    } else {
+      this.lists.push(collection);
+      const items = collection === "persistentvolumes" ? this.volumes : [];
+      response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items }));
+    }
+  }
+}
+
+function volume(name: string, resourceVersion = "1"): object {
+  return {
+    metadata: { name, uid: name, creationTimestamp: "2026-01-01T00:00:00Z", resourceVersion },
+    spec: { csi: { driver: "s3.csi.scality.com", volumeHandle: name, volumeAttributes: { bucketName: name } } },
+  };
+}
+
+class Followed implements AsyncDisposable {
+  readonly server = new FakeApiServer();
+  state: PageState | undefined;
+  problem = "";
+  readonly #stop = new AbortController();
+  readonly #home = mkdtempSync(join(tmpdir(), "page-follow-"));
+  #following: Promise<void> = Promise.resolve();
+
+  static async start(prepare: (server: FakeApiServer) => void = () => undefined): Promise<Followed> {
+    const followed = new Followed();
+    prepare(followed.server);
+    await followed.server.start();
+    const kubeconfig = join(followed.#home, "config");
+    writeFileSync(kubeconfig, JSON.stringify(configFor(followed.server.port)));
+    followed.#following = followCluster(
+      followed.#stop.signal,
+      logIn({ kubeconfig }),
+      {},
+      {
+        onState: (state) => {
+          followed.state = state;
+        },
+        onConnection: (problem) => {
+          followed.problem = problem;
+        },
+      },
+    );
+    return followed;
+  }
+
+  get names(): readonly string[] | undefined {
+    return this.state?.volumes.map(({ name }) => name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#following;
+    await this.server.stop();
+    rmSync(this.#home, { recursive: true });
+  }
+}
+
+function configFor(port: number): object {
+  // The client library takes an address without TLS only with this setting.
+  const cluster = { server: `http://127.0.0.1:${port}`, "insecure-skip-tls-verify": true };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "fake",
+    clusters: [{ name: "fake", cluster }],
+    users: [{ name: "fake", user: {} }],
+    contexts: [{ name: "fake", context: { cluster: "fake", user: "fake" } }],
+  };
+}
+
+const kinds = ["events", "mountpoints3podattachments", "persistentvolumes", "pods", "pods"];
+
+it("a volume that is created, changed and deleted comes by the watch, without another list", async () => {
+  await using followed = await Followed.start();
+  const { server } = followed;
+  await expect.poll(() => server.watched.toSorted()).toEqual(kinds);
+  server.send("persistentvolumes", "ADDED", volume("a", "2"));
+  server.send("persistentvolumes", "ADDED", { ...volume("b", "3"), spec: { csi: { driver: "other" } } });
+  await expect.poll(() => followed.names).toEqual(["a"]);
+  server.send("persistentvolumes", "MODIFIED", { ...volume("a", "4"), status: { phase: "Bound" } });
+  await expect.poll(() => followed.state?.volumes[0]?.phase).toBe("Bound");
+  server.send("persistentvolumes", "DELETED", volume("a", "5"));
+  await expect.poll(() => followed.names).toEqual([]);
+  expect(server.lists.filter((each) => each === "persistentvolumes")).toHaveLength(1);
+});
+
+it("a watch whose version is forgotten (410) is answered by a new list", async () => {
+  await using followed = await Followed.start();
+  const { server } = followed;
+  await expect.poll(() => server.watched.toSorted()).toEqual(kinds);
+  server.volumes = [volume("late")];
+  server.send("persistentvolumes", "ERROR", { code: 410, message: "too old resource version" });
+  await expect.poll(() => followed.names).toEqual(["late"]);
+  expect(followed.problem).toBe("");
+});
+
+it("an API server that goes away is a problem until it is back, and the state stays", async () => {
+  await using followed = await Followed.start((server) => {
+    server.volumes = [volume("before")];
+  });
+  const { server } = followed;
+  await expect.poll(() => followed.names).toEqual(["before"]);
+  await server.stop();
+  await expect.poll(() => followed.problem).toContain("does not answer");
+  expect(followed.names).toEqual(["before"]);
+  server.volumes = [volume("after")];
+  await server.start();
+  await expect.poll(() => followed.names).toEqual(["after"]);
+  await expect.poll(() => followed.problem).toBe("");
+});
+
+it("what the user may not read is named, and the rest is shown", async () => {
+  await using followed = await Followed.start((server) => {
+    server.volumes = [volume("a")];
+    server.refused = new Set(["events", "daemonsets"]);
+  });
+  await expect.poll(() => followed.names).toEqual(["a"]);
+  expect(followed.state?.unreadable.map((each) => each.split(":")[0])).toEqual(["DaemonSets", "Events"]);
+  expect(followed.problem).toBe("");
+});
