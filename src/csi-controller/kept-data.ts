@@ -18,9 +18,22 @@ export type KeptReason = "policy" | "notEmpty";
 
 export type ReportKeptData = (call: Call, kept: KeptData) => void;
 
+/** More than csi-provisioner deletes between a call and its repetition. */
+const rememberedVolumes = 1000;
+
+/**
+ * Reports each volume once: csi-provisioner may repeat DeleteVolume after it has succeeded, while its cache still has the
+ * PersistentVolume.
+ */
 export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics: CsiControllerMetrics): ReportKeptData {
+  const reported = new Set<string>();
   return (call, { volume, ...kept }) => {
-    const { reason } = kept;
+    const { bucket, prefix, reason } = kept;
+    const key = JSON.stringify([bucket, prefix]);
+    if (reported.has(key)) return;
+    reported.add(key);
+    const [oldest] = reported;
+    if (reported.size > rememberedVolumes && oldest !== undefined) reported.delete(oldest);
     const message = messageFor(kept);
     metrics.keptBuckets.inc({ because: reason });
     call.log.info("kept the data of a deleted volume", { reason, message });
