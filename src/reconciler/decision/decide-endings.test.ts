@@ -261,6 +261,7 @@ describe("a Mountpoint Pod with workloads", () => {
         workloads: [running],
         attachments: [attachment({ [holder]: [w1] }, { since: longAgo })],
       });
+    expect(decide(since(0))).toMatchObject({ steps: [], again: { afterMs: waitMs } });
     expect(decide(since(waitMs - 100))).toMatchObject({ steps: [], again: { afterMs: 100 } });
     expect(summary(decide(since(waitMs)))).toContain(`create w1#${generation}`);
     expect(summary(decide(since(-1000))), "attached in the future").toContain(`create w1#${generation}`);

@@ -112,6 +112,11 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["create w1#1", "rewrite w1#0: , w1#1: w1"],
     ],
     [
+      "that is annotated before its workload is mounted is replaced: the node plugin mounts nothing in it",
+      { workloads: [workload(w1)], attachments, mountpointPods: [annotated(0)] },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
       "that is stuck is replaced, and annotated only after that",
       {
         workloads: [running],

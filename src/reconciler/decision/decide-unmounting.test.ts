@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import type { ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
 import { attachment, mp, now, pod, seen, summary, w1, workload } from "./situation.fixture.ts";
@@ -43,6 +44,24 @@ it.for([
     ["detach"],
   ],
   [
+    "DS-14 a Mountpoint Pod that its node reports on is unlisted when it is being deleted",
+    { attachments: [unmounting({ inUse: false })], mountpointPods: [{ ...annotated(0), terminating: true }] },
+    ["detach"],
+  ],
+  [
+    "DS-14 a Mountpoint Pod that its node reports on is unlisted when its container has failed",
+    {
+      attachments: [unmounting({ inUse: false })],
+      mountpointPods: [{ ...annotated(0), problem: problem("crashing") }],
+    },
+    ["detach"],
+  ],
+  [
+    "DS-14 a Mountpoint Pod that its node reports on stays listed while its container runs, whatever is wrong with it",
+    { attachments: [unmounting({ inUse: true })], mountpointPods: [{ ...annotated(0), problem: problem("stuck") }] },
+    [],
+  ],
+  [
     "DS-14 a Mountpoint Pod with workloads in one attachment is needed, although another lists it without any",
     {
       workloads: [workload(w1, { phase: "running" })],
@@ -57,6 +76,10 @@ it.for([
 ] as (readonly [string, Partial<Observed>, readonly string[]])[])("%s", ([, observed, steps]) => {
   expect(summary(decide(seen(observed)))).toEqual(steps);
 });
+
+function problem(kind: PodProblem["kind"]): PodProblem {
+  return { kind, cause: `is ${kind}`, fix: "Mend it." };
+}
 
 function annotated(sinceMs: number): ReportedMountpointPod {
   return pod(mp(w1), { needsUnmount: true, needsUnmountSince: new Date(now.getTime() - sinceMs) });

@@ -3,7 +3,7 @@ import type { PodUid } from "../../core/names.ts";
 import type { Workload } from "../domain/workload.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
-import { attachment, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+import { attachment, longAgo, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
@@ -72,6 +72,25 @@ describe("a workload that is to be mounted", () => {
       "has such a Mountpoint Pod of a volume that was recreated since",
       { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { identity: "secret:shop/keys", createdAt: now })] },
       ["create w1#1", "attach w1#1: w1"],
+    ],
+    [
+      "has none, but one without an attachment was created for another workload",
+      { workloads: [workload(w1)], mountpointPods: [pod(mp(w3), { createdAt: now })] },
+      ["create w1#0", "attach w1#0: w1"],
+    ],
+    [
+      "comes together with another that has another fsGroup",
+      { workloads: [workload(w1), workload(w2, { fsGroup: "2000" })] },
+      ["create w1#0", "attach w1#0: w1", "create w2#0", "attach w2#0: w2"],
+    ],
+    [
+      "stays with its Mountpoint Pod although another one is open, too",
+      {
+        workloads: [workload(w1), workload(w2)],
+        attachments: [attachment({ [mp(w1)]: [w1], [mp(w2)]: [w2] })],
+        mountpointPods: [pod(mp(w1)), pod(mp(w2))],
+      },
+      [],
     ],
     ["waits for a PersistentVolume that does not exist", { volume: undefined, workloads: [workload(w1)] }, []],
     [
@@ -197,6 +216,25 @@ describe("a running workload without an attachment", () => {
       ["attach w1#0: w1"],
     ],
     [
+      "does not get back its own Mountpoint Pod that was annotated before it started: that never mounted anything",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, phase: "pending" })] },
+      ["delete w1#0"],
+    ],
+    [
+      "does not get a Mountpoint Pod of another workload that has not started",
+      { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { phase: "pending", createdAt: now })] },
+      [],
+    ],
+    [
+      "is left alone where another one is added to the list of its own Mountpoint Pod (v1)",
+      {
+        workloads: [running(w1), running(w2), running(w3)],
+        attachments: [attachment({ [mp(w1)]: [w2] })],
+        mountpointPods: [pod(mp(w1))],
+      },
+      ["rewrite w1#0: w2 w1"],
+    ],
+    [
       "does not get a Mountpoint Pod of another workload that has the needs-unmount annotation",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { needsUnmount: true, needsUnmountSince: now })] },
       [],
@@ -220,4 +258,15 @@ it("gives the reasons why an attachment changes", () => {
   expect(empty.map(({ because }) => because)).toEqual(["it lists nothing"]);
   const released = decide(seen({ attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;
   expect(released.map(({ because }) => because)).toEqual(["a workload ended; a Mountpoint Pod serves no workload"]);
+});
+
+it("decides again at the earliest of several times", () => {
+  const decision = decide(
+    seen({
+      now: new Date(Date.parse(longAgo) + 100),
+      workloads: [running(w1), running(w2)],
+      attachments: [attachment({ [mp(w1, 1)]: [w1], [mp(w2)]: [w2] })],
+    }),
+  );
+  expect(decision).toMatchObject({ steps: [], again: { afterMs: 900 } });
 });
