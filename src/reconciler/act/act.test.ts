@@ -157,6 +157,17 @@ it.for([
   },
 );
 
+it("DS-14 fails, and deletes nothing, when the API server does not tell whether the node is gone", async () => {
+  const api = fakeCluster();
+  api.put(storedPod());
+  const [found] = [...api.view.mountpointPods.values()];
+  if (found === undefined) throw new Error("the view has no Mountpoint Pod");
+  const step: Step = { do: "deleteMountpointPod", mountpointPod: found, ifNodeIsGone: true, because: "test" };
+  const reader = { get: () => Promise.reject(new ApiError(500, "InternalError", "no answer")) };
+  await expect(act(call, [step], { ...api.cluster, reader })).rejects.toThrow("no answer");
+  expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(true);
+});
+
 it("does not annotate another Mountpoint Pod of the same name", async () => {
   const api = fakeCluster();
   api.put(storedPod());

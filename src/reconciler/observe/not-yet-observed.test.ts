@@ -71,6 +71,10 @@ describe("SC-7 a workload that an attachment names and the view lacks", () => {
     expect(notYetObservedAfter((view) => listed(view, 999))).toEqual([w1]);
   });
 
+  it("may still appear while the last list of Pods was requested in the moment in which the attachment was observed", () => {
+    expect(notYetObservedAfter((view) => listed(view, 1000))).toEqual([w1]);
+  });
+
   it("may still appear before there is any list", () => {
     expect(notYetObservedAfter(() => undefined)).toEqual([w1]);
   });
