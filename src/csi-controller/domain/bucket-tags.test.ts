@@ -28,6 +28,7 @@ it.for([
   ["the same request", spec(), { kind: "same", capacityBytes: 10n }],
   ["unknown parameters", spec({ unknown: "x" }), { kind: "same", capacityBytes: 10n }],
   ["a size that fits", spec({}, 5n, 20n), { kind: "same", capacityBytes: 10n }],
+  ["a limit that it just fits", spec({}, 0n, 10n), { kind: "same", capacityBytes: 10n }],
   ["a larger size", spec({}, 11n), { kind: "differs", reason: "was created with a capacity of 10 bytes" }],
   ["a smaller limit", spec({}, 0n, 9n), { kind: "differs", reason: "was created with a capacity of 10 bytes" }],
   [

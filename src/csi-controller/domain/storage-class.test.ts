@@ -29,6 +29,16 @@ it.for([
   expect(parsed(raw)).toMatchObject(expected);
 });
 
+it.for(Object.keys(claim))("needs both the name and the namespace of the claim: without %s it has none", (missing) => {
+  const { [missing as keyof typeof claim]: _missing, ...rest } = claim;
+  expect(parseClassParameters(rest, "pvc-1").claim).toBeUndefined();
+});
+
+it("takes as many tags as a bucket has room for", () => {
+  const tags = Array.from({ length: 40 }, (_, i) => `t${i}=1`).join(",");
+  expect(Object.keys(parsed({ tags }).tags)).toHaveLength(40);
+});
+
 it.for([
   [{ sharedBucket: "A" }, /parameters.sharedBucket "A" is not a valid bucket name/],
   [{ sharedBucket: "all", bucketNamePrefix: "x" }, /parameters.sharedBucket and bucketNamePrefix exclude each other/],
