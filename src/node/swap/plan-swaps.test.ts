@@ -41,6 +41,15 @@ describe("in a container", () => {
     expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [] });
   });
 
+  it("skips a covered dead mount although there are other mounts on it, which the cover hides", () => {
+    const mounts = table(
+      `2 1 0:45 / /data rw ${fuse}`,
+      "3 2 8:1 /x /data/scratch rw - ext4 /dev/sda rw",
+      `4 2 0:47 / /data rw ${fuse}`,
+    );
+    expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [] });
+  });
+
   it("refuses a dead mount that has other mounts on it", () => {
     const mounts = table(`2 1 0:45 / /data rw ${fuse}`, "3 2 8:1 /x /data/scratch rw - ext4 /dev/sda rw");
     const refusal = { mountPoint: "/data", because: "holds other mounts (/data/scratch)" };
@@ -48,13 +57,16 @@ describe("in a container", () => {
   });
 });
 
-it("names only some of many mounts on a dead one", () => {
+it.for([
+  { count: 1000, others: ", 995 more" },
+  { count: 5, others: "" },
+])("names only some of many mounts on a dead one: $count", ({ count, others }) => {
   const above = Array.from(
-    { length: 1000 },
+    { length: count },
     (_, index) => `${index + 3} 2 8:1 /x /data/${index} rw - ext4 /dev/sda rw`,
   );
   const { refusals } = swapsInside(table(`2 1 0:45 / /data rw ${fuse}`, ...above), dead);
-  const because = "holds other mounts (/data/0, /data/1, /data/2, /data/3, /data/4, 995 more)";
+  const because = `holds other mounts (/data/0, /data/1, /data/2, /data/3, /data/4${others})`;
   expect(refusals).toEqual([{ mountPoint: "/data", because }]);
 });
 
