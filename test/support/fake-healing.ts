@@ -41,7 +41,7 @@ export class FakeHealing implements AsyncDisposable {
 
   /** Starts another process: it has the stored records and no connection to any mount-s3. */
   async restart(): Promise<void> {
-    await this.#end();
+    await this.stop();
     this.#stop = new AbortController();
     this.rooms = this.#newProcess(this.rooms.healing.swapper);
     this.start();
@@ -78,11 +78,12 @@ export class FakeHealing implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end();
+    await this.stop();
     this.node[Symbol.dispose]();
   }
 
-  async #end(): Promise<void> {
+  /** The process ends. */
+  async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
   }

@@ -46,6 +46,11 @@ it.for<Row>([
   },
   { what: "has no record, so that no mount was requested from it", pod: before, isForgotten: true, stuck: false },
   { what: "terminated with the mount", pod: ended("2026-01-15T10:30:00Z"), stuck: false },
+  {
+    what: "terminated as early as the whole seconds of the API allow",
+    pod: ended("2026-01-15T10:29:59.500Z"),
+    stuck: false,
+  },
   { what: "may terminate soon", pod: {}, afterMs: 29_999, stuck: false },
   { what: "is in back-off", pod: { waiting: { reason: "CrashLoopBackOff" } }, stuck: false },
   { what: "failed", pod: { phase: "failed" }, stuck: false },
