@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { PodUid } from "../../core/names.ts";
-import type { Workload } from "../domain/workload.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
 import { attachment, longAgo, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
@@ -140,110 +139,6 @@ describe("a workload that is to be mounted", () => {
   });
 });
 
-const running = (uid: PodUid, but: Partial<Workload> = {}) => workload(uid, { phase: "running", ...but });
-
-describe("a running workload without an attachment", () => {
-  it.for([
-    [
-      "gets it back with the Mountpoint Pod that was created for it (LC-9)",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w1))] },
-      ["attach w1#0: w1"],
-    ],
-    [
-      "gets it back whichever version created its Mountpoint Pod",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { driverVersion: "2.1.1", identity: undefined })] },
-      ["attach w1#0: w1"],
-    ],
-    [
-      "gets it back together with its sharers",
-      { workloads: [running(w2), running(w1)], mountpointPods: [pod(mp(w1))] },
-      ["attach w1#0: w1 w2"],
-    ],
-    [
-      "gets it back when the one it shared with is gone",
-      { workloads: [running(w2)], mountpointPods: [pod(mp(w1))] },
-      ["attach w1#0: w2"],
-    ],
-    [
-      "gets its own Mountpoint Pod back, each",
-      {
-        workloads: [running(w1), running(w2, { fsGroup: "2000" })],
-        mountpointPods: [pod(mp(w1)), pod(mp(w2))],
-      },
-      ["attach w1#0: w1", "attach w2#0: w2"],
-    ],
-    [
-      "is added to the attachment that lists its Mountpoint Pod for other workloads",
-      {
-        workloads: [running(w1), running(w2)],
-        attachments: [attachment({ [mp(w1)]: [w2] }, { mountOptions: "before-the-edit" })],
-        mountpointPods: [pod(mp(w1))],
-      },
-      ["rewrite w1#0: w2 w1"],
-    ],
-    [
-      "is added to the attachment that lists its Mountpoint Pod for a workload that does not exist",
-      {
-        workloads: [running(w1)],
-        attachments: [attachment({ [mp(w1)]: [w3] })],
-        mountpointPods: [pod(mp(w1))],
-      },
-      ["rewrite w1#0: w1"],
-    ],
-    ["is left alone where there is no Mountpoint Pod (v1)", { workloads: [running(w1)] }, []],
-    [
-      "is left alone where the Mountpoint Pod of other workloads runs (v1)",
-      {
-        workloads: [running(w1), running(w2)],
-        attachments: [attachment({ [mp(w2)]: [w2] })],
-        mountpointPods: [pod(mp(w2))],
-      },
-      [],
-    ],
-    [
-      "is left alone where a Mountpoint Pod is just being created for another workload (v1)",
-      { workloads: [running(w1), workload(w2)] },
-      ["create w2#0", "attach w2#0: w2"],
-    ],
-    [
-      "is left alone if its volume is refused (v1)",
-      { volume: { name: volume.name, refused: "why" }, workloads: [running(w1)] },
-      [],
-    ],
-    [
-      "DS-14 gets back its own Mountpoint Pod, although that has the needs-unmount annotation: its bind mount keeps the source",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })] },
-      ["attach w1#0: w1"],
-    ],
-    [
-      "does not get back its own Mountpoint Pod that was annotated before it started: that never mounted anything",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, phase: "pending" })] },
-      ["delete w1#0"],
-    ],
-    [
-      "does not get a Mountpoint Pod of another workload that has not started",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { phase: "pending", createdAt: now })] },
-      [],
-    ],
-    [
-      "is left alone where another one is added to the list of its own Mountpoint Pod (v1)",
-      {
-        workloads: [running(w1), running(w2), running(w3)],
-        attachments: [attachment({ [mp(w1)]: [w2] })],
-        mountpointPods: [pod(mp(w1))],
-      },
-      ["rewrite w1#0: w2 w1"],
-    ],
-    [
-      "does not get a Mountpoint Pod of another workload that has the needs-unmount annotation",
-      { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { needsUnmount: true, needsUnmountSince: now })] },
-      [],
-    ],
-  ] as Row[])("%s", ([, observed, steps]) => {
-    expect(summary(decide(seen(observed)))).toEqual(steps);
-  });
-});
-
 it.for([
   { identity: "driver", source: "driver" },
   { identity: "secret:shop/keys", source: "secret" },
@@ -258,13 +153,17 @@ it("gives the reasons why an attachment changes", () => {
   expect(empty.map(({ because }) => because)).toEqual(["it lists nothing"]);
   const released = decide(seen({ attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;
   expect(released.map(({ because }) => because)).toEqual(["a workload ended; a Mountpoint Pod serves no workload"]);
+  const first = decide(seen({ workloads: [workload(w1)] })).steps;
+  expect(first.map(({ because }) => because)).toContain("no Mountpoint Pod is open to a workload");
+  const lost = decide(seen({ workloads: [workload(w1)], attachments: [attachment({ [mp(w1)]: [w1] })] })).steps;
+  expect(lost.map(({ because }) => because)).toContain("the Mountpoint Pod ended");
 });
 
 it("decides again at the earliest of several times", () => {
   const decision = decide(
     seen({
       now: new Date(Date.parse(longAgo) + 100),
-      workloads: [running(w1), running(w2)],
+      workloads: [w1, w2].map((uid) => workload(uid, { phase: "running" })),
       attachments: [attachment({ [mp(w1, 1)]: [w1], [mp(w2)]: [w2] })],
     }),
   );
