@@ -83,6 +83,26 @@ it.for<Row>([
   expect(pendingHeals.all).toEqual(outcome === "removed" ? [] : [pending]);
 });
 
+it("LC-22 keeps the record of a heal that goes on already", async () => {
+  await publish(call, healing.rooms.publishing, intentOf());
+  const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
+  const pending = { ...heal, deviceId };
+  healing.rooms.records.pendingHeals.add(pending);
+  healing.rooms.sources.registry.dead.notice({ deviceId, mountPoint: source }, mountpointPod);
+  expect(await resumePendingHeals(call, healing.rooms.healing, [pending])).toEqual([]);
+  expect(healing.rooms.records.pendingHeals.all).toEqual([pending]);
+});
+
+it("does not hold the file system of a container that it does not heal", async () => {
+  await publish(call, healing.rooms.publishing, intentOf());
+  const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
+  let released = 0;
+  const pin = { [Symbol.dispose]: () => void (released += 1) };
+  healing.swapWith({ ...unseenInside(healing.node, 0), holdDead: async () => ({ pin, unseen: [] }) });
+  await resumePendingHeals(call, healing.rooms.healing, [{ ...heal, deviceId, ...ofAnother }]);
+  expect(released).toBe(1);
+});
+
 function mountedAnew(): void {
   const { kernel } = healing.node;
   const mount = kernel.at(source);

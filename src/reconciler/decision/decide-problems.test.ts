@@ -47,6 +47,11 @@ describe("a Mountpoint Pod (LC-2)", () => {
       ["report MountpointPodUnschedulable to w1"],
     ],
     [
+      "that is unschedulable keeps its workloads while another one is only being created",
+      { workloads: [workload(w2), workload(w1)], attachments, mountpointPods: [pod(mp(w1), noRoom)] },
+      ["report MountpointPodUnschedulable to w1", "create w2#0", "rewrite w1#0: w1, w2#0: w2"],
+    ],
+    [
       "that is unschedulable and has no attachment still goes to the workload it was created for (LC-5)",
       { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { ...noRoom, createdAt: now })] },
       ["report MountpointPodUnschedulable to w1", "attach w1#0: w1"],

@@ -5,7 +5,7 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
-import { attachment, mp, now, pod, seen, summary, w1, workload } from "./situation.fixture.ts";
+import { attachment, mp, now, pod, seen, summary, w1, w2, workload } from "./situation.fixture.ts";
 
 it.for([
   [
@@ -75,6 +75,19 @@ it.for([
   ],
 ] as (readonly [string, Partial<Observed>, readonly string[]])[])("%s", ([, observed, steps]) => {
   expect(summary(decide(seen(observed)))).toEqual(steps);
+});
+
+it("SC-7 the annotation depends on the attachments that list the Mountpoint Pod, and on no others", () => {
+  const listing = attachment({ [mp(w1)]: [w1] });
+  const other = attachment({ [mp(w2)]: [w2] }, { mountOptions: "former", name: "s3pa-other" });
+  const { steps } = decide(
+    seen({
+      workloads: [workload(w2, { phase: "running" })],
+      attachments: [other, listing],
+      mountpointPods: [pod(mp(w1)), pod(mp(w2))],
+    }),
+  );
+  expect(steps[0]).toMatchObject({ do: "annotateForUnmount", mountpointPod: { name: mp(w1) }, listedBy: [listing] });
 });
 
 function problem(kind: PodProblem["kind"]): PodProblem {
