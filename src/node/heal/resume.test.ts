@@ -93,13 +93,18 @@ it("LC-22 keeps the record of a heal that goes on already", async () => {
   expect(healing.rooms.records.pendingHeals.all).toEqual([pending]);
 });
 
-it("does not hold the file system of a container that it does not heal", async () => {
+it.for<{ what: string; but: Partial<PendingHeal>; isHeld: boolean }>([
+  { what: "holds the file system of a container while it is healed", but: {}, isHeld: true },
+  { what: "does not hold the file system of a container that it does not heal", but: ofAnother, isHeld: false },
+])("$what", async ({ but, isHeld }) => {
   await publish(call, healing.rooms.publishing, intentOf());
   const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
   let released = 0;
   const pin = { [Symbol.dispose]: () => void (released += 1) };
   healing.swapWith({ ...unseenInside(healing.node, 0), holdDead: async () => ({ pin, unseen: [] }) });
-  await resumePendingHeals(call, healing.rooms.healing, [{ ...heal, deviceId, ...ofAnother }]);
+  await resumePendingHeals(call, healing.rooms.healing, [{ ...heal, deviceId, ...but }]);
+  expect(released).toBe(isHeld ? 0 : 1);
+  healing.rooms.sources.registry.dead.remove(deviceId);
   expect(released).toBe(1);
 });
 
