@@ -19,6 +19,10 @@ describe("the location of a volume", () => {
     expect({ bucket, prefix }).toEqual({ bucket: volumeId, prefix: undefined });
   });
 
+  it("needs a request name", () => {
+    expect(() => locationFor("", { kind: "own" })).toThrow("name is required");
+  });
+
   it("never changes for a request name: existing volumes are found by it", () => {
     expect(locationFor("pvc-1", { kind: "own" }).volumeId).toBe("csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96");
     expect(locationFor("pvc-1", { kind: "named", prefix: "team" }).bucket).toMatch(/^team-[0-9a-f]{16}$/);

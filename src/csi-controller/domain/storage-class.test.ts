@@ -23,6 +23,7 @@ it.for([
   [{ bucketNamePrefix: "${pv.name}" }, { bucket: { kind: "named", prefix: "pvc-1" } }],
   [{ sharedBucket: "all" }, { bucket: { kind: "shared", bucket: "all" } }],
   [{ region: "eu-west-1" }, { region: "eu-west-1" }],
+  [{ region: " " }, { region: undefined }],
   [{ deletePolicy: "purge" }, { deletePolicy: "purge" }],
   [{ tags: "team=a, of=${pvc.namespace}/${pvc.name},empty" }, { tags: { team: "a", of: "team-a/data", empty: "" } }],
 ] as const)("%j", ([raw, expected]) => {
