@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fuseDevice } from "../../linux/device-id.ts";
 import { parseMountinfo } from "../../linux/mounts/mountinfo.ts";
-import { swapsHere, swapsInside } from "./plan-swaps.ts";
+import { countMounts, swapsHere, swapsInside } from "./plan-swaps.ts";
 
 const dead = fuseDevice(45);
 const fuse = "- fuse mountpoint-s3 rw,user_id=0,group_id=0,default_permissions,allow_other";
@@ -54,6 +54,7 @@ describe("in a container", () => {
     const mounts = table(`2 1 0:45 / /data rw ${fuse}`, "3 2 8:1 /x /data/scratch rw - ext4 /dev/sda rw");
     const refusal = { mountPoint: "/data", because: "holds other mounts (/data/scratch)" };
     expect(swapsInside(mounts, dead)).toEqual({ swaps: [], refusals: [refusal] });
+    expect(countMounts(swapsInside(mounts, dead))).toBe(1);
   });
 });
 

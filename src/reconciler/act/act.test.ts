@@ -1,27 +1,20 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import type { AttachmentSpec } from "../../core/attachment.ts";
+import { DriverError } from "../../core/errors.ts";
 import { annotations, labels, type NodeName, type PvName, type VolumeId } from "../../core/names.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import { decide } from "../decision/decide.ts";
 import type { ObservedAttachment, Step } from "../decision/decision.ts";
-import { attachment, mp, node, pod, seen, volume, w1, w2, workload } from "../decision/situation.fixture.ts";
-import { installation } from "../domain/installation.fixture.ts";
-import { mountpointPod } from "../domain/mountpoint-pod.ts";
+import { attachment, mp, node, seen, volume, w1, w2, workload } from "../decision/situation.fixture.ts";
 import { act, type Cluster } from "./act.ts";
-import { fakeCluster, merged, type Stored } from "./fake-cluster.fixture.ts";
+import { fakeCluster, merged, type Stored, storedPod } from "./fake-cluster.fixture.ts";
 
 afterEach(() => vi.useRealTimers());
 
 const call = { signal: new AbortController().signal, log: silentLogger };
-
-function storedPod(): Stored {
-  const object = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
-  const birth = { uid: "uid-mp", resourceVersion: "1", creationTimestamp: "2026-01-15T10:00:00Z" };
-  return { ...object, metadata: { ...birth, ...object.metadata } };
-}
 
 /** The steps for what the view shows now. */
 function stepsFor({ view }: ReturnType<typeof fakeCluster>, workloads = [workload(w1)]): readonly Step[] {
@@ -54,15 +47,15 @@ it("performs the next step only when the view shows the last one, so that no dec
   const api = fakeCluster();
   api.delayView();
   const acting = act(call, stepsFor(api), api.cluster);
-  await expect.poll(() => api.objects.size).toBe(1);
   const attachmentWritten = () => [...api.objects.values()].some(({ metadata }) => metadata.name.startsWith("s3pa-"));
-  expect(attachmentWritten()).toBe(false);
+  // By then every continuation that was ready has run.
+  await setImmediate();
+  expect([api.objects.size, attachmentWritten()]).toEqual([1, false]);
 
   api.showInView();
   await expect.poll(attachmentWritten).toBe(true);
   const order: string[] = [];
   const ended = acting.then(() => order.push("done"));
-  // By then every continuation that was ready has run.
   await setImmediate();
   order.push("shown");
   api.showInView();
@@ -106,7 +99,9 @@ it("emits an event on the workload that its volume is mounted with the credentia
     seen({ workloads: [workload(w1)], volume: { ...volume, fallback: "its class names none" } }),
   );
   expect(await act(call, steps, api.cluster)).toEqual({ kind: "done" });
-  expect(api.events).toEqual([expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none/)]);
+  expect(api.events).toEqual([
+    expect.stringMatching(/^w1: DriverCredentialsUsed: .*its class names none.*fallback=false refuses/),
+  ]);
 });
 
 it("decides again when another client wrote the attachment first, and has changed nothing until then", async () => {
@@ -168,28 +163,6 @@ it("DS-14 fails, and deletes nothing, when the API server does not tell whether 
   expect(api.objects.has(`mount-s3/${mp(w1)}`)).toBe(true);
 });
 
-it("does not annotate another Mountpoint Pod of the same name", async () => {
-  const api = fakeCluster();
-  api.put(storedPod());
-  const former = pod(mp(w1), { uid: w2 });
-  const step: Step = { do: "annotateForUnmount", mountpointPod: former, because: "test" };
-  expect(await act(call, [step], api.cluster)).toMatchObject({ kind: "again" });
-  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
-});
-
-it("SC-7 does not annotate a Mountpoint Pod whose attachment has changed since it was observed", async () => {
-  const api = fakeCluster();
-  api.put(storedPod());
-  api.put({ ...attachment({ [mp(w1)]: [w1] }) } as unknown as Stored);
-  const [listed] = [...api.view.mountpointPods.values()];
-  const [listing] = [...api.view.attachments.values()];
-  if (listed === undefined || listing === undefined) throw new Error("the view is empty");
-  const outdated = { ...listing, metadata: { ...listing.metadata, resourceVersion: "before" } };
-  const step: Step = { do: "annotateForUnmount", mountpointPod: listed, listedBy: [outdated], because: "test" };
-  expect(await act(call, [step], api.cluster)).toMatchObject({ kind: "again" });
-  expect(api.view.mountpointPods.get(`mount-s3/${mp(w1)}`)?.needsUnmount).toBe(false);
-});
-
 it("decides again when the Mountpoint Pod exists already: it may be for something else", async () => {
   const api = fakeCluster();
   const steps = stepsFor(api);
@@ -211,6 +184,16 @@ it("emits an event on the workload that says why its Mountpoint Pod cannot be cr
     expect.stringMatching(/^w1: MountpointPodRefused: .*PersistentVolume data .*namespace mount-s3: over quota/),
   ]);
 });
+
+it.for([new Error("socket hang up"), new DriverError("notReady", "timed out")])(
+  "emits no event when the request for a Mountpoint Pod or its answer is lost: %s",
+  async (lost) => {
+    const api = fakeCluster();
+    const client = { ...api.cluster.client, create: () => Promise.reject(lost) };
+    await expect(act(call, stepsFor(api), { ...api.cluster, client })).rejects.toThrow(lost);
+    expect(api.events).toEqual([]);
+  },
+);
 
 it.for([429, 500, 503, 504])(
   "SC-6 %i is the state of the API server: one event if it lasts for a minute, and one again after a success",
@@ -291,6 +274,13 @@ it("fails, with an event on the workload, when a Pod for another volume has the 
   expect(api.events).toEqual([
     expect.stringMatching(/^w1: MountpointPodRefused: .*kubectl delete pod -n mount-s3 mp-/),
   ]);
+});
+
+it("reports a problem of a Mountpoint Pod on the workload", async () => {
+  const api = fakeCluster();
+  const step: Step = { do: "report", workload: workload(w1), reason: "MountpointPodUnschedulable", because: "no room" };
+  expect(await act(call, [step], api.cluster)).toEqual({ kind: "done" });
+  expect(api.events).toEqual(["w1: MountpointPodUnschedulable: no room"]);
 });
 
 it("reports a refused volume on the workload and on its claim", async () => {

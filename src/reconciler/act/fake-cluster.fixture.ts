@@ -5,7 +5,9 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { Happening } from "../../kube/event-writer.ts";
 import type { Kind } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
+import { node, volume, w1 } from "../decision/situation.fixture.ts";
 import { installation } from "../domain/installation.fixture.ts";
+import { mountpointPod } from "../domain/mountpoint-pod.ts";
 import { emptyView, type View } from "../observe/view.ts";
 import type { Cluster } from "./act.ts";
 import { LastingRefusals } from "./lasting-refusals.ts";
@@ -85,6 +87,13 @@ export function fakeCluster() {
       prompt = false;
     },
   };
+}
+
+/** The Mountpoint Pod of w1, as an object of the API server. */
+export function storedPod(): Stored {
+  const object = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
+  const birth = { uid: "uid-mp", resourceVersion: "1", creationTimestamp: "2026-01-15T10:00:00Z" };
+  return { ...object, metadata: { ...birth, ...object.metadata } };
 }
 
 function show(view: View, object: Stored, gone: boolean): void {
