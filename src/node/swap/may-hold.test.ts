@@ -39,6 +39,13 @@ it.for([
   await expect(ask()).resolves.toBe(may);
 });
 
+it("SE-9 asks the next process of a namespace when one ends before its table is opened", async () => {
+  mkdirSync(join(proc, "7"));
+  symlinkSync("/", join(proc, "7", "root"));
+  process(8, "/", root, volume);
+  await expect(ask()).resolves.toBe(true);
+});
+
 it("SE-9 a namespace without processes holds nothing", async () => {
   await expect(ask()).resolves.toBe(false);
 });
