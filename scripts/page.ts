@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { PageFiles } from "../src/cli/ui/page-files.ts";
+import type { PageFiles } from "../src/page/page-files.ts";
 
 const sources = join(import.meta.dirname, "../src/ui");
 

@@ -118,6 +118,31 @@ const rows: readonly Row[] = [
     objection: pure,
   },
   {
+    file: "src/topology/reads.ts",
+    code: 'import { x } from "../kube/client.ts";\nexport const y = x;',
+    objection: "the topology is pure",
+  },
+  {
+    file: "src/topology/disk.ts",
+    code: 'import { readFileSync } from "node:fs";\nexport const x = readFileSync;',
+    objection: "the topology does no I/O",
+  },
+  {
+    file: "src/page/knows.ts",
+    code: 'import { x } from "../cli/login.ts";\nexport const y = x;',
+    objection: "what both servers of the page share",
+  },
+  {
+    file: "src/page/fine.ts",
+    code: 'import { x } from "../topology/paths.ts";\nimport { y } from "../core/names.ts";\nexport const z = [x, y];',
+    objection: undefined,
+  },
+  {
+    file: "src/ui-server/across.ts",
+    code: 'import { x } from "../cli/login.ts";\nexport const y = x;',
+    objection: "the programs meet",
+  },
+  {
     file: "src/node/down.ts",
     code: 'import { x } from "../kube/client.ts";\nexport const y = x;',
     objection: undefined,

@@ -3,10 +3,10 @@
  * expects what cobra prints: a candidate on each line, with its description after a tab, and a directive at the end.
  */
 import type { Command } from "commander";
+import { buildTopology } from "../topology/build-topology.ts";
 import { readCluster } from "./cluster/read-cluster.ts";
 import type { Session } from "./program.ts";
 import { namesOf } from "./select.ts";
-import { buildTopology } from "./topology/build-topology.ts";
 
 /** ShellCompDirectiveNoFileComp: no command takes a file here. */
 const noFiles = ":4\n";

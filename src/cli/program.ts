@@ -1,5 +1,7 @@
 /** The commands of `kubectl s3`, their options and help. */
 import { Command, Option } from "commander";
+import { buildTopology } from "../topology/build-topology.ts";
+import type { Topology } from "../topology/topology.ts";
 import type { ApiServer } from "./api/api-server.ts";
 import { type Login, logIn } from "./api/login.ts";
 import { readCluster, type Scope } from "./cluster/read-cluster.ts";
@@ -14,8 +16,6 @@ import { watchCommand } from "./commands/watch.ts";
 import { completions } from "./completion.ts";
 import { type Format, formats, formatted } from "./output/format.ts";
 import type { Terminal } from "./output/terminal.ts";
-import { buildTopology } from "./topology/build-topology.ts";
-import type { Topology } from "./topology/topology.ts";
 import { uiCommand } from "./ui/ui.ts";
 
 /** Options that every command has, in the words of kubectl. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { cluster, mountpointPodName } from "./cluster/cluster.fixture.ts";
+import { buildTopology } from "../topology/build-topology.ts";
+import { cluster, mountpointPodName } from "../topology/cluster.fixture.ts";
 import { volumesNamed } from "./select.ts";
-import { buildTopology } from "./topology/build-topology.ts";
 
 const topology = buildTopology(cluster());
 

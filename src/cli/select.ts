@@ -1,5 +1,5 @@
 /** Which volumes the user means by a name: of a PersistentVolume, a claim, a Pod, a Mountpoint Pod, an attachment or a bucket. */
-import type { Topology, VolumeView } from "./topology/topology.ts";
+import type { Topology, VolumeView } from "../topology/topology.ts";
 import { UserError } from "./user-error.ts";
 
 /** `NAMESPACE/NAME`, or a name alone, which must then be unambiguous only in so far as all matches are shown. */

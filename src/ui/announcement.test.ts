@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { volumeView } from "../cli/ui/page-state.fixture.ts";
+import { volumeView } from "../page/page-state.fixture.ts";
 import { announcementOf } from "./announcement.ts";
 
 const volumes = ["a", "b", "c", "d", "e"].map((name) => volumeView(name));

@@ -1,5 +1,5 @@
 /** Pure: what a screen reader says after an update. */
-import type { Health, VolumeView } from "../cli/topology/topology.ts";
+import type { Health, VolumeView } from "../topology/topology.ts";
 
 export const healthWords: Readonly<Record<Health, string>> = {
   problem: "Problem",

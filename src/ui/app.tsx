@@ -1,6 +1,6 @@
 /** The whole page: what is wrong with it, overview, search, and one of the views. */
 import { useMemo, useState } from "preact/hooks";
-import type { PageState } from "../cli/ui/page-state.ts";
+import type { PageState } from "../page/page-state.ts";
 import { EventsView } from "./events-view.tsx";
 import type { Model } from "./model.ts";
 import { NodesView } from "./nodes-view.tsx";

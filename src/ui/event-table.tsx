@@ -1,5 +1,5 @@
 import { age } from "../cli/output/age.ts";
-import type { EventView } from "../cli/ui/page-state.ts";
+import type { EventView } from "../page/page-state.ts";
 import { Limited } from "./limited-list.tsx";
 
 interface EventTableProps {

@@ -1,5 +1,5 @@
 /** Reads the feed of the plugin, and comes back when it breaks. */
-import { aliveMs, type FeedMessage } from "../cli/ui/page-state.ts";
+import { aliveMs, type FeedMessage } from "../page/page-state.ts";
 
 export interface FeedListener {
   readonly onMessage: (message: FeedMessage) => void;

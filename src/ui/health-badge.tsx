@@ -1,4 +1,4 @@
-import type { Health } from "../cli/topology/topology.ts";
+import type { Health } from "../topology/topology.ts";
 import { healthWords } from "./announcement.ts";
 
 /** A sign besides the colour, for those who do not see colours. */

@@ -1,6 +1,6 @@
 /** Pure: everything that the page knows, after each message of the plugin. */
-import type { ClusterConnection, FeedMessage, PageState } from "../cli/ui/page-state.ts";
-import { changed } from "../cli/ui/state-change.ts";
+import type { ClusterConnection, FeedMessage, PageState } from "../page/page-state.ts";
+import { changed } from "../page/state-change.ts";
 import { announcementOf } from "./announcement.ts";
 
 export interface Model {

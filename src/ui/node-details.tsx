@@ -1,5 +1,5 @@
 import type { RefObject } from "preact";
-import type { EventView } from "../cli/ui/page-state.ts";
+import type { EventView } from "../page/page-state.ts";
 import { EventTable } from "./event-table.tsx";
 import { HealthBadge } from "./health-badge.tsx";
 import { Limited } from "./limited-list.tsx";

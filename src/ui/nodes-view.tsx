@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { EventView } from "../cli/ui/page-state.ts";
+import type { EventView } from "../page/page-state.ts";
 import { ListAndDetails } from "./list-and-details.tsx";
 import { nodeColumns } from "./node-columns.tsx";
 import { NodeDetails } from "./node-details.tsx";

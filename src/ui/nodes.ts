@@ -1,6 +1,6 @@
 /** Pure: the topology seen from the nodes. */
-import { worst } from "../cli/topology/health.ts";
-import type { AttachmentView, Health, MountpointPodView, VolumeView } from "../cli/topology/topology.ts";
+import { worst } from "../topology/health.ts";
+import type { AttachmentView, Health, MountpointPodView, VolumeView } from "../topology/topology.ts";
 
 export interface NodeView {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** The figures at the top; those of the health filter the list. */
-import type { Health } from "../cli/topology/topology.ts";
+import type { Health } from "../topology/topology.ts";
 import { healthWords } from "./announcement.ts";
 import type { Totals } from "./totals.ts";
 

@@ -1,5 +1,5 @@
 import { age } from "../cli/output/age.ts";
-import type { MountpointPodView } from "../cli/topology/topology.ts";
+import type { MountpointPodView } from "../topology/topology.ts";
 
 /** Pure: the state of a Mountpoint Pod in a few words. */
 export function mountpointPodFacts(pod: MountpointPodView, now: string): readonly string[] {

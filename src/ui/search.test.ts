@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { attachmentView, mountpointPodView, volumeView, workloadView } from "../cli/ui/page-state.fixture.ts";
+import { attachmentView, mountpointPodView, volumeView, workloadView } from "../page/page-state.fixture.ts";
 import { nodesOf } from "./nodes.ts";
 import { nodesFound, volumesFound } from "./search.ts";
 

@@ -1,6 +1,7 @@
 /** Pure: which volumes, nodes and events a search finds. */
-import type { Health, VolumeView } from "../cli/topology/topology.ts";
-import type { EventView } from "../cli/ui/page-state.ts";
+
+import type { EventView } from "../page/page-state.ts";
+import type { Health, VolumeView } from "../topology/topology.ts";
 import type { NodeView } from "./nodes.ts";
 
 export interface Search {

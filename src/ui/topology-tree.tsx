@@ -1,7 +1,7 @@
 /** Bucket → node → Mountpoint Pod → workloads of one volume: nested lists, drawn from left to right. */
 import type { ComponentChildren } from "preact";
 import { age } from "../cli/output/age.ts";
-import type { AttachmentView, Health, MountpointPodView, VolumeView, WorkloadView } from "../cli/topology/topology.ts";
+import type { AttachmentView, Health, MountpointPodView, VolumeView, WorkloadView } from "../topology/topology.ts";
 import { HealthBadge } from "./health-badge.tsx";
 import { Limited } from "./limited-list.tsx";
 import { mountpointPodFacts } from "./pod-facts.ts";

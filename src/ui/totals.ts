@@ -1,6 +1,7 @@
 /** Pure: the figures of the overview. */
-import type { Health, VolumeView } from "../cli/topology/topology.ts";
-import type { PageState } from "../cli/ui/page-state.ts";
+
+import type { PageState } from "../page/page-state.ts";
+import type { Health, VolumeView } from "../topology/topology.ts";
 
 export interface Totals {
   readonly volumes: number;

@@ -1,4 +1,4 @@
-import type { PageState } from "../cli/ui/page-state.ts";
+import type { PageState } from "../page/page-state.ts";
 import type { Route } from "./route.ts";
 import type { Search } from "./search.ts";
 import type { Go } from "./use-route.ts";

@@ -1,5 +1,5 @@
 import { age } from "../cli/output/age.ts";
-import type { VolumeView } from "../cli/topology/topology.ts";
+import type { VolumeView } from "../topology/topology.ts";
 import type { GridColumn } from "./data-grid.tsx";
 import { HealthBadge } from "./health-badge.tsx";
 import { nodeCount, workloadsOf } from "./totals.ts";

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { age } from "../cli/output/age.ts";
-import type { VolumeView } from "../cli/topology/topology.ts";
-import type { EventView } from "../cli/ui/page-state.ts";
+import type { EventView } from "../page/page-state.ts";
+import type { VolumeView } from "../topology/topology.ts";
 import { EventTable } from "./event-table.tsx";
 import { HealthBadge } from "./health-badge.tsx";
 import { TopologyTree } from "./topology-tree.tsx";

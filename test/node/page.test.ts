@@ -2,9 +2,9 @@
 import { expect, it } from "vitest";
 import { pageFiles } from "../../scripts/page.ts";
 import { logIn } from "../../src/cli/api/login.ts";
-import { Feed } from "../../src/cli/ui/feed.ts";
-import { followCluster } from "../../src/cli/ui/follow-cluster.ts";
+import { followAsUser } from "../../src/cli/ui/follow-as-user.ts";
 import { startPageServer } from "../../src/cli/ui/page-server.ts";
+import { Feed } from "../../src/page/feed.ts";
 import { openBrowser, openPage } from "../support/browser.ts";
 import { openCluster } from "../support/cluster.ts";
 import { killMountS3, long } from "../support/healing.ts";
@@ -19,7 +19,7 @@ it("the page follows a workload that starts, loses its mount-s3, is healed, and 
   const server = await startPageServer({ files: await pageFiles(), feed, token: "token", port: 0 });
   stack.defer(() => server.close());
   const stop = new AbortController();
-  const following = followCluster(
+  const following = followAsUser(
     stop.signal,
     logIn({ kubeconfig: cluster.lab.layout.kubeconfig }),
     {},

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount } from "../../lab/s3.ts";
 import { buildPlugin } from "../../scripts/plugin.ts";
-import type { Topology } from "../../src/cli/topology/topology.ts";
+import type { Topology } from "../../src/topology/topology.ts";
 import { openCluster } from "../support/cluster.ts";
 import { killMountS3 } from "../support/healing.ts";
 

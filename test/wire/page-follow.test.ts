@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { logIn } from "../../src/cli/api/login.ts";
-import { followCluster } from "../../src/cli/ui/follow-cluster.ts";
-import type { PageState } from "../../src/cli/ui/page-state.ts";
+import { followAsUser } from "../../src/cli/ui/follow-as-user.ts";
+import type { PageState } from "../../src/page/page-state.ts";
 
 /** Lists what it is told, and keeps watches open. */
 class FakeApiServer {
@@ -81,7 +81,7 @@ class Followed implements AsyncDisposable {
     await followed.server.start();
     const kubeconfig = join(followed.#home, "config");
     writeFileSync(kubeconfig, JSON.stringify(configFor(followed.server.port)));
-    followed.#following = followCluster(
+    followed.#following = followAsUser(
       followed.#stop.signal,
       logIn({ kubeconfig }),
       {},

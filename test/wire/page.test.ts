@@ -3,9 +3,9 @@ import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { pageFiles } from "../../scripts/page.ts";
-import { Feed } from "../../src/cli/ui/feed.ts";
-import type { PageFiles } from "../../src/cli/ui/page-files.ts";
 import { type PageServer, startPageServer } from "../../src/cli/ui/page-server.ts";
+import { Feed } from "../../src/page/feed.ts";
+import type { PageFiles } from "../../src/page/page-files.ts";
 import {
   attachmentView,
   emptyState,
@@ -14,7 +14,7 @@ import {
   mountpointPodView,
   volumeView,
   workloadView,
-} from "../../src/cli/ui/page-state.fixture.ts";
+} from "../../src/page/page-state.fixture.ts";
 import { openBrowser, openPage } from "../support/browser.ts";
 
 let browser: Browser;

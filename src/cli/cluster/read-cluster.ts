@@ -1,9 +1,10 @@
 /** Reads what `list`, `tree`, `describe` and the page show. What the user may not read is named, and the rest is read. */
-import { attachmentApi, defaultMountpointNamespace, driverName } from "../../core/names.ts";
+import { defaultMountpointNamespace, driverName } from "../../core/names.ts";
+import type { Cluster, Namespaces } from "../../topology/cluster.ts";
+import type { AttachmentObject, Claim, PersistentVolume, Pod, Workload } from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { Cluster, Namespaces } from "./cluster.ts";
-import type { AttachmentObject, Claim, PersistentVolume, Pod, Workload } from "./objects.ts";
 
 export interface Scope {
   /** Undefined: all namespaces. */
@@ -11,15 +12,6 @@ export interface Scope {
   /** Undefined: where the DaemonSet of the node plugin is. */
   readonly driverNamespace?: string | undefined;
 }
-
-export const paths = {
-  pods: (namespace?: string) => namespaced("/api/v1", "pods", namespace),
-  claims: (namespace?: string) => namespaced("/api/v1", "persistentvolumeclaims", namespace),
-  events: (namespace?: string) => namespaced("/api/v1", "events", namespace),
-  volumes: "/api/v1/persistentvolumes",
-  attachments: `/apis/${attachmentApi.group}/${attachmentApi.version}/${attachmentApi.plural}`,
-  daemonSets: (namespace?: string) => namespaced("/apis/apps/v1", "daemonsets", namespace),
-} as const;
 
 export async function readCluster(signal: AbortSignal, api: ApiServer, scope: Scope): Promise<Cluster> {
   const unreadable: string[] = [];
@@ -80,10 +72,4 @@ function hasClaims({ spec }: Pod): boolean {
 
 function isOurs({ spec }: PersistentVolume): boolean {
   return spec.csi?.driver === driverName;
-}
-
-function namespaced(base: string, plural: string, namespace: string | undefined): string {
-  return namespace === undefined
-    ? `${base}/${plural}`
-    : `${base}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
 }

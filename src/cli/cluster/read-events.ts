@@ -1,8 +1,10 @@
 /** Events about objects of the driver. */
+import { timeOf } from "../../topology/event-times.ts";
+import type { EventObject } from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
+import type { VolumeView } from "../../topology/topology.ts";
 import type { ApiServer } from "../api/api-server.ts";
-import type { VolumeView } from "../topology/topology.ts";
-import type { EventObject } from "./objects.ts";
-import { paths, readable } from "./read-cluster.ts";
+import { readable } from "./read-cluster.ts";
 
 /** Of the objects of these volumes, oldest first. What the user may not read is named in `unreadable`. */
 export async function readEvents(
@@ -16,15 +18,6 @@ export async function readEvents(
     about.has(keyOf(involvedObject)) || about.has(involvedObject.uid ?? "");
   const found = await readable(unreadable)("Events", api.list<EventObject>(signal, paths.events(), { keep }));
   return found.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1));
-}
-
-/** When it happened last, RFC 3339. */
-export function timeOf(event: EventObject): string {
-  return event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;
-}
-
-export function countOf({ series, count }: EventObject): number {
-  return series?.count ?? count ?? 1;
 }
 
 function objectsOf(volumes: readonly VolumeView[]): ReadonlySet<string> {

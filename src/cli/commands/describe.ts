@@ -1,5 +1,8 @@
 /** `kubectl s3 describe NAME`: everything about one volume, and what to do next. */
-import type { EventObject } from "../cluster/objects.ts";
+
+import { buildTopology } from "../../topology/build-topology.ts";
+import type { EventObject } from "../../topology/objects.ts";
+import type { AttachmentView, MountpointPodView, VolumeView } from "../../topology/topology.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import { readEvents } from "../cluster/read-events.ts";
 import { age } from "../output/age.ts";
@@ -8,8 +11,6 @@ import type { Style } from "../output/style.ts";
 import { printable } from "../output/table.ts";
 import type { Session } from "../program.ts";
 import { volumesNamed } from "../select.ts";
-import { buildTopology } from "../topology/build-topology.ts";
-import type { AttachmentView, MountpointPodView, VolumeView } from "../topology/topology.ts";
 import { eventsText } from "./events.ts";
 
 export async function describeCommand({ signal, api, options, terminal }: Session, name: string): Promise<void> {

@@ -1,14 +1,16 @@
 /** `kubectl s3 events`: what happened, by time. */
-import type { EventObject } from "../cluster/objects.ts";
+
+import { buildTopology } from "../../topology/build-topology.ts";
+import { countOf, timeOf } from "../../topology/event-times.ts";
+import type { EventObject } from "../../topology/objects.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
-import { countOf, readEvents, timeOf } from "../cluster/read-events.ts";
+import { readEvents } from "../cluster/read-events.ts";
 import { age } from "../output/age.ts";
 import { formatted } from "../output/format.ts";
 import type { Style } from "../output/style.ts";
 import { table } from "../output/table.ts";
 import type { Session } from "../program.ts";
 import { volumesNamed } from "../select.ts";
-import { buildTopology } from "../topology/build-topology.ts";
 
 export async function eventsCommand({ signal, api, options, terminal }: Session, name?: string): Promise<void> {
   const cluster = await terminal.progress("reading the cluster", readCluster(signal, api, options));

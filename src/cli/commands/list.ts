@@ -1,8 +1,9 @@
 /** `kubectl s3 list`: one line for each volume. */
+
+import type { MountpointPodView, Topology, VolumeView } from "../../topology/topology.ts";
 import { age } from "../output/age.ts";
 import type { Style } from "../output/style.ts";
 import { type Column, table } from "../output/table.ts";
-import type { MountpointPodView, Topology, VolumeView } from "../topology/topology.ts";
 
 export function listText({ volumes, readAt }: Topology, style: Style, isWide: boolean): string {
   if (volumes.length === 0) return "There are no volumes of this driver.\n";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { cluster, metadata } from "../cluster/cluster.fixture.ts";
-import type { Pod } from "../cluster/objects.ts";
-import { buildTopology } from "../topology/build-topology.ts";
+import { buildTopology } from "../../topology/build-topology.ts";
+import { cluster, metadata } from "../../topology/cluster.fixture.ts";
+import type { Pod } from "../../topology/objects.ts";
 import { mergedLines, type Party, partiesOf } from "./logs.ts";
 
 function driverPod(app: string, name: string, nodeName: string): Pod {

@@ -1,15 +1,16 @@
 /** `kubectl s3 logs NAME`: what every party of a mount has logged, merged by time. */
 import { mountpointContainer } from "../../core/names.ts";
+import { buildTopology } from "../../topology/build-topology.ts";
+import type { Pod } from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
+import type { VolumeView } from "../../topology/topology.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { Pod } from "../cluster/objects.ts";
-import { paths, readCluster } from "../cluster/read-cluster.ts";
+import { readCluster } from "../cluster/read-cluster.ts";
 import { secondsOf } from "../duration.ts";
 import { printable } from "../output/table.ts";
 import type { Session } from "../program.ts";
 import { namesOf, volumesNamed } from "../select.ts";
-import { buildTopology } from "../topology/build-topology.ts";
-import type { VolumeView } from "../topology/topology.ts";
 
 export interface Party {
   /** Before each line, such as `node worker-1`. */

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
 import { stringify } from "yaml";
-import type { Pod } from "../cluster/objects.ts";
+import type { Pod } from "../../topology/objects.ts";
 import { diagnose } from "../doctor/diagnose.ts";
 import type { Installation, SecretState } from "../doctor/installation.ts";
 import { readInstallation } from "../doctor/read-installation.ts";

@@ -1,8 +1,5 @@
 /** `kubectl s3 tree`: PersistentVolume → node → Mountpoint Pod → workloads. */
-import { age } from "../output/age.ts";
-import type { Style } from "../output/style.ts";
-import { printable } from "../output/table.ts";
-import { type Branch, tree } from "../output/tree.ts";
+
 import type {
   AttachmentView,
   Health,
@@ -10,7 +7,11 @@ import type {
   Topology,
   VolumeView,
   WorkloadView,
-} from "../topology/topology.ts";
+} from "../../topology/topology.ts";
+import { age } from "../output/age.ts";
+import type { Style } from "../output/style.ts";
+import { printable } from "../output/table.ts";
+import { type Branch, tree } from "../output/tree.ts";
 
 export function treeText(topology: Topology, style: Style): string {
   const { volumes, orphanedPods, readAt } = topology;

@@ -1,8 +1,10 @@
 /** `kubectl s3 watch`: the tree, drawn again whenever something changes. */
+
+import { buildTopology } from "../../topology/build-topology.ts";
+import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
-import { paths, readCluster } from "../cluster/read-cluster.ts";
+import { readCluster } from "../cluster/read-cluster.ts";
 import type { Session } from "../program.ts";
-import { buildTopology } from "../topology/build-topology.ts";
 import { treeText } from "./tree.ts";
 
 /** Changes come in bursts: several objects change when one Pod starts. */

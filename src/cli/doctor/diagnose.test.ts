@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { driverName } from "../../core/names.ts";
-import { metadata, volume } from "../cluster/cluster.fixture.ts";
+import { metadata, volume } from "../../topology/cluster.fixture.ts";
 import { diagnose } from "./diagnose.ts";
 import { definition, installation, now } from "./installation.fixture.ts";
 import type { Installation } from "./installation.ts";

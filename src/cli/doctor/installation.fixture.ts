@@ -1,9 +1,9 @@
 /** A healthy installation around the healthy cluster; tests change what they are about. */
 import { driverName } from "../../core/names.ts";
-import { cluster, metadata } from "../cluster/cluster.fixture.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import type { Pod } from "../cluster/objects.ts";
-import { buildTopology } from "../topology/build-topology.ts";
+import { buildTopology } from "../../topology/build-topology.ts";
+import { cluster, metadata } from "../../topology/cluster.fixture.ts";
+import type { Cluster } from "../../topology/cluster.ts";
+import type { Pod } from "../../topology/objects.ts";
 import type { Definition, Installation } from "./installation.ts";
 
 export const now = new Date("2026-01-15T10:10:00Z");

@@ -1,5 +1,5 @@
 /** What the checks of `kubectl s3 doctor` look at. */
-import type { Cluster } from "../cluster/cluster.ts";
+import type { Cluster } from "../../topology/cluster.ts";
 import type {
   Claim,
   CsiNode,
@@ -10,8 +10,8 @@ import type {
   Pod,
   StorageClass,
   Workload,
-} from "../cluster/objects.ts";
-import type { Topology } from "../topology/topology.ts";
+} from "../../topology/objects.ts";
+import type { Topology } from "../../topology/topology.ts";
 
 /** `unreadable`: the user may not read it, so nothing can be said. */
 export type Maybe<Shape> = Shape | "missing" | "unreadable";

@@ -1,11 +1,21 @@
 /** Reads what the checks look at. What the user may not read is named, and its checks are left out. */
 import { attachmentApi, caBundle as caNames, driverName, reconcilerLease } from "../../core/names.ts";
+import { buildTopology } from "../../topology/build-topology.ts";
+import type { Cluster } from "../../topology/cluster.ts";
+import type {
+  CsiNode,
+  EventObject,
+  KubeObject,
+  Lease,
+  Node,
+  Pod,
+  StorageClass,
+  Workload,
+} from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import type { CsiNode, EventObject, KubeObject, Lease, Node, Pod, StorageClass, Workload } from "../cluster/objects.ts";
-import { paths, type Read, readable, readCluster, type Scope } from "../cluster/read-cluster.ts";
-import { buildTopology } from "../topology/build-topology.ts";
+import { type Read, readable, readCluster, type Scope } from "../cluster/read-cluster.ts";
 import {
   type CaBundle,
   type CsiDriver,

@@ -1,8 +1,8 @@
 /** Asks the API server what the accounts of the driver may do. */
 import { attachmentApi } from "../../core/names.ts";
+import type { Namespaces } from "../../topology/cluster.ts";
+import type { Workload } from "../../topology/objects.ts";
 import { isForbidden } from "../api/request-errors.ts";
-import type { Namespaces } from "../cluster/cluster.ts";
-import type { Workload } from "../cluster/objects.ts";
 import type { RightState } from "./installation.ts";
 import type { Reader } from "./read-installation.ts";
 

@@ -1,6 +1,7 @@
 /** Which Secrets the installation refers to, and which keys they have. Values are never kept. */
+
+import type { PersistentVolume, StorageClass, Workload } from "../../topology/objects.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { PersistentVolume, StorageClass, Workload } from "../cluster/objects.ts";
 import type { SecretState } from "./installation.ts";
 import type { Reader } from "./read-installation.ts";
 

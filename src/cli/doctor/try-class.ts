@@ -1,9 +1,9 @@
 /** `doctor --class NAME`: provisions a claim of a StorageClass before users do, and deletes it again. */
 import { randomBytes } from "node:crypto";
 import { driverName } from "../../core/names.ts";
+import type { Claim, EventObject, StorageClass } from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
-import type { Claim, EventObject, StorageClass } from "../cluster/objects.ts";
-import { paths } from "../cluster/read-cluster.ts";
 import { UserError } from "../user-error.ts";
 import type { Finding } from "./finding.ts";
 

@@ -3,9 +3,9 @@
  * controller asks the store once, prints the result and ends.
  */
 import { randomBytes } from "node:crypto";
+import type { Container, Pod, Workload } from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { Container, Pod, Workload } from "../cluster/objects.ts";
-import { paths } from "../cluster/read-cluster.ts";
 import type { StoreState } from "./installation.ts";
 import type { DoctorRequest } from "./read-installation.ts";
 

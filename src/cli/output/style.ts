@@ -1,5 +1,5 @@
 /** Colours, only where a person looks. */
-import type { Health } from "../topology/topology.ts";
+import type { Health } from "../../topology/topology.ts";
 
 export interface Style {
   readonly bold: (text: string) => string;

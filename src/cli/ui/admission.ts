@@ -1,5 +1,6 @@
 /** Pure: which requests the loopback server answers. */
 import { createHash, timingSafeEqual } from "node:crypto";
+import { feedPath, pathOf } from "../../page/page-responses.ts";
 
 export interface PageRequest {
   readonly method: string | undefined;
@@ -19,8 +20,6 @@ export interface Refusal {
   readonly message: string;
 }
 
-export const feedPath = "/feed";
-
 /**
  * The name in `Host` is the one in the browser's address bar. A web site whose name resolves to 127.0.0.1 (DNS rebinding) has the rights of
  * a page of ours in the browser, but cannot change that header. Only the feed has data, and demands the token, because other users of the
@@ -33,7 +32,7 @@ export function refusalOf(request: PageRequest, { port, token }: Admitted): Refu
   if (request.origin !== undefined && !hosts.some((host) => request.origin === `http://${host}`))
     return { code: 403, message: "requests of other sites are refused" };
   if (request.method !== "GET") return { code: 405, message: "the page is read-only: only GET is answered" };
-  const isData = request.path?.split("?")[0] === feedPath;
+  const isData = pathOf(request.path) === feedPath;
   if (isData && !isSameText(request.authorization ?? "", `Bearer ${token}`))
     return { code: 401, message: "open the address that `kubectl s3 ui` has printed: it contains a token" };
   return undefined;

@@ -1,11 +1,12 @@
 /** Serves the page and its feed on the loopback address. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Feed } from "../../page/feed.ts";
+import type { PageFiles } from "../../page/page-files.ts";
+import { feedPath, pathOf, respondFile, respondText, streamFeed } from "../../page/page-responses.ts";
+import { aliveMs } from "../../page/page-state.ts";
 import { UserError } from "../user-error.ts";
-import { type Admitted, feedPath, refusalOf } from "./admission.ts";
-import type { Feed } from "./feed.ts";
-import type { PageFiles } from "./page-files.ts";
-import { aliveMs } from "./page-state.ts";
+import { type Admitted, refusalOf } from "./admission.ts";
 
 export interface PageParts {
   readonly files: PageFiles;
@@ -21,32 +22,6 @@ export interface PageServer {
   /** Resolves when all connections are closed. */
   readonly close: () => Promise<void>;
 }
-
-/**
- * Nothing of another origin, no inline script or style; with Trusted Types no text can become markup or script, whatever the page's
- * code does.
- */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
-
-const headers = {
-  "content-security-policy": contentSecurityPolicy,
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "cache-control": "no-store",
-} as const;
 
 export async function startPageServer({ files, feed, token, port }: PageParts): Promise<PageServer> {
   const server = createServer();
@@ -77,29 +52,11 @@ function answer(request: IncomingMessage, response: ServerResponse, { admitted, 
   const { host, origin, authorization } = sent;
   const refusal = refusalOf({ method, path, host, origin, authorization }, admitted);
   if (refusal !== undefined) {
-    respond(response, refusal.code, "text/plain", `${refusal.message}\n`);
+    respondText(response, refusal.code, refusal.message);
     return;
   }
-  const name = path?.split("?")[0] ?? "";
-  if (name === feedPath) {
-    stream(response, feed);
-    return;
-  }
-  const file = Object.hasOwn(files, name) ? files[name] : undefined;
-  if (file === undefined) respond(response, 404, "text/plain", "there is no such page\n");
-  else respond(response, 200, file.type, file.text);
-}
-
-function respond(response: ServerResponse, code: number, type: string, text: string): void {
-  response.writeHead(code, { ...headers, "content-type": `${type}; charset=utf-8` }).end(text);
-}
-
-function stream(response: ServerResponse, feed: Feed): void {
-  response.writeHead(200, { ...headers, "content-type": "application/x-ndjson; charset=utf-8" });
-  response.flushHeaders();
-  const subscription = feed.subscribe({ send: (message) => response.write(`${JSON.stringify(message)}\n`) });
-  response.on("drain", subscription.ready);
-  response.on("close", subscription.end);
+  if (pathOf(path) === feedPath) streamFeed(response, feed);
+  else respondFile(response, files, pathOf(path));
 }
 
 async function listening(server: Server, port: number): Promise<number> {

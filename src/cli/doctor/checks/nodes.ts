@@ -1,6 +1,6 @@
 /** Checks of nodes: does the driver run on each, and can its mounts be trusted. */
 import { driverName, startupTaintKey } from "../../../core/names.ts";
-import type { Node, Pod } from "../../cluster/objects.ts";
+import type { Node, Pod } from "../../../topology/objects.ts";
 import type { Finding } from "../finding.ts";
 import { type Installation, present } from "../installation.ts";
 

@@ -1,7 +1,7 @@
 /** Checks that every part of the installation is there, as the chart makes it. */
 import { attachmentApi, driverName } from "../../../core/names.ts";
-import type { Lease } from "../../cluster/objects.ts";
-import { containerProblem } from "../../topology/problems.ts";
+import type { Lease } from "../../../topology/objects.ts";
+import { containerProblem } from "../../../topology/problems.ts";
 import type { Finding } from "../finding.ts";
 import type { FindingId } from "../finding-ids.ts";
 import { type Definition, type Installation, present } from "../installation.ts";

@@ -1,5 +1,5 @@
 /** A healthy cluster with one volume, one node and one workload; tests change what they are about. */
-import { driverName, labels, type NodeName, type PodUid, type PvName, type VolumeId } from "../../core/names.ts";
+import { driverName, labels, type NodeName, type PodUid, type PvName, type VolumeId } from "../core/names.ts";
 import type { Cluster } from "./cluster.ts";
 import type { AttachmentObject, PersistentVolume, Pod } from "./objects.ts";
 

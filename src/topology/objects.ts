@@ -1,6 +1,6 @@
 /** The fields of Kubernetes objects that the plugin looks at. */
-import type { AttachmentSpec } from "../../core/attachment.ts";
-import type { AttachmentStatus } from "../../core/attachment-status.ts";
+import type { AttachmentSpec } from "../core/attachment.ts";
+import type { AttachmentStatus } from "../core/attachment-status.ts";
 
 export interface Metadata {
   readonly name: string;

@@ -1,5 +1,4 @@
 /** The page as the browser loads it: made of src/ui by scripts/page.ts. */
-import { UserError } from "../user-error.ts";
 
 export interface PageFile {
   readonly type: string;
@@ -12,8 +11,7 @@ export type PageFiles = Readonly<Record<string, PageFile>>;
 /** The bundler puts the files in its place (`pageDefinition` of scripts/page.ts). */
 declare const PAGE_FILES: PageFiles | undefined;
 
-export function bundledPage(): PageFiles {
-  if (typeof PAGE_FILES === "undefined")
-    throw new UserError("the page is only in the bundled plugin", "run the bundle instead of its sources");
-  return PAGE_FILES;
+/** Undefined: the program runs from its sources, which have no page. */
+export function bundledPage(): PageFiles | undefined {
+  return typeof PAGE_FILES === "undefined" ? undefined : PAGE_FILES;
 }

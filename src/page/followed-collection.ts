@@ -1,18 +1,20 @@
 /** One collection of the API server, kept up to date by list and watch. */
-import type { ApiServer } from "../api/api-server.ts";
-import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { KubeObject } from "../cluster/objects.ts";
+import type { KubeObject } from "../topology/objects.ts";
+import { type ClusterApi, isRefused } from "./cluster-api.ts";
 import { elapsed } from "./elapsed.ts";
 
 export interface CollectionSpec<Shape> {
   /** For messages, such as `PersistentVolumes`. */
   readonly what: string;
   readonly path: string;
-  /** What is not needed is not kept in memory. */
-  readonly keep: (object: Shape) => boolean;
+  /** The part of the object that is kept in memory; undefined: nothing. */
+  readonly kept: (object: Shape) => Shape | undefined;
+  /** At most so many objects are kept, the latest. */
+  readonly latest?: { readonly count: number; readonly timeOf: (object: Shape) => string };
 }
 
-const pageSize = 500;
+/** Small pages: an answer is in memory as text and as objects before most of it is dropped. */
+const pageSize = 250;
 /** The API server ends the watch then; the next one continues where it ended. */
 const watchSeconds = 300;
 /** Between two watches, so that a proxy that ends every watch at once does not cause a flood of requests. */
@@ -23,7 +25,7 @@ const longestRetryMs = 30_000;
 const steadyMs = 10_000;
 
 export class FollowedCollection<Shape extends KubeObject> {
-  readonly #api: ApiServer;
+  readonly #api: ClusterApi;
   readonly #spec: CollectionSpec<Shape>;
   readonly #onChange: () => void;
   readonly #objects = new Map<string, Shape>();
@@ -35,7 +37,7 @@ export class FollowedCollection<Shape extends KubeObject> {
   #problem = "";
 
   /** `onChange` runs after every change of objects, refusal or problem. */
-  constructor(api: ApiServer, spec: CollectionSpec<Shape>, onChange: () => void) {
+  constructor(api: ClusterApi, spec: CollectionSpec<Shape>, onChange: () => void) {
     this.#api = api;
     this.#spec = spec;
     this.#onChange = onChange;
@@ -94,7 +96,11 @@ export class FollowedCollection<Shape extends KubeObject> {
     do {
       const query = new URLSearchParams({ limit: String(pageSize), ...(next !== "" && { continue: next }) });
       const list = await this.#api.json<List<Shape>>(signal, { path: `${this.#spec.path}?${query.toString()}` });
-      for (const object of list.items.filter(this.#spec.keep)) found.set(object.metadata.uid, trimmed(object));
+      for (const object of list.items) {
+        const kept = this.#spec.kept(object);
+        if (kept !== undefined) found.set(object.metadata.uid, kept);
+      }
+      this.#dropOldest(found);
       this.#version = list.metadata.resourceVersion;
       next = list.metadata.continue ?? "";
     } while (next !== "");
@@ -125,24 +131,30 @@ export class FollowedCollection<Shape extends KubeObject> {
     const { uid, resourceVersion } = object.metadata;
     this.#version = resourceVersion;
     if (type === "BOOKMARK") return;
-    const isGone = type === "DELETED" || !this.#spec.keep(object);
-    if (!isGone) this.#objects.set(uid, trimmed(object));
+    const kept = type === "DELETED" ? undefined : this.#spec.kept(object);
+    if (kept !== undefined) this.#objects.set(uid, kept);
     else if (!this.#objects.delete(uid)) return;
+    this.#dropOldest(this.#objects);
     this.#onChange();
+  }
+
+  /** A tenth at once, so that a full collection is not sorted for every new object. */
+  #dropOldest(objects: Map<string, Shape>): void {
+    const { latest } = this.#spec;
+    if (latest === undefined || objects.size <= latest.count) return;
+    const times = [...objects].map(([uid, object]) => ({ uid, time: latest.timeOf(object) }));
+    const oldest = times.toSorted((a, b) => (a.time < b.time ? -1 : 1));
+    const excess = objects.size - Math.floor(latest.count * 0.9);
+    for (const { uid } of oldest.slice(0, excess)) objects.delete(uid);
   }
 
   #failed(error: Error): void {
-    const isRefused = isForbidden(error) || isNotFound(error);
-    if (isRefused) this.#objects.clear();
-    this.#refusal = isRefused ? error.message : "";
-    this.#problem = isRefused ? "" : error.message;
+    const refused = isRefused(error);
+    if (refused) this.#objects.clear();
+    this.#refusal = refused ? error.message : "";
+    this.#problem = refused ? "" : error.message;
     this.#onChange();
   }
-}
-
-/** Half of an object, and nothing that the plugin shows. */
-function trimmed<Shape extends KubeObject>(object: Shape): Shape {
-  return { ...object, metadata: { ...object.metadata, managedFields: undefined } };
 }
 
 interface List<Shape> {

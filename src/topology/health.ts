@@ -1,5 +1,5 @@
 /** How a part of the topology is, judged by its own parts. */
-import type { StatusCondition } from "../../core/attachment-status.ts";
+import type { StatusCondition } from "../core/attachment-status.ts";
 import type { AttachmentView, Health, MountpointPodView } from "./topology.ts";
 
 /** The gravest first. */

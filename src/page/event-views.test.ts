@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Cluster } from "../cluster/cluster.ts";
-import type { EventObject, Pod } from "../cluster/objects.ts";
+import type { Cluster } from "../topology/cluster.ts";
+import type { EventObject, Pod } from "../topology/objects.ts";
 import { eventViews } from "./event-views.ts";
 import {
   attachmentView,

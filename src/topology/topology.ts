@@ -2,7 +2,7 @@
  * What hangs together: PersistentVolume → node → Mountpoint Pod → workloads, with the health of each. The commands, the page and
  * `-o json` all show this.
  */
-import type { StatusCondition } from "../../core/attachment-status.ts";
+import type { StatusCondition } from "../core/attachment-status.ts";
 
 export interface Topology {
   /** RFC 3339. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { annotations } from "../../core/names.ts";
-import { attachment, cluster, metadata, mountpointPod, mountpointPodName, volume } from "../cluster/cluster.fixture.ts";
+import { annotations } from "../core/names.ts";
 import { buildTopology } from "./build-topology.ts";
+import { attachment, cluster, metadata, mountpointPod, mountpointPodName, volume } from "./cluster.fixture.ts";
 
 describe("the topology", () => {
   it("leads from a volume to the workloads that use it", () => {

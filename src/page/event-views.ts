@@ -1,7 +1,7 @@
 /** Pure: which events concern which volumes. */
-import type { Cluster } from "../cluster/cluster.ts";
-import type { EventObject } from "../cluster/objects.ts";
-import { countOf, timeOf } from "../cluster/read-events.ts";
+import type { Cluster } from "../topology/cluster.ts";
+import { countOf, timeOf } from "../topology/event-times.ts";
+import type { EventObject } from "../topology/objects.ts";
 import type { Topology, VolumeView } from "../topology/topology.ts";
 import type { EventView } from "./page-state.ts";
 import { latestFirst } from "./state-change.ts";

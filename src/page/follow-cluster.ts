@@ -1,13 +1,20 @@
 /** Follows everything that the page shows, and reports states and the connection to the API server. */
-import type { ApiServer } from "../api/api-server.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import type { EventObject } from "../cluster/objects.ts";
-import { findNamespaces, readable, type Scope } from "../cluster/read-cluster.ts";
 import { buildTopology } from "../topology/build-topology.ts";
+import type { Cluster, Namespaces } from "../topology/cluster.ts";
+import type { EventObject } from "../topology/objects.ts";
+import type { ClusterApi } from "./cluster-api.ts";
 import { elapsed } from "./elapsed.ts";
 import { eventViews } from "./event-views.ts";
 import { followedCollections } from "./followed-collections.ts";
 import type { PageState } from "./page-state.ts";
+
+export interface Followed {
+  /** Only volumes whose claims are in it; undefined: all. */
+  readonly namespace?: string | undefined;
+  readonly namespaces: Namespaces;
+  /** What else could not be read, and why. */
+  readonly unreadable: readonly string[];
+}
 
 export interface Follower {
   readonly onState: (state: PageState) => void;
@@ -21,15 +28,13 @@ const settleMs = 200;
 const probeMs = 10_000;
 const probeLimitMs = 8000;
 
-/** Rejects if the cluster cannot be reached at the start; resolves when the signal aborts. */
+/** Resolves when the signal aborts; never rejects: what fails is tried again. */
 export async function followCluster(
   signal: AbortSignal,
-  api: ApiServer,
-  scope: Scope,
+  api: ClusterApi,
+  { namespace, namespaces, unreadable }: Followed,
   { onState, onConnection }: Follower,
 ): Promise<void> {
-  const unreadable: string[] = [];
-  const namespaces = await findNamespaces(signal, api, scope, readable(unreadable));
   let probeProblem = "";
   let timer: NodeJS.Timeout | undefined;
   const changed = () => {
@@ -37,7 +42,7 @@ export async function followCluster(
   };
   const { volumes, attachments, mountpointPods, workloads, events } = followedCollections(
     { api, onChange: changed },
-    scope,
+    namespace,
     namespaces.mountpointPods,
   );
   const all = [volumes, attachments, mountpointPods, workloads, ...events];
@@ -84,9 +89,9 @@ function stateOf(cluster: Cluster, events: readonly EventObject[]): PageState {
 }
 
 /** Every user that has logged in may read /version. */
-async function problemOf(signal: AbortSignal, api: ApiServer): Promise<string> {
+async function problemOf(signal: AbortSignal, api: ClusterApi): Promise<string> {
   try {
-    await api.text(AbortSignal.any([signal, AbortSignal.timeout(probeLimitMs)]), { path: "/version" });
+    await api.json(AbortSignal.any([signal, AbortSignal.timeout(probeLimitMs)]), { path: "/version" });
     return "";
   } catch (error) {
     return signal.aborted ? "" : (error as Error).message;

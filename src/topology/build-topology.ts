@@ -1,10 +1,10 @@
 /** Pure: what was read of a cluster → what hangs together. */
-import type { MountpointPodStatus } from "../../core/attachment-status.ts";
-import { type MountpointPodObject, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
-import { annotations, labels } from "../../core/names.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import type { AttachmentObject, ContainerStatus, PersistentVolume, Pod } from "../cluster/objects.ts";
+import type { MountpointPodStatus } from "../core/attachment-status.ts";
+import { type MountpointPodObject, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
+import { annotations, labels } from "../core/names.ts";
+import type { Cluster } from "./cluster.ts";
 import { attachmentHealth, podHealth, volumeHealth } from "./health.ts";
+import type { AttachmentObject, ContainerStatus, PersistentVolume, Pod } from "./objects.ts";
 import { mountpointPodProblem, volumeProblems } from "./problems.ts";
 import type { AttachmentView, MountpointPodView, Topology, VolumeView, WorkloadView } from "./topology.ts";
 
