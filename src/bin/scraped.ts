@@ -1,11 +1,14 @@
 import type { Scraped } from "../csi/scrape.ts";
-import { PathAccess } from "../kube/access/path-access.ts";
+import { TokenAccess } from "../kube/access/token-access.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { ProgramMetrics } from "../metrics/program-metrics.ts";
 
 interface ScrapeConfig {
   readonly metricsAuthorization: boolean;
 }
+
+/** Two requests to the API server in a minute for each scraper. */
+const scraping = { what: "/metrics", rights: [{ verb: "get", path: "/metrics" }], allowedMs: 60_000 } as const;
 
 /** What a program serves at /metrics; undefined: nothing. */
 export function scrapedFrom(
@@ -15,6 +18,6 @@ export function scrapedFrom(
 ): Scraped | undefined {
   if (text === undefined) return undefined;
   if (!metricsAuthorization) return { text };
-  const access = new PathAccess(client, "/metrics");
+  const access = new TokenAccess(client, scraping);
   return { text, access: (call, token, address) => access.of(call, token, address) };
 }

@@ -63,3 +63,14 @@ it("a connection that fails in another way is lost since the first failure", () 
   expect([first?.problem, second?.problem, more]).toEqual(["refused", "timed out", []]);
   expect(second?.since).toBe(first?.since);
 });
+
+it("pages that have the same state get the same message, which is made once", () => {
+  const feed = new Feed();
+  feed.setState(one);
+  const pages = [reader(), reader()];
+  for (const page of pages) feed.subscribe(page);
+  feed.setState(two);
+  const [first, second] = pages.map(({ received }) => received.at(-1));
+  expect(first?.type).toBe("change");
+  expect(second).toBe(first);
+});

@@ -15,6 +15,7 @@ export interface Subscription {
 
 export class Feed {
   readonly #readers = new Set<FeedReader>();
+  readonly #changes = new Changes();
   #state: PageState | undefined;
   #connection: ClusterConnection = { problem: "", since: new Date().toISOString() };
 
@@ -35,7 +36,7 @@ export class Feed {
   }
 
   subscribe(reader: Reader): Subscription {
-    const subscribed = new FeedReader(reader);
+    const subscribed = new FeedReader(reader, this.#changes);
     this.#readers.add(subscribed);
     subscribed.catchUp(this.#state, this.#connection);
     return {
@@ -51,12 +52,14 @@ export class Feed {
 /** What one page has. A page that reads slowly skips states: it gets the difference to the latest one when it has caught up. */
 class FeedReader {
   readonly #reader: Reader;
+  readonly #changes: Changes;
   isReady = true;
   #state: PageState | undefined;
   #connection: ClusterConnection | undefined;
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, changes: Changes) {
     this.#reader = reader;
+    this.#changes = changes;
   }
 
   catchUp(state: PageState | undefined, connection: ClusterConnection): void {
@@ -65,7 +68,7 @@ class FeedReader {
       this.#send({ type: "connection", connection });
     }
     if (this.isReady && state !== undefined && this.#state !== state) {
-      const message = this.#messageFor(state);
+      const message = this.#changes.between(this.#state, state);
       this.#state = state;
       if (message !== undefined) this.#send(message);
     }
@@ -75,13 +78,26 @@ class FeedReader {
     if (this.isReady) this.#send({ type: "alive" });
   }
 
-  #messageFor(state: PageState): FeedMessage | undefined {
-    if (this.#state === undefined) return { type: "state", state };
-    const change = changeBetween(this.#state, state);
-    return change && { type: "change", change };
-  }
-
   #send(message: FeedMessage): void {
     this.isReady = this.#reader.send(message);
   }
+}
+
+/** Most pages have the same state, so a difference is made once for all of them. */
+class Changes {
+  #after: PageState | undefined;
+  readonly #messages = new Map<PageState | undefined, FeedMessage | undefined>();
+
+  between(before: PageState | undefined, after: PageState): FeedMessage | undefined {
+    if (this.#after !== after) this.#messages.clear();
+    this.#after = after;
+    if (!this.#messages.has(before)) this.#messages.set(before, messageBetween(before, after));
+    return this.#messages.get(before);
+  }
+}
+
+function messageBetween(before: PageState | undefined, after: PageState): FeedMessage | undefined {
+  if (before === undefined) return { type: "state", state: after };
+  const change = changeBetween(before, after);
+  return change && { type: "change", change };
 }

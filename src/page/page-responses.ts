@@ -1,7 +1,8 @@
 /** The answers that a browser gets, whoever serves the page. */
 import type { ServerResponse } from "node:http";
-import type { Feed } from "./feed.ts";
+import type { Feed, Subscription } from "./feed.ts";
 import type { PageFiles } from "./page-files.ts";
+import type { FeedMessage } from "./page-state.ts";
 
 export const feedPath = "/feed";
 
@@ -51,11 +52,23 @@ export function respondText(
   response.writeHead(code, { ...headers, ...more, "content-type": "text/plain; charset=utf-8" }).end(`${sentence}\n`);
 }
 
-/** Until the connection is closed. */
-export function streamFeed(response: ServerResponse, feed: Feed): void {
+/** Until the connection is closed, or the result is ended: then the caller must end the response. */
+export function streamFeed(response: ServerResponse, feed: Feed): Subscription {
+  // A connection that breaks is closed, which is all that has to be known.
+  response.on("error", () => undefined);
   response.writeHead(200, { ...headers, "content-type": "application/x-ndjson; charset=utf-8" });
   response.flushHeaders();
-  const subscription = feed.subscribe({ send: (message) => response.write(`${JSON.stringify(message)}\n`) });
+  const subscription = feed.subscribe({ send: (message) => response.write(lineOf(message)) });
   response.on("drain", subscription.ready);
   response.on("close", subscription.end);
+  return subscription;
+}
+
+/** Pages get the same messages, so each is made a text once. */
+const lines = new WeakMap<FeedMessage, string>();
+
+function lineOf(message: FeedMessage): string {
+  const line = lines.get(message) ?? `${JSON.stringify(message)}\n`;
+  lines.set(message, line);
+  return line;
 }

@@ -1,14 +1,13 @@
 import type { Access } from "../../core/access.ts";
 
-/** How long an answer counts. A right that was withdrawn lasts for a minute more, and one that was granted is missing for ten seconds. */
-const lifetimeMs: Readonly<Record<Access["is"], number>> = {
-  allowed: 60_000,
+/** How long an answer counts that is not positive. A right that was granted is missing for ten seconds more. */
+const lifetimeMs: Readonly<Record<Exclude<Access["is"], "allowed">, number>> = {
   unauthenticated: 10_000,
   forbidden: 10_000,
   unknown: 1000,
 };
 
-/** A handful of scrapers, each with the old and the new token after a renewal, and the wrong tokens that were tried. */
+/** A handful of callers, each with the old and the new token after a renewal, and the wrong tokens that were tried. */
 const mostAnswers = 256;
 
 interface Answer {
@@ -21,6 +20,12 @@ interface Answer {
 /** Answers about tokens, by a hash of the token. Keeps a bounded number: the answer that was asked for longest ago goes first. */
 export class AccessCache {
   readonly #answers = new Map<string, Answer>();
+  readonly #allowedMs: number;
+
+  /** `allowedMs`: how long a positive answer counts. */
+  constructor(allowedMs: number) {
+    this.#allowedMs = allowedMs;
+  }
 
   /** undefined: there is no answer, or the answer is too old. */
   get(key: string, nowMs: number): Access | undefined {
@@ -37,7 +42,8 @@ export class AccessCache {
   set(key: string, access: Access, nowMs: number): void {
     // An API server that does not answer has not withdrawn a right.
     const wasAllowed = access.is === "allowed" || (access.is === "unknown" && this.wasAllowed(key));
-    this.#keepLast(key, { access, untilMs: nowMs + lifetimeMs[access.is], wasAllowed });
+    const counts = access.is === "allowed" ? this.#allowedMs : lifetimeMs[access.is];
+    this.#keepLast(key, { access, untilMs: nowMs + counts, wasAllowed });
     const [oldest] = this.#answers.keys();
     if (this.#answers.size > mostAnswers && oldest !== undefined) this.#answers.delete(oldest);
   }

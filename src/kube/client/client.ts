@@ -118,6 +118,16 @@ export class KubeClient implements Disposable {
     return eventsIn<Shape>(await this.#transport.lines(call, path));
   }
 
+  /** For a reader of paths instead of kinds. Does not wait while the server refuses requests: the reader has a back-off of its own. */
+  async text(call: Call, path: string): Promise<string> {
+    return await this.#transport.text(call, path);
+  }
+
+  /** Resolves when the server has accepted the request; the stream is as that of `watch`. */
+  async lines(call: Call, path: string): Promise<AsyncGenerator<string>> {
+    return await this.#transport.lines(call, path);
+  }
+
   /** Rejects with AlreadyExists if the name is taken. Never repeated: the object may exist although the connection broke. */
   async create<Shape>(call: GuardedCall, kind: Kind<Shape>, object: { readonly metadata: Ref }): Promise<Shape> {
     const path = pathOf(kind, { namespace: object.metadata.namespace });

@@ -4,7 +4,7 @@ import { jsonLogger } from "../../runtime/log.ts";
 import { Secret } from "../../runtime/secret.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { Kind } from "../kinds.ts";
-import { PathAccess } from "./path-access.ts";
+import { TokenAccess } from "./token-access.ts";
 
 /** An API server that knows tokens by their user, and what each user may get. */
 function apiServer({
@@ -32,10 +32,13 @@ function apiServer({
     if (username === undefined) return { authenticated: false, error: "no" };
     return { authenticated: true, user: { username, uid: "u-1", groups: ["g"], extra: { pod: ["p"] } } };
   };
-  const right = ({ user, nonResourceAttributes }: Readonly<Record<string, unknown>>) => ({
+  const right = ({ user, nonResourceAttributes, resourceAttributes }: Readonly<Record<string, unknown>>) => ({
     allowed:
       readers.includes(String(user)) &&
-      JSON.stringify(nonResourceAttributes) === JSON.stringify({ path: "/metrics", verb: "get" }),
+      [
+        JSON.stringify({ path: "/metrics", verb: "get" }),
+        JSON.stringify({ group: "", resource: "pods", verb: "list" }),
+      ].includes(JSON.stringify(nonResourceAttributes ?? resourceAttributes)),
   });
   return server;
 }
@@ -45,19 +48,20 @@ const call = { signal: new AbortController().signal, log: jsonLogger((line) => l
 const users = { good: "prometheus", poor: "tenant" };
 const readers = ["prometheus"];
 const from = "10.0.0.1";
+const metrics = { what: "/metrics", rights: [{ verb: "get", path: "/metrics" }], allowedMs: 60_000 };
 
 it.for([
   ["good", { is: "allowed" }],
   ["poor", { is: "forbidden", because: expect.stringContaining("tenant may not get the nonResourceURL /metrics") }],
   ["wrong", { is: "unauthenticated", because: "the API server does not know this token" }],
 ] as const)("SE-7 the API server decides about the token %s", async ([token, expected]) => {
-  const access = new PathAccess(apiServer({ users, readers }), "/metrics");
+  const access = new TokenAccess(apiServer({ users, readers }), metrics);
   expect(await access.of(call, new Secret(token), from)).toEqual(expected);
 });
 
 it("SE-7 asks about the user with all that authorizers look at", async () => {
   const server = apiServer({ users, readers });
-  await new PathAccess(server, "/metrics").of(call, new Secret("good"), from);
+  await new TokenAccess(server, metrics).of(call, new Secret("good"), from);
   expect(server.asked[1]).toEqual({
     kind: "SubjectAccessReview",
     spec: {
@@ -70,13 +74,32 @@ it("SE-7 asks about the user with all that authorizers look at", async () => {
   });
 });
 
+it("of several rights every one is needed, and the refusal names those that are missing", async () => {
+  const rights = [
+    { verb: "list", group: "", resource: "pods" },
+    { verb: "list", group: "", resource: "events" },
+    { verb: "list", group: "s3.csi.scality.com", resource: "mountpoints3podattachments" },
+  ];
+  const server = apiServer({ users, readers });
+  const access = new TokenAccess(server, { what: "the page", rights, allowedMs: 1000 });
+  expect(await access.of(call, new Secret("good"), from)).toEqual({
+    is: "forbidden",
+    because: expect.stringContaining(
+      "prometheus may not list events in the whole cluster, list mountpoints3podattachments.s3.csi.scality.com in the whole cluster:",
+    ),
+  });
+  expect(server.asked.length).toBe(4);
+  const own = new TokenAccess(server, { what: "the page", rights: rights.slice(0, 1), allowedMs: 1000 });
+  expect(await own.of(call, new Secret("good"), from)).toEqual({ is: "allowed" });
+});
+
 it.for([
   ["good", 59_999, 60_000, 2],
   ["poor", 9_999, 10_000, 2],
   ["wrong", 9_999, 10_000, 1],
 ] as const)("SE-7 the answer about %s counts until %d ms", async ([token, before, after, requests]) => {
   const server = apiServer({ users, readers });
-  const access = new PathAccess(server, "/metrics");
+  const access = new TokenAccess(server, metrics);
   for (const nowMs of [0, 1, before]) await access.of(call, new Secret(token), from, nowMs);
   expect(server.asked.length).toBe(requests);
   await access.of(call, new Secret(token), from, after);
@@ -85,7 +108,7 @@ it.for([
 
 it("SE-7 a right that is withdrawn ends within a minute", async () => {
   const [names, mayRead] = [{ ...users }, [...readers]];
-  const access = new PathAccess(apiServer({ users: names, readers: mayRead }), "/metrics");
+  const access = new TokenAccess(apiServer({ users: names, readers: mayRead }), metrics);
   expect(await access.of(call, new Secret("good"), from, 0)).toEqual({ is: "allowed" });
   mayRead.pop();
   expect(await access.of(call, new Secret("good"), from, 60_000)).toMatchObject({ is: "forbidden" });
@@ -95,7 +118,7 @@ it("SE-7 scrapes that come at the same time share one review", async () => {
   const server = apiServer({ users, readers });
   const answer = Promise.withResolvers<void>();
   server.until = answer.promise;
-  const access = new PathAccess(server, "/metrics");
+  const access = new TokenAccess(server, metrics);
   const scrapes = Array.from({ length: 50 }, () => access.of(call, new Secret("good"), from));
   answer.resolve();
   expect(new Set((await Promise.all(scrapes)).map(({ is }) => is))).toEqual(new Set(["allowed"]));
@@ -104,7 +127,7 @@ it("SE-7 scrapes that come at the same time share one review", async () => {
 
 it("SE-7 a flood of wrong tokens is few requests, and a scraper that was allowed stays so", async () => {
   const server = apiServer({ users, readers });
-  const access = new PathAccess(server, "/metrics");
+  const access = new TokenAccess(server, metrics);
   expect(await access.of(call, new Secret("good"), from, 0)).toEqual({ is: "allowed" });
   const answers = new Set<string>();
   for (let nowMs = 0; nowMs < 100_000; nowMs += 10) {
@@ -118,7 +141,7 @@ it("SE-7 a flood of wrong tokens is few requests, and a scraper that was allowed
 
 it("SE-7 one sender of wrong tokens does not use up the reviews of others", async () => {
   const server = apiServer({ users, readers });
-  const access = new PathAccess(server, "/metrics");
+  const access = new TokenAccess(server, metrics);
   for (let nowMs = 0; nowMs < 10_000; nowMs += 10) await access.of(call, new Secret(`w${nowMs}`), "10.0.0.66", nowMs);
   expect(server.asked.length).toBe(6);
   expect(await access.of(call, new Secret("good"), from, 10_000)).toEqual({ is: "allowed" });
@@ -129,7 +152,7 @@ it.for([
   new ApiError(403, "Forbidden", "the account cannot create tokenreviews"),
 ])("SE-7 nobody is let in while the API server cannot be asked: %s", async (failure) => {
   const server = apiServer({ users, readers });
-  const access = new PathAccess(server, "/metrics");
+  const access = new TokenAccess(server, metrics);
   server.failure = failure;
   expect(await access.of(call, new Secret("good"), from, 0)).toMatchObject({ is: "unknown" });
   expect(await access.of(call, new Secret("good"), from, 999)).toMatchObject({ is: "unknown" });
@@ -142,6 +165,6 @@ it.for([
 it("SE-4 no token is logged", async () => {
   const server = apiServer({});
   server.failure = new Error("no answer");
-  await new PathAccess(server, "/metrics").of(call, new Secret("token-that-is-secret"), from);
+  await new TokenAccess(server, metrics).of(call, new Secret("token-that-is-secret"), from);
   expect(lines.join("")).not.toContain("token-that-is-secret");
 });

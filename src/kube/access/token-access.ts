@@ -1,31 +1,42 @@
-/** SE-7. Lets the API server decide who may read a path of a program, without a request for every reader. */
+/** SE-7. Lets the API server decide who may read what a program serves, without a request for every reader. */
 import { createHash } from "node:crypto";
 import type { Access } from "../../core/access.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import type { Secret } from "../../runtime/secret.ts";
 import { ProblemLog } from "../problem-log.ts";
 import { AccessCache } from "./access-cache.ts";
-import { type Reviewer, reviewAccess } from "./review-access.ts";
+import { type Reviewer, type Right, reviewAccess } from "./review-access.ts";
 import { ReviewLimit } from "./review-limit.ts";
 
 /** Below the 10 s that Prometheus waits by default. */
 const reviewLimitMs = 5000;
 
+export interface Guarded {
+  /** For the log, such as `/metrics`. */
+  readonly what: string;
+  /** A caller needs all of them. */
+  readonly rights: readonly Right[];
+  /** How long a positive answer counts, and thus a right that was withdrawn. */
+  readonly allowedMs: number;
+}
+
 /**
- * Guarantees at most two requests to the API server in a minute for a token that is allowed, and a bounded number for all others. Tokens
- * are neither kept nor logged. Access is unknown, and therefore must be refused, while the API server does not answer.
+ * Guarantees a bounded number of requests to the API server: one for the token and one for each right in the time that a positive answer
+ * counts, and a few a minute for all tokens that are not allowed. Tokens are neither kept nor logged. Access is unknown, and therefore
+ * must be refused, while the API server does not answer.
  */
-export class PathAccess {
+export class TokenAccess {
   readonly #client: Reviewer;
-  readonly #path: string;
-  readonly #cache = new AccessCache();
+  readonly #guarded: Guarded;
+  readonly #cache: AccessCache;
   readonly #limit = new ReviewLimit();
   readonly #reviews = new Map<string, Promise<Access>>();
   readonly #problems = new ProblemLog();
 
-  constructor(client: Reviewer, path: string) {
+  constructor(client: Reviewer, guarded: Guarded) {
     this.#client = client;
-    this.#path = path;
+    this.#guarded = guarded;
+    this.#cache = new AccessCache(guarded.allowedMs);
   }
 
   /** Never rejects. `address` is that of the caller. The call is that of the program: several callers may wait for one review. */
@@ -33,7 +44,7 @@ export class PathAccess {
     const key = createHash("sha256").update(token.reveal()).digest("base64");
     const known = this.#cache.get(key, nowMs) ?? this.#reviews.get(key);
     if (known !== undefined) return await known;
-    // A scraper whose token was allowed is reviewed again however many wrong tokens arrive.
+    // A caller whose token was allowed is reviewed again however many wrong tokens arrive.
     if (!this.#cache.wasAllowed(key) && !this.#limit.take(address, nowMs)) {
       return { is: "unknown", because: "too many unknown tokens: this one was not checked, try again later" };
     }
@@ -46,14 +57,15 @@ export class PathAccess {
   }
 
   async #review(call: Call, token: Secret): Promise<Access> {
+    const { what } = this.#guarded;
     using limited = deadline(call, reviewLimitMs, "the API server to check a token");
     try {
-      const access = await reviewAccess(limited, this.#client, token, this.#path);
-      this.#problems.resolve(this.#path);
+      const access = await reviewAccess(limited, this.#client, token, this.#guarded.rights);
+      this.#problems.resolve(what);
       return access;
     } catch (error) {
       if (!call.signal.aborted) {
-        this.#problems.report(call.log, this.#path, "tokens cannot be checked", { path: this.#path, error });
+        this.#problems.report(call.log, what, "tokens cannot be checked", { what, error });
       }
       return { is: "unknown", because: "the API server could not be asked whether this token may be used" };
     }

@@ -1,0 +1,36 @@
+/** The page in the cluster: shows volumes, Mountpoint Pods and workloads to users whom the API server lets see them. Writes nothing. */
+import { serveHealth } from "../csi/health.ts";
+import { credentialsAt } from "../kube/client/api-location.ts";
+import { KubeClient } from "../kube/client/client.ts";
+import { bundledPage } from "../page/page-files.ts";
+import { runProgram, stderrLogger } from "../runtime/program.ts";
+import { Progress } from "../runtime/progress.ts";
+import { uiConfigFrom } from "../ui-server/config.ts";
+import { runUi } from "../ui-server/run-ui.ts";
+import { version } from "./version.ts";
+
+async function run(signal: AbortSignal): Promise<void> {
+  const config = uiConfigFrom(process.argv.slice(2), process.env);
+  const call = { signal, log: stderrLogger(config.verbosity) };
+  const files = bundledPage();
+  if (files === undefined) throw new Error("the page is only in the bundled program: run the bundle");
+  const { api, ...shown } = config;
+  call.log.info("the page starts", { version, ...shown });
+  using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-ui/${version}` });
+  let isRead = false;
+  const readiness = () =>
+    isRead ? ({ ready: true } as const) : ({ ready: false, because: "the cluster is not read yet" } as const);
+  const health = { readiness, liveness: new Progress().liveness };
+  await using _ = config.healthPort === undefined ? undefined : await serveHealth(call, config.healthPort, health);
+  await runUi(call, {
+    client,
+    files,
+    config,
+    onServing: () => undefined,
+    onState: () => {
+      isRead = true;
+    },
+  });
+}
+
+await runProgram("page", run);

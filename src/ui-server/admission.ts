@@ -1,0 +1,47 @@
+/** Pure: which requests are looked at at all, before anybody's rights. */
+import { isIP } from "node:net";
+import { feedPath, pathOf } from "../page/page-responses.ts";
+
+export interface PageRequest {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  /** What browsers say about the page that sends the request (the header Sec-Fetch-Site). */
+  readonly site: string | undefined;
+}
+
+export interface Refusal {
+  readonly code: 403 | 405;
+  readonly because: string;
+}
+
+/**
+ * A web site whose name resolves to this server (DNS rebinding) would show this page under its own name, and ask for a token there. It
+ * cannot change `Host`, which has that name; an address or `localhost` is no name that somebody else could own.
+ */
+export function refusalOf(request: PageRequest, hosts: readonly string[]): Refusal | undefined {
+  const { method, url, host = "", origin, site } = request;
+  const name = hostnameOf(`http://${host}`);
+  if (name === undefined || !(isOwn(name) || hosts.includes(name)))
+    return { code: 403, because: `the host ${host} is not among those of this page: add it to ui.hosts of the chart` };
+  if (origin !== undefined && !isOrigin(origin, host))
+    return { code: 403, because: "requests of other sites are refused" };
+  if (method !== "GET") return { code: 405, because: "the page is read-only: only GET is answered" };
+  const isForeign = site !== undefined && site !== "same-origin" && site !== "none";
+  if (pathOf(url) === feedPath && isForeign) return { code: 403, because: "requests of other sites are refused" };
+  return undefined;
+}
+
+function isOwn(name: string): boolean {
+  return name === "localhost" || isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0;
+}
+
+/** A proxy that adds TLS passes `Host` on, but the scheme differs then. */
+function isOrigin(origin: string, host: string): boolean {
+  return origin === `http://${host}` || origin === `https://${host}`;
+}
+
+function hostnameOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}

@@ -1,0 +1,44 @@
+/** Follows the cluster once for all viewers, and serves what it sees. */
+import { TokenAccess } from "../kube/access/token-access.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { Feed } from "../page/feed.ts";
+import { followCluster } from "../page/follow-cluster.ts";
+import type { PageFiles } from "../page/page-files.ts";
+import type { Call } from "../runtime/call.ts";
+import { clusterApiOf } from "./cluster-api.ts";
+import type { UiConfig } from "./config.ts";
+import { type PageServer, servePage } from "./page-server.ts";
+import { viewing } from "./viewing-rights.ts";
+
+export interface Ui {
+  readonly client: Pick<KubeClient, "text" | "lines" | "review">;
+  readonly files: PageFiles;
+  readonly config: Pick<UiConfig, "address" | "clusterName" | "mountpointNamespace">;
+  /** Called when the page is served. */
+  readonly onServing: (server: PageServer) => void;
+  /** Called when the cluster was read, and again with every new state. */
+  readonly onState: () => void;
+}
+
+/** Resolves when the call is aborted; rejects if the port cannot be opened. */
+export async function runUi(call: Call, { client, files, config, onServing, onState }: Ui): Promise<void> {
+  const feed = new Feed();
+  const tokens = new TokenAccess(client, viewing);
+  const parts = { files, feed, access: tokens.of.bind(tokens) };
+  await using server = await servePage(call, parts, config.address);
+  onServing(server);
+  let problem = "";
+  const namespaces = { driver: "", mountpointPods: config.mountpointNamespace };
+  const followed = { namespaces, unreadable: [] };
+  await followCluster(call.signal, clusterApiOf(client, call.log, config.clusterName), followed, {
+    onState: (state) => {
+      feed.setState(state);
+      onState();
+    },
+    onConnection: (now) => {
+      feed.setConnection(now);
+      if (now !== problem && now !== "") call.log.error("the cluster cannot be followed", { because: now });
+      problem = now;
+    },
+  });
+}

@@ -1,0 +1,47 @@
+/** Open streams: as many as the memory is made for, and each only as long as its viewer has the rights. */
+import type { ServerResponse } from "node:http";
+import type { Access } from "../core/access.ts";
+import { elapsed } from "../page/elapsed.ts";
+import type { Feed } from "../page/feed.ts";
+import { streamFeed } from "../page/page-responses.ts";
+
+/** Most of these find the answer in the cache. */
+const recheckMs = 5000;
+
+/** A viewer whose network takes nothing for so long is gone: the feed writes every few seconds. */
+const silenceMs = 60_000;
+
+export class Viewers {
+  readonly #most: number;
+  readonly #feed: Feed;
+  #count = 0;
+
+  constructor(feed: Feed, most: number) {
+    this.#feed = feed;
+    this.#most = most;
+  }
+
+  get isFull(): boolean {
+    return this.#count >= this.#most;
+  }
+
+  /** Sends the feed until the viewer leaves, or `access` does not allow it any more. */
+  async show(response: ServerResponse, access: () => Promise<Access>): Promise<void> {
+    this.#count += 1;
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    response.setTimeout(silenceMs, () => response.destroy());
+    const subscription = streamFeed(response, this.#feed);
+    try {
+      while (!gone.signal.aborted) {
+        await elapsed(gone.signal, recheckMs);
+        if (!gone.signal.aborted && (await access()).is !== "allowed") break;
+      }
+    } finally {
+      this.#count -= 1;
+      // The page asks again, and is told why it is refused.
+      subscription.end();
+      response.end();
+    }
+  }
+}
