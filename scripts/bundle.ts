@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { printCredentials } from "../src/node/credentials/profile.ts";
 import { buildNative } from "./native.ts";
+import { pageDefinition } from "./page.ts";
 
 /**
  * For a small, steady process: a CSI server stays at 68 MB after thousands of calls; with the defaults of V8 it takes
@@ -35,8 +36,13 @@ export const growingProcess = ["--max-semi-space-size=2", "--optimize-for-size"]
 export const steadyMemory = { MALLOC_ARENA_MAX: "1" } as const;
 
 /** Bundles programs to `<outdir>/<name>.mjs`, readable, because operators see its stack traces. */
-export async function bundle(programs: readonly string[], outdir: string): Promise<void> {
+export async function bundle(
+  programs: readonly string[],
+  outdir: string,
+  define: Readonly<Record<string, string>> = {},
+): Promise<void> {
   await build({
+    define,
     entryPoints: [...programs],
     outdir,
     outExtension: { ".js": ".mjs" }, // with .js and no package.json, Node parses twice to find out what it is
@@ -63,7 +69,7 @@ const home = "/opt/s3-csi";
 /** As in TARGETARCH of a Dockerfile. */
 const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
 
-const programs = ["node", "end-watchdog", "controller", "reconciler", "mounter", "setup"] as const;
+const programs = ["node", "end-watchdog", "controller", "reconciler", "mounter", "setup", "ui"] as const;
 type Program = (typeof programs)[number];
 
 /** The commands that manifests and Mountpoint Pods call. */
@@ -79,6 +85,7 @@ const launchers: readonly { readonly command: string; readonly script: string }[
   { command: "scality-csi-controller", script: become("reconciler", growingProcess, steadyMemory) },
   { command: "scality-s3-csi-mounter", script: become("mounter") },
   { command: "scality-s3-csi-setup", script: become("setup") },
+  { command: "scality-s3-csi-ui", script: become("ui", growingProcess, steadyMemory) },
 ];
 
 /** No shell stays behind, so signals reach the program. */
@@ -93,7 +100,7 @@ function become(
 
 async function makeDist(): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
-  await bundle(programs.map(sourceOf), join(dist, home));
+  await bundle(programs.map(sourceOf), join(dist, home), await pageDefinition("cluster"));
   buildNative();
   copyFileSync(join(root, "native/syscall.node"), join(dist, home, "syscall.node"));
   copyFileSync(join(root, "scripts/print-credentials.sh"), join(dist, printCredentials));

@@ -22,7 +22,7 @@ export async function buildPlugin(directory: string): Promise<string> {
     platform: "node",
     target: "node20",
     format: "cjs",
-    define: await pageDefinition(),
+    define: await pageDefinition("plugin"),
     banner: { js: "#!/usr/bin/env node" },
     legalComments: "none",
     logLevel: "warning",

@@ -19,6 +19,8 @@ export interface PageParts {
   readonly feed: Feed;
   /** Never rejects. */
   readonly access: (call: Call, token: Secret, address: string) => Promise<Access>;
+  /** How often it is asked whether a viewer still may look. */
+  readonly recheckMs: number;
 }
 
 export interface PageAddress {
@@ -46,7 +48,7 @@ export async function servePage(call: Call, parts: PageParts, address: PageAddre
   await using starting = new AsyncDisposableStack();
   const server = address.tls === undefined ? createServer(limits) : tlsServer(call, address.tls, starting);
   server.maxConnections = mostConnections;
-  const viewers = new Viewers(parts.feed, address.mostViewers);
+  const viewers = new Viewers(parts.feed, { most: address.mostViewers, recheckMs: parts.recheckMs });
   server.on("request", (request, response) => {
     answer(call, { ...parts, ...address, viewers }, { request, response }).catch((error: unknown) => {
       call.log.error("the page cannot be served", { error });

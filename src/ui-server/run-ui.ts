@@ -8,11 +8,13 @@ import type { Call } from "../runtime/call.ts";
 import { clusterApiOf } from "./cluster-api.ts";
 import type { UiConfig } from "./config.ts";
 import { type PageServer, servePage } from "./page-server.ts";
-import { viewing } from "./viewing-rights.ts";
+import { recheckMs, viewing } from "./viewing-rights.ts";
 
 export interface Ui {
   readonly client: Pick<KubeClient, "text" | "lines" | "review">;
   readonly files: PageFiles;
+  /** How long an answer about a token counts, and how often open streams are looked at; a test has less time. */
+  readonly pace?: { readonly allowedMs: number; readonly recheckMs: number };
   readonly config: Pick<UiConfig, "address" | "clusterName" | "mountpointNamespace">;
   /** Called when the page is served. */
   readonly onServing: (server: PageServer) => void;
@@ -20,11 +22,14 @@ export interface Ui {
   readonly onState: () => void;
 }
 
+const usualPace = { allowedMs: viewing.allowedMs, recheckMs };
+
 /** Resolves when the call is aborted; rejects if the port cannot be opened. */
-export async function runUi(call: Call, { client, files, config, onServing, onState }: Ui): Promise<void> {
+export async function runUi(call: Call, ui: Ui): Promise<void> {
+  const { client, files, config, pace = usualPace, onServing, onState } = ui;
   const feed = new Feed();
-  const tokens = new TokenAccess(client, viewing);
-  const parts = { files, feed, access: tokens.of.bind(tokens) };
+  const tokens = new TokenAccess(client, { ...viewing, allowedMs: pace.allowedMs });
+  const parts = { files, feed, access: tokens.of.bind(tokens), recheckMs: pace.recheckMs };
   await using server = await servePage(call, parts, config.address);
   onServing(server);
   let problem = "";

@@ -5,20 +5,20 @@ import { elapsed } from "../page/elapsed.ts";
 import type { Feed } from "../page/feed.ts";
 import { streamFeed } from "../page/page-responses.ts";
 
-/** Most of these find the answer in the cache. */
-const recheckMs = 5000;
-
 /** A viewer whose network takes nothing for so long is gone: the feed writes every few seconds. */
 const silenceMs = 60_000;
 
 export class Viewers {
   readonly #most: number;
   readonly #feed: Feed;
+  readonly #recheckMs: number;
   #count = 0;
 
-  constructor(feed: Feed, most: number) {
+  /** `recheckMs`: how often it is asked whether a viewer still may look. */
+  constructor(feed: Feed, { most, recheckMs }: { readonly most: number; readonly recheckMs: number }) {
     this.#feed = feed;
     this.#most = most;
+    this.#recheckMs = recheckMs;
   }
 
   get isFull(): boolean {
@@ -34,7 +34,7 @@ export class Viewers {
     const subscription = streamFeed(response, this.#feed);
     try {
       while (!gone.signal.aborted) {
-        await elapsed(gone.signal, recheckMs);
+        await elapsed(gone.signal, this.#recheckMs);
         if (!gone.signal.aborted && (await access()).is !== "allowed") break;
       }
     } finally {

@@ -13,6 +13,8 @@ export const viewing: Guarded = {
     { verb: "list", group: "", resource: "pods" },
     { verb: "list", group: "", resource: "events" },
   ],
-  // With `recheckMs` of the viewers: a withdrawn right and an expired token end within half a minute.
   allowedMs: 20_000,
 };
+
+/** With the time that an answer counts: a withdrawn right and an expired token end within half a minute. */
+export const recheckMs = 5000;

@@ -1,4 +1,5 @@
 /** The whole page: what is wrong with it, overview, search, and one of the views. */
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { PageState } from "../page/page-state.ts";
 import { EventsView } from "./events-view.tsx";
@@ -10,27 +11,44 @@ import { type Route, views } from "./route.ts";
 import type { Search } from "./search.ts";
 import { SearchBar } from "./search-bar.tsx";
 import { totalsOf } from "./totals.ts";
-import { useFeed } from "./use-feed.ts";
 import { type Go, useRoute } from "./use-route.ts";
 import { VolumesView } from "./volumes-view.tsx";
 
-export function App({ token }: { readonly token: string | undefined }) {
-  const model = useFeed(token);
+interface AppProps {
+  readonly model: Model;
+  /** Undefined: nobody has logged in on this page. */
+  readonly onLogOut?: (() => void) | undefined;
+}
+
+export function App({ model, onLogOut }: AppProps) {
   const [route, go] = useRoute();
   const { state } = model;
   return (
     <>
-      <header class="top">
-        <h1>S3 volumes</h1>
+      <Top>
         <Links route={route} />
         <Live model={model} />
-      </header>
+        {onLogOut && (
+          <button class="log-out" type="button" onClick={onLogOut}>
+            Log out
+          </button>
+        )}
+      </Top>
       <Notices model={model} />
       {state === undefined ? <Waiting model={model} /> : <Content state={state} route={route} go={go} />}
       <p class="hidden" role="status">
         {model.announcement}
       </p>
     </>
+  );
+}
+
+export function Top({ children }: { readonly children?: ComponentChildren }) {
+  return (
+    <header class="top">
+      <h1>S3 volumes</h1>
+      {children}
+    </header>
   );
 }
 
@@ -48,8 +66,8 @@ function Links({ route }: { readonly route: Route }) {
   );
 }
 
-function Live({ model: { state, connection, pluginProblem } }: { readonly model: Model }) {
-  const isLive = state !== undefined && connection.problem === "" && pluginProblem === "";
+function Live({ model: { state, connection, serverProblem } }: { readonly model: Model }) {
+  const isLive = state !== undefined && connection.problem === "" && serverProblem === "";
   return (
     <p class="live">
       <span class="context">{state?.context}</span>
@@ -59,7 +77,7 @@ function Live({ model: { state, connection, pluginProblem } }: { readonly model:
 }
 
 function Waiting({ model }: { readonly model: Model }) {
-  return <main class="empty">{model.pluginProblem === "" && <p>Reading the cluster …</p>}</main>;
+  return <main class="empty">{model.serverProblem === "" && <p>Reading the cluster …</p>}</main>;
 }
 
 interface ContentProps {

@@ -1,48 +1,78 @@
-/** Reads the feed of the plugin, and comes back when it breaks. */
+/** Reads the feed of the server, and comes back when it breaks. */
 import { aliveMs, type FeedMessage } from "../page/page-state.ts";
 
 export interface FeedListener {
   readonly onMessage: (message: FeedMessage) => void;
-  /** Empty: the plugin answers. */
-  readonly onPlugin: (problem: string) => void;
+  /** Empty: the server answers. */
+  readonly onServer: (problem: string) => void;
+}
+
+export interface FeedSource {
+  /** Undefined: something between page and server logs in. */
+  readonly token: string | undefined;
+  /** What to say when there is no answer. */
+  readonly lost: string;
+}
+
+/** The server does not let this page in. */
+export interface FeedRefusal {
+  readonly isTokenUnknown: boolean;
+  readonly because: string;
 }
 
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
 
-/** Resolves when the plugin refuses the token: another run of the plugin has this port, and does not take it back. */
-export async function readFeed(token: string, listener: FeedListener): Promise<void> {
+/** Resolves when the server refuses; otherwise it reads until the signal aborts, and never resolves then. */
+export async function readFeed(
+  signal: AbortSignal,
+  source: FeedSource,
+  listener: FeedListener,
+): Promise<FeedRefusal | undefined> {
   let retryMs = firstRetryMs;
-  while (true) {
+  while (!signal.aborted) {
+    let problem = source.lost;
     try {
-      const isRefused = await readOnce(token, {
+      const end = await readOnce(signal, source, {
         ...listener,
         onMessage: (message) => {
           retryMs = firstRetryMs;
           listener.onMessage(message);
         },
       });
-      if (isRefused) return;
+      if (typeof end === "object") return end;
+      problem = end === "" ? source.lost : end;
     } catch {
-      // Reported below, with the end of a stream.
+      // There is no answer, or it broke: reported below, with the end of a stream.
     }
-    listener.onPlugin("The plugin does not answer: `kubectl s3 ui` has ended, or this machine was asleep.");
+    if (signal.aborted) return undefined;
+    listener.onServer(problem);
     await new Promise((resolve) => {
       setTimeout(resolve, retryMs);
     });
     retryMs = Math.min(retryMs * 2, longestRetryMs);
   }
+  return undefined;
 }
 
-/** True: the token is refused. False: the stream has ended. Rejects when it breaks, or is silent for too long. */
-async function readOnce(token: string, { onMessage, onPlugin }: FeedListener): Promise<boolean> {
+/**
+ * A refusal; or why the server cannot answer now, empty if the stream has ended. Rejects when the stream breaks, or is silent for too
+ * long.
+ */
+async function readOnce(
+  signal: AbortSignal,
+  { token }: FeedSource,
+  { onMessage, onServer }: FeedListener,
+): Promise<FeedRefusal | string> {
   const silence = new AbortController();
-  const response = await fetch("/feed", { headers: { authorization: `Bearer ${token}` }, signal: silence.signal });
-  if (response.status === 401) {
-    onPlugin("This page belongs to an earlier run of the plugin. Open the address that `kubectl s3 ui` has printed.");
-    return true;
-  }
-  if (!response.ok || response.body === null) return false;
+  // Not AbortSignal.any, which Firefox 115 does not have.
+  signal.addEventListener("abort", () => silence.abort(), { signal: silence.signal });
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch("/feed", { headers, signal: silence.signal });
+  const { status } = response;
+  if (status === 401 || status === 403)
+    return { isTokenUnknown: status === 401, because: (await response.text()).trim() };
+  if (!response.ok || response.body === null) return (await response.text()).trim();
   let timer = setTimeout(() => silence.abort(), 3 * aliveMs);
   try {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -52,10 +82,10 @@ async function readOnce(token: string, { onMessage, onPlugin }: FeedListener): P
       timer = setTimeout(() => silence.abort(), 3 * aliveMs);
       const lines = (rest + part.value).split("\n");
       rest = lines.pop() ?? "";
-      onPlugin("");
+      onServer("");
       for (const line of lines) onMessage(JSON.parse(line) as FeedMessage);
     }
-    return false;
+    return "";
   } finally {
     clearTimeout(timer);
   }

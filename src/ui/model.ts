@@ -1,4 +1,4 @@
-/** Pure: everything that the page knows, after each message of the plugin. */
+/** Pure: everything that the page knows, after each message of the server. */
 import type { ClusterConnection, FeedMessage, PageState } from "../page/page-state.ts";
 import { changed } from "../page/state-change.ts";
 import { announcementOf } from "./announcement.ts";
@@ -7,18 +7,22 @@ export interface Model {
   /** Undefined: nothing has been read yet. */
   readonly state: PageState | undefined;
   readonly connection: ClusterConnection;
-  /** Why the page does not reach the plugin; empty: it does. */
-  readonly pluginProblem: string;
+  /** Why the page does not reach its server; empty: it does. */
+  readonly serverProblem: string;
   /** What a screen reader says. */
   readonly announcement: string;
 }
 
-export type Happening = FeedMessage | { readonly type: "plugin"; readonly problem: string };
+export type Happening =
+  | FeedMessage
+  | { readonly type: "server"; readonly problem: string }
+  /** Nothing of what was shown may be shown any more. */
+  | { readonly type: "forget" };
 
 export const emptyModel: Model = {
   state: undefined,
   connection: { problem: "", since: "" },
-  pluginProblem: "",
+  serverProblem: "",
   announcement: "",
 };
 
@@ -30,8 +34,10 @@ export function modelAfter(model: Model, happening: Happening): Model {
       return model.state === undefined ? model : withState(model, changed(model.state, happening.change));
     case "connection":
       return { ...model, connection: happening.connection };
-    case "plugin":
-      return model.pluginProblem === happening.problem ? model : { ...model, pluginProblem: happening.problem };
+    case "server":
+      return model.serverProblem === happening.problem ? model : { ...model, serverProblem: happening.problem };
+    case "forget":
+      return emptyModel;
     case "alive":
       return model;
     default:

@@ -2,14 +2,14 @@
 import type { Model } from "./model.ts";
 
 export function Notices({ model }: { readonly model: Model }) {
-  const { pluginProblem, connection, state } = model;
+  const { serverProblem, connection, state } = model;
   return (
     <div class="notices" role="status">
-      {pluginProblem !== "" && <p class="notice problem">{pluginProblem}</p>}
-      {pluginProblem === "" && connection.problem !== "" && (
+      {serverProblem !== "" && <p class="notice problem">{serverProblem}</p>}
+      {serverProblem === "" && connection.problem !== "" && (
         <p class="notice problem">
           The connection to the cluster is lost since {clock(connection.since)}: {connection.problem}. The page shows
-          the state before, and the plugin tries again.
+          the state before.
         </p>
       )}
       {(state?.unreadable ?? []).map((each) => (

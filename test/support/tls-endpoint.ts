@@ -74,7 +74,7 @@ async function closed(server: Server, end: () => void): Promise<void> {
   await promise;
 }
 
-async function certificateFor(host: string): Promise<{ key: string; cert: string; authority: string }> {
+export async function certificateFor(host: string): Promise<{ key: string; cert: string; authority: string }> {
   const directory = mkdtempSync(join(tmpdir(), "tls-endpoint-"));
   try {
     const openssl = (...args: readonly string[]) =>

@@ -1,64 +1,12 @@
 /** What the page shows of an API server that is restarted, forgets versions, refuses, and does not answer. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { logIn } from "../../src/cli/api/login.ts";
 import { followAsUser } from "../../src/cli/ui/follow-as-user.ts";
 import type { PageState } from "../../src/page/page-state.ts";
-
-/** Lists what it is told, and keeps watches open. */
-class FakeApiServer {
-  volumes: object[] = [];
-  refused = new Set<string>();
-  /** Paths of lists, in order. */
-  readonly lists: string[] = [];
-  readonly #watches = new Map<ServerResponse, string>();
-  #server: Server | undefined;
-  port = 0;
-
-  async start(): Promise<void> {
-    this.#server = createServer((request, response) => this.#answer(request, response));
-    await new Promise<void>((resolve) => this.#server?.listen(this.port, "127.0.0.1", resolve));
-    this.port = (this.#server.address() as AddressInfo).port;
-  }
-
-  async stop(): Promise<void> {
-    await new Promise((resolve) => {
-      this.#server?.close(resolve);
-      this.#server?.closeAllConnections();
-    });
-  }
-
-  /** To every watch of a collection. */
-  send(collection: string, type: string, object: object): void {
-    for (const [watch, path] of this.#watches) {
-      if (path.endsWith(`/${collection}`)) watch.write(`${JSON.stringify({ type, object })}\n`);
-    }
-  }
-
-  get watched(): readonly string[] {
-    return [...this.#watches.values()].map((path) => path.split("/").at(-1) ?? "");
-  }
-
-  #answer({ url = "" }: IncomingMessage, response: ServerResponse): void {
-    const { pathname, searchParams } = new URL(url, "http://api");
-    const collection = pathname.split("/").at(-1) ?? "";
-    if (this.refused.has(collection)) {
-      response.writeHead(403).end(JSON.stringify({ message: "forbidden" }));
-    } else if (searchParams.has("watch")) {
-      response.writeHead(200).flushHeaders();
-      this.#watches.set(response, pathname);
-      response.on("close", () => this.#watches.delete(response));
-    } else {
-      this.lists.push(collection);
-      const items = collection === "persistentvolumes" ? this.volumes : [];
-      response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items }));
-    }
-  }
-}
+import { FakeApiServer } from "../support/fake-api-server.ts";
 
 function volume(name: string, resourceVersion = "1"): object {
   return {
