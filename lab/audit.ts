@@ -9,7 +9,10 @@ export const auditPolicy = {
   kind: "Policy",
   omitStages: ["RequestReceived"],
   rules: [
-    { level: "Metadata", users: [userOf("s3-csi-driver-sa"), userOf("s3-csi-driver-controller-sa")] },
+    {
+      level: "Metadata",
+      users: [userOf("s3-csi-driver-sa"), userOf("s3-csi-driver-controller-sa"), userOf("s3-csi-driver-ui-sa")],
+    },
     // Where the cluster ring puts accounts of the chart.
     { level: "Metadata", userGroups: ["system:serviceaccounts:storage"] },
     // Whoever the reconciler is: a write that changes nothing is seen nowhere else.

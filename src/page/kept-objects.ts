@@ -14,32 +14,26 @@ export function keptAttachment({ metadata, spec, status }: AttachmentObject): At
 
 /** Labels and annotations say what the Pod is for and whether it is to be unmounted. */
 export function keptMountpointPod({ metadata, spec, status }: Pod): Pod {
-  const { labels, annotations } = metadata;
-  const { nodeName, affinity } = spec;
   return {
-    metadata: { ...identity(metadata), ...(labels && { labels }), ...(annotations && { annotations }) },
-    spec: { containers: [], ...(nodeName && { nodeName }), ...(affinity && { affinity }) },
+    metadata: { ...identity(metadata), ...present(metadata, ["labels", "annotations"]) },
+    spec: { containers: [], ...present(spec, ["nodeName", "affinity"]) },
     ...(status && { status }),
   };
 }
 
 /** Undefined: it has no volume that comes from a claim. */
-export function keptWorkload({ metadata, spec, status }: Pod): Pod | undefined {
+export function keptWorkload({ metadata, spec, status = {} }: Pod): Pod | undefined {
   const volumes = (spec.volumes ?? []).filter((each) => each.persistentVolumeClaim ?? each.ephemeral);
   if (volumes.length === 0) return undefined;
-  const claims = volumes.map(({ name, persistentVolumeClaim: claim }) => ({
-    name,
-    ...(claim && { persistentVolumeClaim: { claimName: claim.claimName } }),
-  }));
-  const { phase } = status ?? {};
+  const claims = volumes.map((each) => present(each, ["name", "persistentVolumeClaim"]));
   return {
     metadata: identity(metadata),
     spec: { containers: [], volumes: claims },
-    ...(phase && { status: { phase } }),
+    status: present(status, ["phase"]),
   };
 }
 
-const eventKinds: ReadonlySet<string> = new Set([
+const eventKinds: ReadonlySet<string | undefined> = new Set([
   "Pod",
   "PersistentVolume",
   "PersistentVolumeClaim",
@@ -48,26 +42,23 @@ const eventKinds: ReadonlySet<string> = new Set([
 
 /** Undefined: it is about nothing that the page shows. */
 export function keptEvent(event: EventObject): EventObject | undefined {
-  const { kind = "", namespace, name, uid } = event.involvedObject;
-  if (!eventKinds.has(kind)) return undefined;
-  const { type, reason, message, count, lastTimestamp, eventTime, series } = event;
+  if (!eventKinds.has(event.involvedObject.kind)) return undefined;
   return {
     metadata: identity(event.metadata),
-    involvedObject: { kind, ...(namespace && { namespace }), ...(name && { name }), ...(uid && { uid }) },
-    ...(type && { type }),
-    ...(reason && { reason }),
-    ...(message && { message }),
-    ...(count && { count }),
-    ...(lastTimestamp && { lastTimestamp }),
-    ...(eventTime && { eventTime }),
-    ...(series && { series }),
+    involvedObject: present(event.involvedObject, ["kind", "namespace", "name", "uid"]),
+    ...present(event, ["type", "reason", "message", "count", "lastTimestamp", "eventTime", "series"]),
   };
 }
 
-function identity({ name, namespace, uid, creationTimestamp, deletionTimestamp }: Metadata): Metadata {
-  return {
-    ...{ name, uid, creationTimestamp },
-    ...(namespace && { namespace }),
-    ...(deletionTimestamp && { deletionTimestamp }),
-  };
+function identity(metadata: Metadata): Metadata {
+  return present(metadata, ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"]);
+}
+
+/** Those of the fields that the object has. */
+function present<Shape extends object, Field extends keyof Shape>(
+  object: Shape,
+  fields: readonly Field[],
+): Pick<Shape, Field> {
+  const found = fields.filter((field) => object[field] !== undefined && object[field] !== null);
+  return Object.fromEntries(found.map((field) => [field, object[field]])) as Pick<Shape, Field>;
 }

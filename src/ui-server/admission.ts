@@ -21,20 +21,24 @@ export interface Refusal {
  * cannot change `Host`, which has that name; an address or `localhost` is no name that somebody else could own.
  */
 export function refusalOf(request: PageRequest, hosts: readonly string[]): Refusal | undefined {
-  const { method, url, host = "", origin, site } = request;
-  const name = hostnameOf(`http://${host}`);
-  if (name === undefined || !(isOwn(name) || hosts.includes(name)))
+  const { method, host = "" } = request;
+  if (!isKnown(host, hosts))
     return { code: 403, because: `the host ${host} is not among those of this page: add it to ui.hosts of the chart` };
-  if (origin !== undefined && !isOrigin(origin, host))
-    return { code: 403, because: "requests of other sites are refused" };
+  if (isForeign(request, host)) return { code: 403, because: "requests of other sites are refused" };
   if (method !== "GET") return { code: 405, because: "the page is read-only: only GET is answered" };
-  const isForeign = site !== undefined && site !== "same-origin" && site !== "none";
-  if (pathOf(url) === feedPath && isForeign) return { code: 403, because: "requests of other sites are refused" };
   return undefined;
 }
 
-function isOwn(name: string): boolean {
-  return name === "localhost" || isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0;
+function isKnown(host: string, hosts: readonly string[]): boolean {
+  const name = hostnameOf(`http://${host}`);
+  if (name === undefined) return false;
+  return name === "localhost" || isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0 || hosts.includes(name);
+}
+
+/** Another site may have a link to the page, but may not read its feed. */
+function isForeign({ url, origin, site = "none" }: PageRequest, host: string): boolean {
+  if (origin !== undefined && !isOrigin(origin, host)) return true;
+  return pathOf(url) === feedPath && site !== "same-origin" && site !== "none";
 }
 
 /** A proxy that adds TLS passes `Host` on, but the scheme differs then. */

@@ -26,14 +26,14 @@ export function useClusterFeed(): ClusterFeed {
   useEffect(() => {
     const leave = new AbortController();
     const onServer = (problem: string) => happened({ type: "server", problem });
-    readFeed(leave.signal, { token: attempt.token, lost }, { onMessage: happened, onServer })
-      .then((refused) => {
-        if (refused === undefined) return;
-        // Who is not let in any more sees nothing of what was shown before.
-        happened({ type: "forget" });
-        setRefusal(refused);
-      })
-      .catch((error: unknown) => onServer(String(error)));
+    const follow = async () => {
+      const refused = await readFeed(leave.signal, { token: attempt.token, lost }, { onMessage: happened, onServer });
+      if (refused === undefined) return;
+      // Who is not let in any more sees nothing of what was shown before.
+      happened({ type: "forget" });
+      setRefusal(refused);
+    };
+    follow().catch((error: unknown) => onServer(String(error)));
     return () => leave.abort();
   }, [attempt]);
   const logIn = (token?: string) => {

@@ -25,6 +25,7 @@ const allOn: Readonly<Record<string, string>> = {
   "metrics.authorization": "true",
   "prometheusRule.enabled": "true",
   "dashboard.enabled": "true",
+  "ui.enabled": "true",
   "tls.caCertConfigMap": "our-ca",
   "tls.caCertData": "pem",
   "tls.initImage.repository": "alpine",
@@ -76,4 +77,5 @@ const specials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "serviceMonitor.interval": { "serviceMonitor.interval": "1m" },
   "node.mountPidNamespace": { "node.mountPidNamespace": "host" },
   "tls.caCertData": { "tls.caCertData": "other" },
+  "ui.hosts": { "ui.hosts[0]": "other" },
 };

@@ -77,14 +77,19 @@ export class FakeApiServer {
       response.writeHead(500).end("{}");
       return;
     }
-    const user = this.users.get(spec.token ?? "");
-    const isKnown = { authenticated: user !== undefined, user: { username: user } };
-    const { group = "", resource = "", verb, namespace } = spec.resourceAttributes ?? {};
-    const allowed =
-      verb === "list" &&
-      namespace === undefined &&
-      (this.rights.get(spec.user ?? "")?.has(group === "" ? resource : `${resource}.${group}`) ?? false);
-    response.writeHead(201).end(JSON.stringify({ kind, status: kind === "TokenReview" ? isKnown : { allowed } }));
+    const status = kind === "TokenReview" ? this.#known(spec) : { allowed: this.#mayList(spec) };
+    response.writeHead(201).end(JSON.stringify({ kind, status }));
+  }
+
+  #known({ token = "" }: Review["spec"]): object {
+    const username = this.users.get(token);
+    return { authenticated: username !== undefined, user: { username } };
+  }
+
+  #mayList({ user = "", resourceAttributes: asked = {} }: Review["spec"]): boolean {
+    const { group = "", resource = "", verb, namespace } = asked;
+    if (verb !== "list" || namespace !== undefined) return false;
+    return this.rights.get(user)?.has(group === "" ? resource : `${resource}.${group}`) ?? false;
   }
 
   #show(url: string, response: ServerResponse): void {

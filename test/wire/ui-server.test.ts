@@ -224,7 +224,7 @@ it("with a certificate it speaks TLS only", async () => {
     writeFileSync(join(directory, "tls.crt"), cert);
     writeFileSync(join(directory, "tls.key"), key);
     await using ui = await ServedUi.start({ tls: directory });
-    await expect(fetch(ui.address)).rejects.toThrow();
+    await expect(fetch(ui.address)).rejects.toThrow("fetch failed");
     const code = await new Promise((resolve, reject) => {
       const headers = { host: "s3.example.com" };
       const options = { port: ui.port, host: "127.0.0.1", servername: "s3.example.com", ca, headers };

@@ -7,6 +7,14 @@ resources:
 
 {{/* Fields that the sidecar has, too. */}}
 {{- define "s3-csi.controllerSecurity" -}}
+{{ include "s3-csi.restrictedSecurity" . }}
+  {{- with include "s3-csi.seLinuxOptions" .Values.controller.seLinuxOptions }}
+  {{- . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/* As the restricted profile demands, and no writable file system. */}}
+{{- define "s3-csi.restrictedSecurity" -}}
 securityContext:
   runAsNonRoot: true
   {{- if not (include "s3-csi.openshift" .) }}
@@ -18,7 +26,4 @@ securityContext:
     drop: [ALL]
   seccompProfile:
     type: RuntimeDefault
-  {{- with include "s3-csi.seLinuxOptions" .Values.controller.seLinuxOptions }}
-  {{- . | nindent 2 }}
-  {{- end }}
 {{- end }}
