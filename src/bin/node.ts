@@ -12,6 +12,7 @@ import { KubeClient } from "../kube/client/client.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { orAborted } from "../kube/or-aborted.ts";
 import { fuseDevice } from "../linux/device-id.ts";
+import { hasMoveMountBeneath } from "../linux/mounts/mount-tree.ts";
 import { pageOutFiles } from "../linux/process/page-out.ts";
 import { ProgramMetrics } from "../metrics/program-metrics.ts";
 import { apiRequests, csiCalls } from "../metrics/requests.ts";
@@ -37,6 +38,8 @@ import { commVolumes } from "../node/mounts/comm-volume.ts";
 import { thisKernel } from "../node/mounts/kernel.ts";
 import { type NodeMounts, nodeMounts } from "../node/mounts/node-mounts.ts";
 import { detachVanishedSubPaths } from "../node/mounts/vanished-sub-paths.ts";
+import { moveEvents } from "../node/move/events.ts";
+import { moveWorkloads } from "../node/move/move.ts";
 import { removeOrphanedTargets } from "../node/publish/orphaned-targets.ts";
 import { publishRoom } from "../node/publish/publish-room.ts";
 import type { RecordStorage } from "../node/records/mount-records.ts";
@@ -71,7 +74,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
   const metrics = new NodeMetrics(registry);
   using rooms = roomsOf(config, { cluster, storage, metrics });
-  const { mounts, credentials, v1, records, sources, publishing, healing, figures } = rooms;
+  const { mounts, credentials, v1, records, sources, publishing, healing, moving, figures } = rooms;
   metrics.measureSources(sources.registry);
   const networks = networksOn(config.hostProc);
   const ofVolumes = { node: config.nodeName, mountpointPods };
@@ -90,6 +93,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     unmountUnneeded(background, sources),
     probeSources(background, sources, progress),
     healDeadMounts(background, healing, healEvents({ records: records.mounts, mountpointPods }, events)),
+    moveWorkloads(background, moving, moveEvents(records.mounts, events)),
     reportStatus(background, client, { attachments, sources: sources.registry }),
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),
@@ -135,13 +139,14 @@ function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings
   // Manifests of 2.x do not mount the host's /proc.
   const swapper = hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
   const healing: HealRoom = { mounts, cluster, sources, records, metrics, swapper };
+  const moving = { ...healing, canMountBeneath: hasMoveMountBeneath() };
   const settings = { ...config, driverVersion: version, entersContainers: swapper !== undefined };
   const publishing = publishRoom({ ...shared, settings, sources, v1 });
   const end = () => {
     figures?.[Symbol.dispose]();
     sources[Symbol.dispose]();
   };
-  return { mounts, credentials, v1, records, sources, publishing, healing, figures, [Symbol.dispose]: end };
+  return { mounts, credentials, v1, records, sources, publishing, healing, moving, figures, [Symbol.dispose]: end };
 }
 
 /** DS-13. Under manifests of 2.x, which do not mount the host's /proc. */

@@ -61,7 +61,12 @@ describe("a status", () => {
     const unmounting = { health: "absent", inUse: false } as const;
     const used = { health: "serving", inUse: true } as const;
     const mountpointPods = { ...status.mountpointPods, c: used, d: unmounting, e: { phase: "Running" } as const };
-    expect(sourcesIn({ mountpointPods })).toEqual({ a: {}, b: {}, c: { inUse: true }, d: { inUse: false } });
+    expect(sourcesIn({ mountpointPods })).toEqual({
+      a: { health: "serving" },
+      b: { health: "serving" },
+      c: used,
+      d: unmounting,
+    });
     expect(nodePart({ mountpointPods }).mountpointPods).toMatchObject({ c: used, d: unmounting });
     expect(sourcesIn(undefined)).toEqual({});
   });

@@ -59,8 +59,8 @@ export interface NodeView {
   readonly inUse?: boolean;
 }
 
-/** What the controller needs to know of a source before it deletes the Mountpoint Pod. */
-export type ReportedSource = Pick<NodeView, "inUse">;
+/** What the controller needs to know of a source before it deletes the Mountpoint Pod, or moves workloads to it. */
+export type ReportedSource = Pick<NodeView, "inUse" | "health">;
 
 /**
  * starting: mounted, and mount-s3 has not answered yet. absent: not mounted. hung: it does not answer. stuck: it has lost
@@ -104,7 +104,7 @@ export function stuckIn(status: AttachmentStatus | undefined): readonly PodName[
 export function sourcesIn(status: AttachmentStatus | undefined): Readonly<Record<string, ReportedSource>> {
   const all = Object.entries(status?.mountpointPods ?? {});
   const reported = all.filter(([, { health }]) => health !== undefined);
-  return Object.fromEntries(reported.map(([name, { inUse }]) => [name, inUse === undefined ? {} : { inUse }]));
+  return Object.fromEntries(reported.map(([name, { inUse, health }]) => [name, present({ inUse, health })]));
 }
 
 /** Which Mountpoint Pod has no place on the node and why, in the words of the controller; undefined: none that it knows of. */

@@ -99,6 +99,20 @@ export const eventCatalogue = {
     fix: "Remove the cause that the message names; the driver tries again. Otherwise restart the Pod.",
     see: "../healing.md",
   },
+  VolumeMoved: {
+    type: "Normal",
+    on: ["Pod"],
+    cause: "the volume was moved to another Mountpoint Pod while the Pod was running",
+    fix: "Nothing has to be done. Files that were open stay with the former Mountpoint Pod until they are closed.",
+    see: "../guides/moving.md",
+  },
+  VolumeNotMoved: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "the volume was to be moved to another Mountpoint Pod, and that failed: it works as before",
+    fix: "Remove the cause that the message names, and request the move again.",
+    see: "../guides/moving.md",
+  },
   BucketKept: {
     type: "Warning",
     on: ["PersistentVolume"],

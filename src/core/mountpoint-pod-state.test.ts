@@ -8,6 +8,7 @@ import {
   type MountpointPod,
   type MountpointPodObject,
   mountpointPodFrom,
+  noMove,
 } from "./mountpoint-pod-state.ts";
 import { annotations, labels, mountpointPodName, type NodeName, type PodUid, type PvName } from "./names.ts";
 
@@ -66,6 +67,7 @@ it("reads back what we write", () => {
     needsUnmount: false,
     noNewWorkload: false,
     readOnly: false,
+    move: noMove,
   });
 });
 

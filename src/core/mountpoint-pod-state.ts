@@ -24,7 +24,27 @@ export interface MountpointPod {
   readonly noNewWorkload: boolean;
   /** Of the volume: every target is read-only. */
   readonly readOnly: boolean;
+  readonly move: MoveNotes;
 }
+
+/** The annotations about moves of workloads from one Mountpoint Pod to another; each is undefined where it is missing. */
+export interface MoveNotes {
+  /** The Mountpoint Pod whose workloads move to this one. */
+  readonly replaces: PodName | undefined;
+  readonly requested: string | undefined;
+  readonly failed: string | undefined;
+  readonly fulfils: string | undefined;
+  /** The Mountpoint Pod to which its workloads have moved. */
+  readonly to: PodName | undefined;
+}
+
+export const noMove: MoveNotes = {
+  replaces: undefined,
+  requested: undefined,
+  failed: undefined,
+  fulfils: undefined,
+  to: undefined,
+};
 
 /** The fields of a Pod object that `mountpointPodFrom` looks at. */
 export interface MountpointPodObject {
@@ -72,7 +92,23 @@ export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | und
     needsUnmountSince: dateIn(notes[annotations.needsUnmountSince]),
     noNewWorkload: notes[annotations.noNewWorkload] === "true",
     readOnly: notes[annotations.readOnly] === "true",
+    move: moveNotesIn(notes),
   };
+}
+
+function moveNotesIn(notes: Readonly<Record<string, string>>): MoveNotes {
+  const podIn = (name: string) => [notes[name] ?? ""].find(isName);
+  // An empty value is what remains of a request that was taken back with a tool that cannot remove annotations.
+  const given = (name: string) => notes[name] || undefined;
+  const found = {
+    replaces: podIn(annotations.replaces),
+    requested: given(annotations.move),
+    failed: given(annotations.moveFailed),
+    fulfils: given(annotations.fulfilsMove),
+    to: podIn(annotations.movedTo),
+  };
+  // Almost no Pod has one: they share an object.
+  return Object.values(found).every((value) => value === undefined) ? noMove : found;
 }
 
 function dateIn(text: string | undefined): Date | undefined {

@@ -55,6 +55,16 @@ export const annotations = {
   readOnly: `${driverName}/read-only`,
   /** The claim for which a Mountpoint Pod was created, as `namespace/name`. */
   claim: `${driverName}/claim`,
+  /** On a Mountpoint Pod or a PersistentVolume: its workloads are to move to a new Mountpoint Pod. The value tells requests apart. */
+  move: `${driverName}/move`,
+  /** On a Mountpoint Pod: the request that failed, and is not tried again. */
+  moveFailed: `${driverName}/move-failed`,
+  /** On a Mountpoint Pod: the request on its PersistentVolume at its creation, which it therefore fulfils. */
+  fulfilsMove: `${driverName}/fulfils-move`,
+  /** On a Mountpoint Pod: the one whose workloads move to it. */
+  replaces: `${driverName}/replaces`,
+  /** On a Mountpoint Pod with needs-unmount: the one to which its workloads have moved. Files that were open then are still served. */
+  movedTo: `${driverName}/moved-to`,
 } as const;
 
 /** On a Secret whose credentials the deletion of volumes still needs. */

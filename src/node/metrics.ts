@@ -15,6 +15,8 @@ export class NodeMetrics {
   readonly healSeconds: Histogram;
   readonly failedHeals: Counter;
   readonly refusedHeals: Counter;
+  readonly moves: Counter;
+  readonly failedMoves: Counter;
   readonly hangs: Counter;
   readonly orphanedTargets: Counter;
   readonly #registry: Registry;
@@ -44,6 +46,16 @@ export class NodeMetrics {
     this.refusedHeals = new Counter({
       name: "s3_csi_mount_heal_refusals_total",
       help: "Dead mounts that were left alone for safety, because their path in a container led to something else.",
+      registers,
+    });
+    this.moves = new Counter({
+      name: "s3_csi_mount_moves_total",
+      help: "Volumes of running Pods that were moved to another Mountpoint Pod.",
+      registers,
+    });
+    this.failedMoves = new Counter({
+      name: "s3_csi_mount_move_failures_total",
+      help: "Attempts to move volumes to another Mountpoint Pod that did not succeed. The volumes work as before.",
       registers,
     });
     this.hangs = new Counter({

@@ -102,10 +102,13 @@ export function mapStorage(): RecordStorage & { readonly files: Map<string, stri
 /** Replaces mounts in the only namespace of the fake kernel. */
 export function swapperOn(kernel: FakeKernel): Swapper {
   return {
-    swap: async (_call, deviceId, from) => {
+    swap: async (_call, deviceId, from, scope) => {
       const now = kernel.at(from)?.deviceId ?? fuseDevice(-1);
+      const isInScope = (path: string) =>
+        scope === undefined || [...scope.workloads].some((uid) => path.includes(`/pods/${uid}/`));
       const replaced = kernel.table.filter(
-        (mount) => mount.deviceId === deviceId && mount.mountPoint.includes("/pods/"),
+        ({ mountPoint, ...mount }) =>
+          mount.deviceId === deviceId && mountPoint.includes("/pods/") && isInScope(mountPoint),
       );
       kernel.table = kernel.table.map((mount) => (replaced.includes(mount) ? { ...mount, deviceId: now } : mount));
       return { replaced: replaced.length, failures: [] };

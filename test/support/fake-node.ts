@@ -1,4 +1,5 @@
 /** A node plugin with a fake kernel, and Mountpoint Pods whose behaviour a test sets. */
+import { noMove } from "../../src/core/mountpoint-pod-state.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -93,6 +94,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     needsUnmountSince: undefined,
     noNewWorkload: false,
     readOnly: false,
+    move: noMove,
     isLegacy: false,
     explanation: "",
     claim: "default/photos",

@@ -14,6 +14,8 @@ export interface Fault {
   readonly when?: string;
   /** Only calls that name this path are met and counted. */
   readonly path?: string;
+  /** Only calls of the main thread; otherwise each thread counts by itself. */
+  readonly mainThread?: true;
 }
 
 export class Injection implements AsyncDisposable {
@@ -21,7 +23,7 @@ export class Injection implements AsyncDisposable {
   readonly #ended: Promise<unknown>;
   #log = "";
 
-  private constructor({ pid }: ProcessId, { syscall, effect, when = "1+", path }: Fault) {
+  private constructor({ pid }: ProcessId, { syscall, effect, when = "1+", path, mainThread }: Fault) {
     const filter = [
       ...(path === undefined ? [] : ["-P", path]),
       "-e",
@@ -29,7 +31,9 @@ export class Injection implements AsyncDisposable {
       "-e",
       `inject=${syscall}:${effect}:when=${when}`,
     ];
-    this.#strace = spawn("strace", ["-f", "-p", String(pid), ...filter], { stdio: ["ignore", "ignore", "pipe"] });
+    this.#strace = spawn("strace", [...(mainThread ? [] : ["-f"]), "-p", String(pid), ...filter], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     this.#ended = once(this.#strace, "close");
     this.#strace.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#log += text;

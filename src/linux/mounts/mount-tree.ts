@@ -233,7 +233,7 @@ export async function replaceInside(
   }
 }
 
-function hasMoveMountBeneath(version = release()): boolean {
+export function hasMoveMountBeneath(version = release()): boolean {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   const [sinceMajor, sinceMinor] = moveMountBeneathSince;
   return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor);

@@ -16,6 +16,7 @@ const volume = {
   readOnly: false,
   cache: undefined,
   claim: undefined,
+  moveRequest: undefined,
 };
 
 function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {

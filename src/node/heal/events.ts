@@ -4,12 +4,12 @@ import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Happening } from "../../kube/event-writer.ts";
 import type { EventRecorder } from "../../kube/events.ts";
-import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
 import type { MountRecords } from "../records/mount-records.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
+import { emitOnUsers } from "./emit-on-users.ts";
 import type { HealReports } from "./heal.ts";
 
 interface Needed {
@@ -22,10 +22,8 @@ const silentMs = 3000;
 
 export function healEvents(node: Needed, events: Pick<EventRecorder, "record">): HealReports {
   const gone = new GoneMountpointPods(node);
-  const emit = (call: Call, targets: readonly string[], happening: Happening) => {
-    const users = targets.flatMap((target) => node.records.userAt(target) ?? []).filter(({ name }) => name !== "");
-    for (const metadata of users) events.record(call, { kind: kinds.pods, metadata }, happening);
-  };
+  const emit = (call: Call, targets: readonly string[], happening: Happening) =>
+    emitOnUsers(call, { records: node.records, events }, targets, happening);
   return {
     healed: (call, { dead, targets, awayMs }) => {
       const report = async () => {

@@ -1,4 +1,4 @@
-/** Replaces dead mounts by living ones, in all running containers and in the directories that kubelet gives to new ones. */
+/** Replaces mounts by others of the same data, dead ones by living ones above all, in all running containers and in the directories that kubelet gives to new ones. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
@@ -29,7 +29,7 @@ import { sandboxOf } from "../../linux/process/sandbox.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import { isOurs, workloadAt } from "../mounts/mount-table.ts";
-import { carryOut, type Swapped } from "./carry-out.ts";
+import { carryOut, type SwapFailure, type Swapped } from "./carry-out.ts";
 import { type Holding, holdDead } from "./hold-dead.ts";
 import { InsideThreads, wrongMount } from "./inside-threads.ts";
 import { LostMounts } from "./lost-mounts.ts";
@@ -40,14 +40,23 @@ import { openSubPath } from "./sub-path.ts";
 import { PodAllowance, tableLimits, tableTooLarge } from "./swap-limits.ts";
 
 export interface Swapper {
-  /** Replaces every mount of a dead device by a mount of the file system at `source`. */
-  swap(call: Call, deviceId: DeviceId, source: string): Promise<Swapped>;
+  /** Replaces every mount of a device, or those of a scope, by a mount of the file system at `source`. */
+  swap(call: Call, deviceId: DeviceId, source: string, scope?: SwapScope): Promise<Swapped>;
   /** Keeps a dead file system of the driver alive, through a container that still has it. */
   holdDead(call: Call, deviceId: DeviceId): Promise<Holding>;
 }
 
+/**
+ * Of a device that serves: only the mounts of these workloads are replaced. A workload with a container whose mount stays keeps kubelet's
+ * mounts, too, so that it has one mount and not two, and the mount table shows that it is to be replaced.
+ */
+export interface SwapScope {
+  readonly workloads: ReadonlySet<PodUid>;
+}
+
 interface Work {
   readonly deviceId: DeviceId;
+  readonly scope: SwapScope | undefined;
   /** The root of the living mount. */
   readonly served: Descriptor;
 }
@@ -73,13 +82,13 @@ export class HostSwapper implements Swapper {
     this.#lost = new LostMounts((pid) => startOf(proc, pid));
   }
 
-  async swap(call: Call, deviceId: DeviceId, source: string): Promise<Swapped> {
+  async swap(call: Call, deviceId: DeviceId, source: string, scope?: SwapScope): Promise<Swapped> {
     using served = openServed(source, deviceId);
     let replaced = 0;
     for (let round = 0; ; round += 1) {
       // Containers first: if this program ends in between, its own mount table still shows the dead mount to the next one.
-      const inside = await this.#everywhere(call, { deviceId, served });
-      const here = await this.#here(call, { deviceId, served });
+      const inside = await this.#everywhere(call, { deviceId, scope, served });
+      const here = await this.#here(call, { deviceId, scope: without(scope, inside.failures), served });
       replaced += inside.replaced + here.replaced;
       const failures = [...inside.failures, ...here.failures];
       if (inside.replaced + here.replaced === 0 || round === rounds) return { replaced, failures };
@@ -100,6 +109,7 @@ export class HostSwapper implements Swapper {
     for (let at = 0; at < others.length; at += namespacesAtOnce) {
       const visits = others.slice(at, at + namespacesAtOnce).map(async (namespace) => {
         const owner = this.#podOf(this.#proc, namespace.pids[0]) as PodUid | undefined;
+        if (!isInScope(work, owner)) return { replaced: 0, failures: [] };
         const allowance = (owner && allowances.get(owner)) ?? new PodAllowance();
         if (owner !== undefined) allowances.set(owner, allowance);
         return await this.#inside(call, work, { namespace, owner, allowance });
@@ -175,7 +185,11 @@ export class HostSwapper implements Swapper {
 
   /** Mounts in the node plugin's own namespace propagate to the host and to every slave of its mounts. */
   async #here(call: Call, work: Work): Promise<Swapped> {
-    const plan = () => swapsHere(readMounts(), work.deviceId, this.#kubeletDir);
+    const plan = () => {
+      const { swaps, refusals } = swapsHere(readMounts(), work.deviceId, this.#kubeletDir);
+      const inScope = (mount: Pick<Swap, "mountPoint">) => isInScope(work, workloadAt(this.#kubeletDir, mount));
+      return { swaps: swaps.filter(inScope), refusals: refusals.filter(inScope) };
+    };
     return await carryOut(plan(), {
       ownerOf: (mount) => workloadAt(this.#kubeletDir, mount),
       isStillPlanned: async (swap) => {
@@ -199,6 +213,15 @@ interface Container {
   /** undefined: the namespace belongs to the host. */
   readonly owner: PodUid | undefined;
   readonly allowance: PodAllowance;
+}
+
+function isInScope({ scope }: Work, workload: PodUid | undefined): boolean {
+  return scope === undefined || (workload !== undefined && scope.workloads.has(workload));
+}
+
+function without(scope: SwapScope | undefined, failures: readonly SwapFailure[]): SwapScope | undefined {
+  const failed = new Set(failures.map(({ workload }) => workload));
+  return scope && { workloads: new Set([...scope.workloads].filter((workload) => !failed.has(workload))) };
 }
 
 /** undefined: the mount table exceeds the limits. */

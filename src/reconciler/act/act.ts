@@ -59,6 +59,8 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
       return Promise.resolve("accepted");
     case "annotateForUnmount":
       return annotateForUnmount(call, cluster, step);
+    case "annotateFailedMove":
+      return annotateFailedMove(call, cluster, step);
     case "deleteMountpointPod":
       return deleteMountpointPod(call, cluster, step);
     case "createMountpointPod":
@@ -77,16 +79,32 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
 async function annotateForUnmount(
   call: Call,
   cluster: Cluster,
-  { mountpointPod: { name, uid }, listedBy = [] }: Step & { do: "annotateForUnmount" },
+  { mountpointPod: { name, uid }, listedBy = [], movedTo }: Step & { do: "annotateForUnmount" },
 ): Promise<Result> {
   for (const attachment of listedBy) {
     if ((await confirmUnchanged(call, cluster, attachment)) === "outdated") return "outdated";
   }
   const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const set = { [annotations.needsUnmount]: "true", [annotations.needsUnmountSince]: new Date().toISOString() };
+  const set = {
+    [annotations.needsUnmount]: "true",
+    [annotations.needsUnmountSince]: new Date().toISOString(),
+    ...(movedTo === undefined ? {} : { [annotations.movedTo]: movedTo }),
+  };
   const patch = { metadata: { uid, annotations: set } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
   await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
+  return result;
+}
+
+async function annotateFailedMove(
+  call: Call,
+  cluster: Cluster,
+  { mountpointPod: { name, uid }, request }: Step & { do: "annotateFailedMove" },
+): Promise<Result> {
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: request } } };
+  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
+  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.move.failed === request);
   return result;
 }
 
@@ -285,6 +303,7 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
     case "createMountpointPod":
       return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };
     case "annotateForUnmount":
+    case "annotateFailedMove":
     case "deleteMountpointPod":
       return { ...fields, mountpointPod: step.mountpointPod.name };
     case "createAttachment":

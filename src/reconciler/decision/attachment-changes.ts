@@ -39,6 +39,11 @@ export function listedIn({ after }: AttachmentChange): readonly PodName[] {
   return Object.keys(after.spec.mountpointS3PodAttachments) as PodName[];
 }
 
+/** The workloads that the attachment lists on this Mountpoint Pod after the change. */
+export function servedBy({ after }: AttachmentChange, mountpointPod: PodName): readonly PodUid[] {
+  return (after.spec.mountpointS3PodAttachments[mountpointPod] ?? []).map(({ workloadPodUID }) => workloadPodUID);
+}
+
 /** The oldest attachment with this key: workloads with the key are added to it. */
 export function withKey(changes: AttachmentChanges, key: SharingKey): AttachmentChange | undefined {
   const all = changes.map(({ after }) => after);
@@ -93,6 +98,18 @@ export function withAssignment(
   reason: string,
 ): AttachmentChanges {
   return withSpec(changes, change, assignWorkload(change.after.spec, assignment), reason);
+}
+
+/** Lists the Mountpoint Pod without workloads, so that its node plugin reports on it. */
+export function withEmptyList(
+  changes: AttachmentChanges,
+  change: AttachmentChange,
+  mountpointPod: PodName,
+  reason: string,
+): AttachmentChanges {
+  const { spec } = change.after;
+  const lists = { ...spec.mountpointS3PodAttachments, [mountpointPod]: [] };
+  return withSpec(changes, change, { ...spec, mountpointS3PodAttachments: lists }, reason);
 }
 
 export function withNewAttachment(

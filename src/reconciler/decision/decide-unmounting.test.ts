@@ -1,6 +1,7 @@
 /** Table tests of the decision, part 4: Mountpoint Pods that the node plugin unmounts, and what it reports of them. */
 import { expect, it } from "vitest";
 import type { ReportedSource } from "../../core/attachment-status.ts";
+import { noMove } from "../../core/mountpoint-pod-state.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
@@ -27,6 +28,16 @@ it.for([
     "DS-14 an annotated Mountpoint Pod that is not in use gets time for the unmount",
     { attachments: [unmounting({ inUse: false })], mountpointPods: [annotated(599_000)] },
     [],
+  ],
+  [
+    "LC-21 a Mountpoint Pod whose workloads have moved gets a day, because files may be open",
+    { attachments: [unmounting({ inUse: false })], mountpointPods: [moved(86_399_000)] },
+    [],
+  ],
+  [
+    "LC-21 a Mountpoint Pod whose workloads have moved is deleted after a day",
+    { attachments: [unmounting({ inUse: false })], mountpointPods: [moved(86_400_000)] },
+    ["delete w1#0"],
   ],
   [
     "DS-14 a Mountpoint Pod whose node does not report yet whether it is in use is deleted only if its node is gone",
@@ -99,6 +110,10 @@ function annotated(sinceMs: number): ReportedMountpointPod {
 }
 
 /** An attachment that has lost its last workload, with a report of its node. */
+function moved(agoMs: number): ReportedMountpointPod {
+  return { ...annotated(agoMs), move: { ...noMove, to: mp(w1, 1) } };
+}
+
 function unmounting(source: ReportedSource): ObservedAttachment {
   return attachment({ [mp(w1)]: [] }, { sources: { [mp(w1)]: source } });
 }

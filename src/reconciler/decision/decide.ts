@@ -9,6 +9,7 @@ import { type Draft, draftOf, type Policy, record, requestOf, type Verdict } fro
 import { mergeDuplicates, releaseEndedWorkloads } from "./ended-workloads.ts";
 import { unlistIdlePods } from "./idle-pods.ts";
 import { keepMountpointPod } from "./keep-mountpoint-pod.ts";
+import { moveMountpointPods } from "./move-mountpoint-pods.ts";
 import { reportRefusedVolume, warnOwners } from "./reports.ts";
 import { restoreAttachment } from "./restore-attachment.ts";
 import { adoptMountpointPod, shareMountpointPod } from "./share-mountpoint-pod.ts";
@@ -18,6 +19,7 @@ export function decide(observed: Observed): Decision {
   const draft = policies.reduce((before, apply) => apply(before), draftOf(observed));
   const steps = [
     ...draft.reports,
+    ...draft.failedMoves,
     ...annotateIdlePods(draft),
     ...writeAttachments(draft),
     ...deleteUnneededPods(draft),
@@ -32,6 +34,7 @@ const policies: readonly Policy[] = [
   mergeDuplicates, // LC-7
   releaseEndedWorkloads, // DS-7, DS-8, LC-10
   assignMountpointPods, // contract 1.5
+  moveMountpointPods, // LC-21, LC-24
   warnOwners, // LC-20
   unlistIdlePods, // DS-7, DS-14
 ];

@@ -29,6 +29,7 @@ export interface Draft {
   readonly assigned: readonly Assigned[];
   /** Mountpoint Pods that this decision removes from all attachments, because they serve no workload. */
   readonly unlisted: readonly PodName[];
+  readonly failedMoves: readonly FailedMove[];
   readonly reports: readonly Report[];
   /** When to decide again, although nothing else changes; the earliest counts. */
   readonly waits: readonly Again[];
@@ -37,6 +38,7 @@ export interface Draft {
 export type Policy = (draft: Draft) => Draft;
 
 export type Report = Step & { do: "report" | "reportVolume" };
+export type FailedMove = Step & { do: "annotateFailedMove" };
 export type CreateMountpointPod = Step & { do: "createMountpointPod" };
 
 /** What a policy decides about one workload; empty: the attachments stay as they are for this workload. */
@@ -81,6 +83,7 @@ export function draftOf(observed: Observed): Draft {
     attachments: unchanged(observed.attachments),
     assigned: [],
     unlisted: [],
+    failedMoves: [],
     reports: [],
     waits: [],
   };

@@ -4,15 +4,18 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { endsByUnmount } from "../domain/orphaned-pod.ts";
 import { idleIn, withoutIdle } from "./attachment-changes.ts";
 import type { Draft } from "./draft.ts";
+import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /**
  * DS-7. A Mountpoint Pod that serves no workload leaves the attachment, after it has got the needs-unmount annotation. Two kinds stay
  * listed: one that a workload leaves now and that may still serve it, until the workload's new Mountpoint Pod is written; and one
- * that its node unmounts (DS-14).
+ * that its node unmounts (DS-14). A successor to which workloads are about to move is not idle (LC-21).
  */
 export function unlistIdlePods(draft: Draft): Draft {
   const left = draft.assigned.flatMap(({ leaves }) => leaves ?? []);
-  const keep = new Set([...left, ...unmountingPods(draft).map(({ name }) => name)]);
+  const prepared = [...draft.mountpointPods.values()].filter((pod) => isInPreparation(draft, pod));
+  const created = draft.assigned.flatMap(({ creates, mountpointPod }) => (creates === undefined ? [] : mountpointPod));
+  const keep = new Set([...left, ...created, ...[...unmountingPods(draft), ...prepared].map(({ name }) => name)]);
   const { changes, unlisted } = withoutIdle(draft.attachments, keep, "a Mountpoint Pod serves no workload");
   return { ...draft, attachments: changes, unlisted };
 }
@@ -24,7 +27,8 @@ export function unlistIdlePods(draft: Draft): Draft {
 export function unmountingPods(draft: Draft): readonly ReportedMountpointPod[] {
   const left = new Set(draft.assigned.map(({ leaves }) => leaves));
   const pods = idleIn(draft.attachments).flatMap((name) => draft.mountpointPods.get(name) ?? []);
-  return pods.filter((pod) => !left.has(pod.name) && endsByUnmount(pod) && sourceOf(draft, pod) !== undefined);
+  const idle = pods.filter((pod) => !left.has(pod.name) && !isInPreparation(draft, pod));
+  return idle.filter((pod) => endsByUnmount(pod) && sourceOf(draft, pod) !== undefined);
 }
 
 /** What the node reports of the source of a Mountpoint Pod; undefined: nothing. */

@@ -5,6 +5,7 @@ import { mayHaveStarted, type Workload } from "../domain/workload.ts";
 import { isListed, listedIn } from "./attachment-changes.ts";
 import type { ObservedAttachment } from "./decision.ts";
 import type { Draft, Request, Verdict } from "./draft.ts";
+import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /**
  * LC-9. A workload that may have a mount and that no attachment lists gets the Mountpoint Pod of its mount back. Where no Mountpoint Pod
@@ -64,7 +65,7 @@ function lostIn(draft: Draft): PodName | undefined {
 }
 
 function usablePods(draft: Draft): readonly ReportedMountpointPod[] {
-  return alivePods(draft).filter(({ needsUnmount }) => !needsUnmount);
+  return alivePods(draft).filter((pod) => !pod.needsUnmount && !isInPreparation(draft, pod));
 }
 
 function alivePods({ observed }: Draft): readonly ReportedMountpointPod[] {

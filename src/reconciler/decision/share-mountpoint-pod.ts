@@ -3,6 +3,7 @@ import { isOpen } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
 import { type AttachmentChange, listedIn } from "./attachment-changes.ts";
 import { creationOf, type Draft, orphanedPods, type Request, type Verdict } from "./draft.ts";
+import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /** Contract 1.5. Workloads with the same sharing key and identity share a Mountpoint Pod. */
 export function shareMountpointPod(request: Request): Verdict | undefined {
@@ -30,6 +31,7 @@ export function openPodIn(draft: Draft, attachment: AttachmentChange): PodName |
   if (volume === undefined || "refused" in volume) return undefined;
   const open = listedIn(attachment).filter((name) => {
     const pod = draft.mountpointPods.get(name);
+    if (pod !== undefined && isInPreparation(draft, pod)) return false;
     const canServe = pod !== undefined && pod.problem === undefined && isOpen(pod, volume, driverVersion);
     return canServe || creationOf(draft, name) !== undefined;
   });

@@ -1,5 +1,6 @@
 /** Builders of what a decision observes: each returns a usual object, and the test passes what is unusual. */
 import { type AttachmentSpec, attachmentName, sharingKey } from "../../core/attachment.ts";
+import { noMove } from "../../core/mountpoint-pod-state.ts";
 import {
   mountpointPodName,
   type NodeName,
@@ -27,6 +28,7 @@ export const volume: S3Volume = {
   readOnly: false,
   cache: undefined,
   claim: undefined,
+  moveRequest: undefined,
 };
 
 const uids = ["w1", "w2", "w3"] as PodUid[];
@@ -57,6 +59,7 @@ export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): Re
     needsUnmountSince: undefined,
     noNewWorkload: false,
     readOnly: false,
+    move: noMove,
     scheduled: true,
     restarts: 0,
     deletionAskedAt: undefined,
@@ -114,6 +117,8 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
         return `report ${step.reason} to ${step.workload.uid}`;
       case "annotateForUnmount":
         return `annotate ${alias(step.mountpointPod.name)}`;
+      case "annotateFailedMove":
+        return `give up moving ${alias(step.mountpointPod.name)}`;
       case "deleteMountpointPod":
         return `delete ${alias(step.mountpointPod.name)}${step.ifNodeIsGone === true ? " if its node is gone" : ""}`;
       case "createMountpointPod":

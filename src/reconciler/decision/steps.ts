@@ -15,7 +15,9 @@ export function annotateIdlePods(draft: Draft): readonly Step[] {
     const listedBy = draft.observed.attachments.filter(
       ({ spec }) => mountpointPod.name in spec.mountpointS3PodAttachments,
     );
-    return { do: "annotateForUnmount", mountpointPod, listedBy, because: "it serves no workload" };
+    const successor = draft.observed.mountpointPods.find(({ move }) => move.replaces === mountpointPod.name);
+    const moved = successor === undefined ? {} : { movedTo: successor.name };
+    return { do: "annotateForUnmount", mountpointPod, listedBy, ...moved, because: "it serves no workload" };
   });
 }
 

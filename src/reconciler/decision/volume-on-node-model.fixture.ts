@@ -169,6 +169,8 @@ export class VolumeOnNodeModel {
       }
       case "annotateForUnmount":
         return this.#annotate(step.mountpointPod);
+      case "annotateFailedMove":
+        throw new Error("no story of this model requests a move");
       case "deleteMountpointPod":
         return step.ifNodeIsGone === true || this.#deletePod(step.mountpointPod);
       case "createAttachment":

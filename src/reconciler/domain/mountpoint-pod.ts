@@ -16,6 +16,7 @@ import {
   mountpointContainer,
   mountpointPodName,
   type NodeName,
+  type PodName,
   type PodUid,
   scratch,
 } from "../../core/names.ts";
@@ -61,6 +62,8 @@ export interface MountpointPodPurpose {
   readonly generation: number;
   /** Whether it may preempt Pods of lower priority: it has a headroom Pod (LC-19). */
   readonly preempts?: boolean;
+  /** The Mountpoint Pod whose workloads move to it (LC-21). */
+  readonly replaces?: PodName;
 }
 
 export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPodPurpose) {
@@ -85,6 +88,8 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         [annotations.identity]: volume.identity,
         ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
         ...(volume.claim === undefined ? {} : { [annotations.claim]: volume.claim }),
+        ...(volume.moveRequest === undefined ? {} : { [annotations.fulfilsMove]: volume.moveRequest }),
+        ...(purpose.replaces === undefined ? {} : { [annotations.replaces]: purpose.replaces }),
         // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
         "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
       },

@@ -40,6 +40,8 @@ const containerEnds: ReadonlySet<string> = new Set(["crashing", "backingOff", "e
 
 /** The node plugin unmounts within seconds, and mount-s3 then exits, unless it hangs. */
 const unmountLimitMs = 600_000;
+/** LC-21. Workloads that have moved away may have files open, or a working directory: mount-s3 exits when the last of them is closed. */
+const openFilesLimitMs = 24 * 3_600_000;
 
 type End = Omit<OrphanedPodStep, "do">;
 
@@ -59,8 +61,10 @@ function endOf(pod: ReportedMountpointPod, facts: OrphanedPodFacts): End | undef
   }
 }
 
-function endOfRunning({ problem, needsUnmountSince }: ReportedMountpointPod, facts: OrphanedPodFacts): End | undefined {
+function endOfRunning(pod: ReportedMountpointPod, facts: OrphanedPodFacts): End | undefined {
+  const { problem, needsUnmountSince, move } = pod;
   const { now, staleAfterMs } = facts;
+  const limitMs = move.to === undefined ? unmountLimitMs : openFilesLimitMs;
   const annotatedMs = now.getTime() - (needsUnmountSince ?? now).getTime();
   const kind = problem?.kind;
   // A mounter of 2.x whose mount-s3 failed never exits with code 0. Without a process nothing serves the source.
@@ -68,7 +72,7 @@ function endOfRunning({ problem, needsUnmountSince }: ReportedMountpointPod, fac
   // A Pod whose container exited with code 0 is about to be Succeeded, and a deletion then takes effect at once; an earlier deletion
   // would wait for kubelet. An injected sidecar may keep running, and the Pod is then never Succeeded.
   if (kind === "ended" && annotatedMs >= staleAfterMs) return { because: "its container has ended and is not needed" };
-  return annotatedMs >= unmountLimitMs ? endOfHung(facts.source) : undefined;
+  return annotatedMs >= limitMs ? endOfHung(facts.source) : undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The fields of a PersistentVolume of this driver that the reconciler keeps. */
 import { type CacheVolume, plainCache } from "../../core/cache-volume.ts";
 import { asksForCache } from "../../core/mount-args.ts";
-import { driverName, type PvName, type VolumeId } from "../../core/names.ts";
+import { annotations, driverName, type PvName, type VolumeId } from "../../core/names.ts";
 import {
   type AuthenticationSource,
   parseVolumeAttributes,
@@ -23,11 +23,13 @@ export interface S3Volume {
   readonly cache: CacheVolume | undefined;
   /** The claim to which the volume is bound, as `namespace/name`. */
   readonly claim: string | undefined;
+  /** The annotation with which the workloads of the volume are to move to new Mountpoint Pods. */
+  readonly moveRequest: string | undefined;
 }
 
 /** The fields of a PersistentVolume object that `s3VolumeFrom` looks at. */
 export interface PersistentVolume {
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
   readonly spec: {
     readonly mountOptions?: readonly string[];
     readonly claimRef?: { readonly namespace?: string; readonly name?: string };
@@ -62,6 +64,7 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     readOnly: csi.readOnly ?? false,
     cache: attributes.cache ?? cacheByOption,
     claim: claimOf(spec),
+    moveRequest: metadata.annotations?.[annotations.move] || undefined,
   };
 }
 

@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { mapStorage, swapperOn } from "../../../test/support/fake-healing.ts";
+import {
+  call,
+  FakeNode,
+  intentOf,
+  kubeletDir,
+  mountpointPod,
+  podOf,
+  type Rooms,
+  target,
+  workload,
+} from "../../../test/support/fake-node.ts";
+import { noMove } from "../../core/mountpoint-pod-state.ts";
+import { mountpointPodName, type PodName, type PodUid } from "../../core/names.ts";
+import { describeError } from "../../runtime/log.ts";
+import { sourcePath } from "../domain/target-path.ts";
+import { publish } from "../publish/publish.ts";
+import { moveWorkloads } from "./move.ts";
+import type { Move } from "./plan-moves.ts";
+
+const soon = { timeout: 10_000, interval: 5 };
+const successor = mountpointPodName(workload, podOf().persistentVolume, 1);
+
+let node: FakeNode;
+let rooms: Rooms;
+let stop: AbortController;
+let loop: Promise<void>;
+let moved: Move[];
+let failed: string[];
+
+beforeEach(async () => {
+  node = new FakeNode();
+  node.knows(podOf(), workload);
+  rooms = node.process({ storage: mapStorage(), swapper: swapperOn(node.kernel) });
+  [stop, loop, moved, failed] = [new AbortController(), Promise.resolve(), [], []];
+  await publish(call, rooms.publishing, intentOf());
+  node.listens = true;
+});
+
+afterEach(async () => {
+  stop.abort();
+  await loop;
+  node[Symbol.dispose]();
+});
+
+function start({ canMountBeneath = true } = {}): void {
+  const reports = {
+    moved: (_call: unknown, move: Move) => void moved.push(move),
+    failed: (_call: unknown, { because }: { readonly because: unknown }) => void failed.push(describeError(because)),
+  };
+  loop = moveWorkloads({ ...call, signal: stop.signal }, { ...rooms.healing, canMountBeneath }, reports);
+}
+
+function successorPod(identity = "driver") {
+  return podOf({ name: successor, uid: "new" as PodUid, identity, move: { ...noMove, replaces: mountpointPod } });
+}
+
+function assignTo(name: PodName): void {
+  const { store } = node.cluster.attachments;
+  for (const attachment of store.values()) {
+    const served = Object.values(attachment.mountpointS3PodAttachments).flat();
+    store.put(attachment.name, "100", { ...attachment, mountpointS3PodAttachments: { [name]: served } });
+  }
+}
+
+const deviceAt = (path: string) => node.kernel.at(path)?.deviceId;
+const successorSource = sourcePath(kubeletDir, successor);
+
+it("mounts a successor with the options of the former mount, and leaves the workload where it is", async () => {
+  const before = deviceAt(target);
+  start();
+  node.put(successorPod());
+  await expect.poll(() => node.requests.length, soon).toBe(2);
+  expect(node.requests[1]).toEqual(node.requests[0]);
+  await expect.poll(() => rooms.records.mounts.get(successor), soon).toBeDefined();
+  expect(deviceAt(target)).toBe(before);
+  expect(moved).toEqual([]);
+});
+
+it("replaces the mount when the workload is assigned to the successor, and records that", async () => {
+  start();
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => moved, soon).toMatchObject([{ from: mountpointPod, to: successor, targets: [target] }]);
+  expect(deviceAt(target)).toBe(deviceAt(successorSource));
+  expect(rooms.records.mounts.holderOf(target)).toBe(successor);
+});
+
+it("continues a move that an earlier node plugin has begun", async () => {
+  node.put(successorPod());
+  assignTo(successor);
+  start();
+  await expect.poll(() => moved.length, soon).toBe(1);
+});
+
+it("refuses a mount of another prefix", async () => {
+  start();
+  node.put(successorPod());
+  await expect.poll(() => rooms.records.mounts.get(successor), soon).toBeDefined();
+  const record = rooms.records.mounts.get(successor);
+  if (record === undefined) throw new Error("there is a record");
+  rooms.records.mounts.set(successor, { ...record, request: { ...record.request, args: ["--prefix=other/"] } });
+  const before = deviceAt(target);
+  assignTo(successor);
+  await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("different values of --prefix"));
+  expect(deviceAt(target)).toBe(before);
+});
+
+it("never gives keys to a successor of another identity", async () => {
+  start();
+  node.put(successorPod("secret:default/keys"));
+  assignTo(successor);
+  await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("uses other keys"));
+  expect(node.requests).toHaveLength(1);
+});
+
+it("changes nothing where the kernel cannot replace a mount without a gap", async () => {
+  start({ canMountBeneath: false });
+  node.put(successorPod());
+  await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("older than 6.5"));
+  expect(node.requests).toHaveLength(1);
+  expect(deviceAt(successorSource)).toBeUndefined();
+});

@@ -1,0 +1,137 @@
+/**
+ * LC-21, LC-24. Moves the workloads of a Mountpoint Pod to a successor, in three decisions: create the successor and list it without
+ * workloads; wait until the node plugin reports that its mount serves; list the workloads there. The node plugin then replaces the
+ * mounts, and the former Mountpoint Pod ends like any other that serves no workload. Until the last decision nothing has changed for the
+ * workloads, so a successor that fails is only removed.
+ */
+import { mountpointPodName, type PodName } from "../../core/names.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { differenceFrom, isStaying, moveRequestOf, successorFailure, successorWaitMs } from "../domain/move.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import { nextGeneration } from "../domain/succession.ts";
+import { mayHaveStarted, type Workload } from "../domain/workload.ts";
+import {
+  type AttachmentChange,
+  isListed,
+  listedIn,
+  servedBy,
+  withAssignment,
+  withEmptyList,
+} from "./attachment-changes.ts";
+import type { Again } from "./decision.ts";
+import { type Draft, reportOf } from "./draft.ts";
+import { sourceOf } from "./idle-pods.ts";
+
+export function moveMountpointPods(draft: Draft): Draft {
+  const names = draft.attachments.flatMap((change) => listedIn(change).map((pod) => ({ change, pod })));
+  return names.reduce((before, { change, pod }) => {
+    const move = moveIn(before, change.after.metadata.name, pod);
+    return move === undefined ? before : proceed(before, move);
+  }, draft);
+}
+
+interface Move {
+  readonly change: AttachmentChange;
+  readonly from: ReportedMountpointPod;
+  readonly request: string;
+  readonly volume: S3Volume;
+  /** The workloads that `from` serves. */
+  readonly workloads: readonly Workload[];
+}
+
+/** undefined: the workloads of this Mountpoint Pod stay. */
+function moveIn(draft: Draft, attachment: string, name: PodName): Move | undefined {
+  const change = draft.attachments.find(({ after }) => after.metadata.name === attachment);
+  const from = draft.mountpointPods.get(name);
+  if (change === undefined || from === undefined) return undefined;
+  const asked = requestFor(draft, from);
+  if (asked === undefined) return undefined;
+  const served = new Set<string>(servedBy(change, name));
+  const workloads = draft.workloads.filter(({ uid }) => served.has(uid));
+  // A workload that has no mount yet mounts first: the record of that mount is what the successor is mounted from.
+  return workloads.some(mayHaveStarted) ? { change, from, ...asked, workloads } : undefined;
+}
+
+function requestFor({ observed: { volume } }: Draft, pod: ReportedMountpointPod) {
+  if (volume === undefined || "refused" in volume || !isStaying(pod)) return undefined;
+  const request = moveRequestOf(pod, volume);
+  return request === undefined ? undefined : { request, volume };
+}
+
+function proceed(draft: Draft, move: Move): Draft {
+  const { change, from, volume } = move;
+  const difference = differenceFrom(from, volume);
+  if (difference !== undefined) {
+    return fail(
+      draft,
+      move,
+      `PersistentVolume ${volume.name} has changed ${difference} since its workloads mounted it`,
+    );
+  }
+  const successor = [...draft.mountpointPods.values()].find(
+    (pod) => pod.move.replaces === from.name && isStaying(pod) && servesNobody(draft, pod.name),
+  );
+  if (successor === undefined) return prepare(draft, move);
+  if (!listedIn(change).includes(successor.name)) return list(draft, move, successor.name);
+  if (sourceOf(draft, successor)?.health === "serving") return takeOver(draft, move, successor.name);
+  const failure = successorFailure(successor, draft.observed.now);
+  if (failure !== undefined) return fail(draft, move, failure);
+  const afterMs = successorWaitMs(successor, draft.observed.now);
+  return wait(draft, { afterMs, because: "a successor does not serve yet" });
+}
+
+function prepare(draft: Draft, move: Move): Draft {
+  const { change, from, volume, workloads } = move;
+  // Other changes of the attachment are written first: a quota may refuse the Pod.
+  const [workload] = workloads;
+  if (workload === undefined || change.reasons.length > 0) return draft;
+  const isKnown = (name: PodName) => draft.mountpointPods.has(name) || isListed(draft.attachments, name);
+  const generation = nextGeneration(workload.uid, volume.name, isKnown);
+  const mountpointPod = mountpointPodName(workload.uid, volume.name, generation);
+  const purpose = { volume, node: draft.observed.node, generation, workload: workload.uid, replaces: from.name };
+  const because = "a move was requested";
+  const creates = { do: "createMountpointPod", workload, purpose, because } as const;
+  return list(
+    { ...draft, assigned: [...draft.assigned, { mountpointPod, creates, leaves: undefined }] },
+    move,
+    mountpointPod,
+  );
+}
+
+function list(draft: Draft, { change }: Move, successor: PodName): Draft {
+  return { ...draft, attachments: withEmptyList(draft.attachments, change, successor, "a move was requested") };
+}
+
+function takeOver(draft: Draft, { change, from, workloads }: Move, successor: PodName): Draft {
+  const { now } = draft.observed;
+  const name = change.after.metadata.name;
+  const attachments = workloads.reduce((changes, { uid }) => {
+    const latest = changes.find(({ after }) => after.metadata.name === name) ?? change;
+    const assignment = { mountpointPod: successor, workload: uid, at: now };
+    return withAssignment(changes, latest, assignment, "its successor serves");
+  }, draft.attachments);
+  return { ...draft, attachments, assigned: [...draft.assigned, { mountpointPod: successor, leaves: from.name }] };
+}
+
+/** The annotation ends the request, and with it the protection of the successor, which then ends like any other idle Pod. */
+function fail(draft: Draft, { from, request, workloads }: Move, because: string): Draft {
+  const message = `The volume stays on Mountpoint Pod ${from.name}, and works as before: ${because}`;
+  const reports = workloads.map((workload) => reportOf(workload, { reason: "VolumeNotMoved", message }));
+  const failed = { do: "annotateFailedMove", mountpointPod: from, request, because } as const;
+  return { ...draft, reports: [...draft.reports, ...reports], failedMoves: [...draft.failedMoves, failed] };
+}
+
+function wait(draft: Draft, again: Again): Draft {
+  return { ...draft, waits: [...draft.waits, again] };
+}
+
+/** Whether workloads are about to move to this Mountpoint Pod: until its mount serves, no workload gets it, and it is not idle. */
+export function isInPreparation(draft: Draft, pod: ReportedMountpointPod): boolean {
+  const former = pod.move.replaces && draft.mountpointPods.get(pod.move.replaces);
+  if (former === undefined || requestFor(draft, former) === undefined) return false;
+  return isStaying(pod) && servesNobody(draft, pod.name) && !servesNobody(draft, former.name);
+}
+
+function servesNobody({ attachments }: Draft, name: PodName): boolean {
+  return attachments.every((change) => servedBy(change, name).length === 0);
+}

@@ -1,0 +1,112 @@
+/** Programs that are killed in the middle of a move: it goes on, or the workload stays where it was. */
+import { expect, it } from "vitest";
+import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
+import { openCluster, type PodRef } from "../support/cluster.ts";
+import { type Fault, Injection } from "../support/faults.ts";
+import { belowTheMount, identityOf, long, untilWorking } from "../support/healing.ts";
+import { reconcilerProcess } from "../support/installed-reconciler.ts";
+import { mountS3Of, onNode, pidOf } from "../support/mount-s3-process.ts";
+import {
+  errorsOf,
+  finishOpenFiles,
+  holders,
+  mountpointPodsWith,
+  phaseOf,
+  requestMove,
+  strictPod,
+} from "../support/moving.ts";
+import { mortalPlugin } from "../support/node-plugin.ts";
+import { scaled } from "../support/scale.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+
+/** Mounts in containers are replaced by threads of their own, and those of kubelet by the main thread after that. */
+const deaths: readonly (readonly [string, Fault])[] = [
+  ["after it has put the first new mount beneath", { syscall: "move_mount", effect: "signal=STOP", when: "1" }],
+  ["before it replaces the mounts of kubelet", { syscall: "move_mount", effect: "signal=KILL", mainThread: true }],
+  ["before it replaces the first mount", { syscall: "move_mount", effect: "signal=KILL", when: "1" }],
+  ["before it detaches the first mount", { syscall: "umount2", effect: "signal=KILL", when: "1" }],
+  [
+    "after it has put the new mount beneath the first one of kubelet",
+    { syscall: "move_mount", effect: "signal=STOP", when: "1", mainThread: true },
+  ],
+];
+
+it.for(deaths.slice(0, scaled("points at which a node plugin is killed while it moves a mount", 2, 5)))(
+  "LC-21 the node plugin killed %s: its successor completes the move, and the workload notices nothing",
+  async ([, fault]) => {
+    await using sandbox = await cluster.sandbox();
+    const claim = await sandbox.volume();
+    const pod = await strictPod(cluster, sandbox, claim, node);
+    await untilWorking(cluster, pod);
+    const { name: former } = await mountS3Of(cluster, node, claim);
+    const before = await identityOf(cluster, pod);
+    const plugin = await mortalPlugin(cluster, node);
+    {
+      await using injection = await Injection.into(plugin, fault);
+      await requestMove(cluster, former, "1");
+      await untilKilled(plugin, injection);
+    }
+    await expectMoved(pod, { claim, former, bucket: sandbox.bucket });
+    expect(await errorsOf(cluster, pod)).toBe("");
+    expect(await identityOf(cluster, pod)).toEqual(before);
+  },
+);
+
+it("LC-21 the reconciler killed after it has created the successor: the next one completes the move", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await strictPod(cluster, sandbox, claim, node);
+  await untilWorking(cluster, pod);
+  const { name: former } = await mountS3Of(cluster, node, claim);
+  const reconciler = await reconcilerProcess(cluster);
+  await requestMove(cluster, former, "1");
+  await expect.poll(() => mountpointPodsWith(cluster, claim), { ...long, interval: 5 }).toHaveLength(2);
+  signalProcess(reconciler, "SIGKILL");
+  await expectMoved(pod, { claim, former, bucket: sandbox.bucket });
+  expect(await errorsOf(cluster, pod)).toBe("");
+});
+
+it("LC-21 the new mount-s3 killed as soon as it runs, and then the old one: the workload works, and one Mountpoint Pod is left", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await strictPod(cluster, sandbox, claim, node);
+  await untilWorking(cluster, pod);
+  const old = await mountS3Of(cluster, node, claim);
+  await requestMove(cluster, old.name, "1");
+  const successor = async () => (await mountpointPodsWith(cluster, claim)).find(({ name }) => name !== old.name);
+  const pid = async () => await pidOf(cluster, node, (await successor())?.uid ?? "none");
+  await expect.poll(pid, { ...long, interval: 5 }).not.toBe("");
+  await onNode(cluster, node, "sh", "-c", `kill -KILL ${await pid()} || true`);
+  await untilWorking(cluster, pod);
+  await onNode(cluster, node, "sh", "-c", `kill -KILL ${old.pid} || true`);
+  await untilWorking(cluster, pod);
+  await cluster.exec(pod, "touch /tmp/go");
+  await expect.poll(async () => (await mountpointPodsWith(cluster, claim)).length, long).toBe(1);
+  await untilWorking(cluster, pod);
+  expect(await belowTheMount(cluster, node, pod)).toBe("");
+});
+
+interface Moved {
+  readonly claim: string;
+  readonly former: string;
+  readonly bucket: string;
+}
+
+async function expectMoved(pod: PodRef, { claim, former, bucket }: Moved): Promise<void> {
+  await expect.poll(() => holders(cluster, claim), long).not.toContain(former);
+  await untilWorking(cluster, pod);
+  await finishOpenFiles(cluster, pod, bucket);
+  await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
+  expect(await holders(cluster, claim)).toHaveLength(1);
+  await untilWorking(cluster, pod);
+  expect(await belowTheMount(cluster, node, pod)).toBe("");
+}
+
+/** A fault that only stops it shows the moment after the call; there it dies. */
+async function untilKilled(plugin: ProcessId, injection: Injection): Promise<void> {
+  await expect.poll(() => injection.log, long).toMatch(/stopped by SIGSTOP|killed by SIGKILL/);
+  signalProcess(plugin, "SIGKILL");
+  await expect.poll(() => injection.log, long).toContain("killed by SIGKILL");
+}
