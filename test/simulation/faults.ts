@@ -142,7 +142,7 @@ export class Faults {
     });
   }
 
-  #harm({ which, what }: Of<"mountpointPod">): void {
+  #harm({ which, what, atSeconds }: Of<"mountpointPod">): void {
     const { server, nodes } = this.#stage;
     const pods = server.all(kinds.pods).filter((pod) => mountpointPodFrom(pod) !== undefined);
     const pod: Pod | undefined = pods[which % pods.length];
@@ -151,6 +151,9 @@ export class Faults {
     else if (what === "vanishes") server.remove(kinds.pods, pod.metadata);
     else if (what === "isAnnotatedByHand") {
       const set = { [annotations.needsUnmount]: "true" };
+      server.patch(kinds.pods, pod.metadata, { metadata: { annotations: set } });
+    } else if (what === "isToMove") {
+      const set = { [annotations.move]: String(atSeconds) };
       server.patch(kinds.pods, pod.metadata, { metadata: { annotations: set } });
     } else if (what === "fails") server.patch(kinds.pods, pod.metadata, { status: { phase: "Failed" } });
     else nodes.find(({ name }) => name === pod.spec.nodeName)?.crash(pod);

@@ -138,11 +138,12 @@ export class Machine {
   swapper(): Swapper {
     const onNode = swapperOn(this.kernel);
     return {
-      swap: async (call, deviceId, source) => {
-        const swapped = await onNode.swap(call, deviceId, source);
+      swap: async (call, deviceId, source, scope) => {
+        const swapped = await onNode.swap(call, deviceId, source, scope);
         const now = this.kernel.at(source)?.deviceId;
         for (const [workload, has] of this.#inContainers) {
-          if (has === deviceId && now !== undefined) this.#inContainers.set(workload, now);
+          const isInScope = scope === undefined || scope.workloads.has(workload);
+          if (has === deviceId && now !== undefined && isInScope) this.#inContainers.set(workload, now);
         }
         return swapped;
       },

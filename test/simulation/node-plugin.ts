@@ -10,6 +10,7 @@ import { targetPath } from "../../src/node/domain/target-path.ts";
 import { healDeadMounts } from "../../src/node/heal/heal.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { nodeMounts } from "../../src/node/mounts/node-mounts.ts";
+import { moveWorkloads } from "../../src/node/move/move.ts";
 import { removeOrphanedTargets } from "../../src/node/publish/orphaned-targets.ts";
 import { publish } from "../../src/node/publish/publish.ts";
 import type { PublishIntent } from "../../src/node/publish/publish-request.ts";
@@ -165,12 +166,14 @@ export class NodePlugin {
     const { cluster, sources, healing, publishing } = rooms;
     const progress = new Progress();
     const reports = { healed: () => undefined, delayed: () => undefined };
+    const moveReports = { moved: () => undefined, failed: () => undefined };
     await Promise.all([
       cluster.attachments.follow(call, client, node, progress),
       cluster.mountpointPods.follow(call, client, node, progress),
       unmountUnneeded(call, sources),
       probeSources(call, sources, progress),
       healDeadMounts(call, healing, reports),
+      moveWorkloads(call, { ...healing, canMountBeneath: true }, moveReports),
       removeOrphanedTargets(call, publishing, progress),
       reportStatus(call, client, { attachments: cluster.attachments, sources: sources.registry }),
     ]);

@@ -49,7 +49,7 @@ export type PlannedFault = { readonly atSeconds: number; readonly replica: numbe
   | {
       readonly fault: "mountpointPod";
       readonly which: number;
-      readonly what: "crashes" | "fails" | "isDeleted" | "vanishes" | "isAnnotatedByHand";
+      readonly what: "crashes" | "fails" | "isDeleted" | "vanishes" | "isAnnotatedByHand" | "isToMove";
     }
   | { readonly fault: "attachmentIsDuplicated"; readonly which: number }
   | { readonly fault: "volumeBecomes"; readonly volume: number; readonly what: VolumeState }
@@ -139,7 +139,9 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
     ...always,
     fault: fc.constant("mountpointPod" as const),
     which: fc.nat(7),
-    what: fc.constantFrom(...(["crashes", "fails", "isDeleted", "vanishes", "isAnnotatedByHand"] as const)),
+    what: fc.constantFrom(
+      ...(["crashes", "fails", "isDeleted", "vanishes", "isAnnotatedByHand", "isToMove", "isToMove"] as const),
+    ),
   }),
   fc.record({
     ...always,

@@ -179,6 +179,11 @@ export class World {
       if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
       const isServed = this.nodes.some(({ machine }) => machine.isServed(uid as PodUid));
       if (!isServed && this.#hasIdentity(pod, serves.identity)) throw new BrokenRule(`${name} is not served at rest`);
+      // LC-21. A request is fulfilled, or has failed.
+      const { requested, failed } = serves.move;
+      const canMove = isServed && volumeOf(this.server, pod)?.attributes["bucketName"] !== undefined;
+      if (canMove && requested !== undefined && requested !== failed)
+        throw new BrokenRule(`${name} is not moved at rest`);
     }
     return needing.length;
   }
