@@ -10,6 +10,7 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { eventsCommand } from "./commands/events.ts";
 import { listText } from "./commands/list.ts";
 import { logsCommand } from "./commands/logs.ts";
+import { type MoveOptions, moveCommand } from "./commands/move.ts";
 import { supportBundleCommand } from "./commands/support-bundle.ts";
 import { treeText } from "./commands/tree.ts";
 import { watchCommand } from "./commands/watch.ts";
@@ -71,6 +72,7 @@ export function kubectlS3({ signal, terminal, version }: ProgramParts, finish: F
   command("watch", "the tree, live, until Ctrl-C", watchCommand);
   logsOptions(program, session);
   uiOptions(program, session);
+  moveOptions(program, session, finish);
   doctorOptions(program, session, finish);
   supportBundleOptions(program, session);
   program
@@ -107,6 +109,19 @@ function uiOptions(program: Command, session: () => Session): void {
     .description("the topology as a page in the browser, on this machine only, until Ctrl-C")
     .option("--port <number>", "port on 127.0.0.1; default: any free port")
     .action((options: { port?: string }) => uiCommand(session(), options));
+}
+
+function moveOptions(program: Command, session: () => Session, finish: Finish): void {
+  program
+    .command("move [name]")
+    .description("moves running mounts to new Mountpoint Pods; exit code 1 if one was not moved")
+    .option("--node <name>", "all mounts of a node")
+    .option("--all", "all mounts", false)
+    .option("--dry-run", "only shows what would be moved", false)
+    .option("--parallel <number>", "how many at the same time", "1")
+    .action(async (name: string | undefined, options: MoveOptions) =>
+      finish(await moveCommand(session(), name, options)),
+    );
 }
 
 function doctorOptions(program: Command, session: () => Session, finish: Finish): void {
