@@ -131,6 +131,14 @@ describe("a running workload without an attachment", () => {
       ["rewrite w1#0: w2 w1"],
     ],
     [
+      "DS-14 gets that Mountpoint Pod back, too, if it is being deleted before kubelet has reported a container: it may have a bind mount",
+      {
+        workloads: [workload(w1, { terminating: true })],
+        mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })],
+      },
+      ["attach w1#0: w1"],
+    ],
+    [
       "does not get a Mountpoint Pod of another workload that has the needs-unmount annotation",
       { workloads: [running(w1)], mountpointPods: [pod(mp(w2), { needsUnmount: true, needsUnmountSince: now })] },
       [],

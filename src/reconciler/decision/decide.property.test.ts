@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import type { PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { isUnreported, needsVolumes, type Workload } from "../domain/workload.ts";
 import { kinds } from "./replica.fixture.ts";
@@ -232,6 +233,32 @@ it("does so, too, where the claim is bound late and unbound, and the volume crea
     },
   ];
   fc.assert(fc.property(stories(...happenings, ...changes), play), { numRuns: 1000 });
+});
+
+it("DS-14 lists a workload that is being deleted on its own Mountpoint Pod, which lost its claim and was annotated as orphaned", () => {
+  const world = new World();
+  const { model } = world;
+  world.comes("");
+  model.deliverAll();
+  model.reconcile(1); // creates the Mountpoint Pod, and dies before it writes the attachment
+  world.isUnbound();
+  for (const pod of model.truth.mountpointPods.values()) world.starts(pod);
+  model.wait(120_000);
+  model.deliverAll();
+  model.reconcile();
+  expect([...model.truth.mountpointPods.values()]).toMatchObject([{ needsUnmount: true, createdFor: "w1" }]);
+
+  world.isBound();
+  for (const workload of model.truth.workloads.values()) world.terminates(workload);
+  settle(world);
+  expect(model.holdersOf("w1" as PodUid)).toEqual([...model.truth.mountpointPods.keys()]);
+
+  // It has no bind mount, so its node unmounts the source at once, and its end leaves nothing behind.
+  for (const pod of [...model.truth.mountpointPods.values()]) world.unmounts(pod);
+  settle(world);
+  for (const workload of [...model.truth.workloads.values()]) world.ends(workload);
+  settle(world);
+  expect([...model.truth.attachments.keys(), ...model.truth.mountpointPods.keys()]).toEqual([]);
 });
 
 it("does so, too, where an operator annotates Mountpoint Pods by hand, and some of them crash", {

@@ -91,6 +91,11 @@ describe("a workload that is to be mounted", () => {
       },
       [],
     ],
+    [
+      "has such a Mountpoint Pod with the needs-unmount annotation, which is not for a new bind mount",
+      { workloads: [workload(w1)], mountpointPods: [pod(mp(w1), { needsUnmount: true, needsUnmountSince: now })] },
+      ["create w1#1", "attach w1#1: w1"],
+    ],
     ["waits for a PersistentVolume that does not exist", { volume: undefined, workloads: [workload(w1)] }, []],
     [
       "uses a volume that is refused",
