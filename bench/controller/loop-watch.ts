@@ -54,17 +54,24 @@ export class LoopWatch implements Disposable {
   }
 }
 
-/** Resolves when the loop has had little to do for this long. */
-export async function untilIdle(quietMs: number): Promise<void> {
-  let since = performance.now();
-  while (performance.now() - since < quietMs) {
-    const before = performance.eventLoopUtilization();
+/**
+ * Resolves when the loop has had little to do for this long, and `progress` has not changed. Both tell that also on cores that others
+ * use, too: CPU time does not grow while others have the cores, and a loop with work to do advances between two looks.
+ */
+export async function untilIdle(quietMs: number, progress: () => number): Promise<void> {
+  let looks = 0;
+  while (looks < quietMs / lookEveryMs) {
+    const before = { cpuMs: cpuMs(), progress: progress() };
     await new Promise((resolve) => {
-      setTimeout(resolve, 100);
+      setTimeout(resolve, lookEveryMs);
     });
-    if (performance.eventLoopUtilization(before).utilization > 0.3) since = performance.now();
+    const isIdle = cpuMs() - before.cpuMs < idleMs && progress() === before.progress;
+    looks = isIdle ? looks + 1 : 0;
   }
 }
+
+const lookEveryMs = 100;
+const idleMs = 20;
 
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage();

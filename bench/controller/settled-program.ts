@@ -43,14 +43,15 @@ interface Sources {
 const [checkout = "", sizeText = "{}"] = process.argv.slice(2);
 const size = JSON.parse(sizeText) as Size;
 const newcomers = Math.min(300, size.nodes);
-/** Long enough for everything that is measured between two sweeps. */
-const cleanupIntervalMs = 14_000;
+/** Long enough for everything that is measured between two sweeps, on cores that others use, too. */
+const cleanupIntervalMs = 14_000 + size.nodes * size.volumes;
 const restMs = 2000;
 const sources = await sourcesOf(checkout);
 const api = new MemoryApi(settledCluster(size, sources.controllerStatus));
 const stop = new AbortController();
 const seen = new Map<string, PromiseWithResolvers<void>>();
 let passes = 0;
+const progress = () => passes + api.requests.length;
 let terms = 0;
 
 using loop = new LoopWatch();
@@ -78,18 +79,18 @@ await logged("caches synced");
 report("first lists");
 await logged("caches listed anew for this term");
 report("the lists at the beginning of the term");
-await untilIdle(500);
+await untilIdle(500, progress);
 report("first pass over everything");
 reportMemory();
 await logged("stale cleanup queued every volume on every node");
-await untilIdle(500);
+await untilIdle(500, progress);
 report("sweep");
 await delay(restMs);
 report(`${restMs / 1000} s at rest`);
 await churn();
 report(`${restMs / 1000} s with 100 changes of Pods a second`);
 api.put(kinds.persistentVolumes.plural, volumeObject(volumeName(0)));
-await untilIdle(500);
+await untilIdle(500, progress);
 report("a change of a volume that every node uses");
 await attach();
 report(`${newcomers} new workloads with one new volume`);
@@ -139,7 +140,7 @@ async function attach(): Promise<void> {
     api.put(kinds.pods.plural, workloadObject(`new-${node}`, nodeName(node), "new", "Pending"));
     if (node % 50 === 0) await delay(1);
   }
-  await untilIdle(2500);
+  await untilIdle(2500, progress);
 }
 
 function report(phase: string): void {

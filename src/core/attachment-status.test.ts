@@ -40,10 +40,8 @@ describe("a condition", () => {
 
 describe("a status", () => {
   const assigned = { ...condition, lastTransitionTime: then };
-  const status: AttachmentStatus = {
-    conditions: [mounted, assigned],
-    mountpointPods: { a: { phase: "Running", restarts: 0, health: "serving", heals: 2 }, b: { health: "serving" } },
-  };
+  const [a, b] = [{ phase: "Running", restarts: 0, health: "serving", heals: 2 }, { health: "serving" }] as const;
+  const status: AttachmentStatus = { conditions: [mounted, assigned], mountpointPods: { a, b } };
 
   it("has a part of each writer", () => {
     expect(controllerPart(status)).toEqual({
@@ -75,6 +73,13 @@ describe("a status", () => {
     { other: "order", than: { ...status, conditions: [assigned, mounted] }, same: true },
     { other: "time", than: { ...status, conditions: [mounted, { ...assigned, lastTransitionTime: "" }] }, same: false },
     { other: "field", than: { ...status, mountpointPods: { a: { phase: "Failed" } } }, same: false },
+    { other: "order of Mountpoint Pods", than: { ...status, mountpointPods: { b, a } }, same: true },
+    { other: "phase", than: { ...status, mountpointPods: { a: { ...a, phase: "Failed" }, b } }, same: false },
+    { other: "Mountpoint Pod", than: { ...status, mountpointPods: { a, b, c: {} } }, same: false },
+    { other: "Mountpoint Pod instead of one", than: { ...status, mountpointPods: { a, c: b } }, same: false },
+    { other: "number of conditions", than: { ...status, conditions: [mounted] }, same: false },
+    { other: "condition", than: { ...status, conditions: [mounted, mounted] }, same: false },
+    { other: "absence", than: {}, same: false },
   ])("with another $other is the same: $same", ({ than, same }) => {
     expect(isSameStatus(status, than)).toBe(same);
   });

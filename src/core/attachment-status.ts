@@ -115,7 +115,7 @@ export function unplacedIn(status: AttachmentStatus | undefined): string | undef
 
 /** Whether writing it would change anything; the order of conditions and Mountpoint Pods says nothing. */
 export function isSameStatus(a: AttachmentStatus, b: AttachmentStatus): boolean {
-  return canonical(a) === canonical(b);
+  return hasSameConditions(a.conditions ?? [], b.conditions ?? []) && hasSamePods(a.mountpointPods, b.mountpointPods);
 }
 
 /** The schema allows more; nobody reads more. */
@@ -141,12 +141,25 @@ function present(fields: { readonly [Field in keyof MountpointPodStatus]: Mountp
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as MountpointPodStatus;
 }
 
-function canonical({ conditions = [], mountpointPods = {} }: AttachmentStatus): string {
-  const byType = conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1)).map(sorted);
-  const byName = sorted(mountpointPods).map(([name, pod]) => [name, sorted(pod)]);
-  return JSON.stringify([byType, byName]);
+/** Without making texts to compare: a sweep compares the status of every attachment (SC-5). The API server keeps one condition of each type. */
+function hasSameConditions(a: readonly StatusCondition[], b: readonly StatusCondition[]): boolean {
+  if (a.length !== b.length) return false;
+  return a.every((condition) => {
+    const other = b.find(({ type }) => type === condition.type);
+    return other !== undefined && hasSameFields(fieldsOf(condition), fieldsOf(other), Object.is);
+  });
 }
 
-function sorted<Value>(fields: { readonly [name: string]: Value } | object): readonly (readonly [string, Value])[] {
-  return Object.entries(fields as Record<string, Value>).toSorted(([a], [b]) => (a < b ? -1 : 1));
+function hasSamePods(a: AttachmentStatus["mountpointPods"] = {}, b: AttachmentStatus["mountpointPods"] = {}): boolean {
+  return hasSameFields(a, b, (pod, other) => hasSameFields(fieldsOf(pod), fieldsOf(other), Object.is));
+}
+
+type Fields<Value> = Readonly<Record<string, Value>>;
+
+const fieldsOf = (plain: StatusCondition | MountpointPodStatus) => plain as Fields<unknown>;
+
+function hasSameFields<Value>(a: Fields<Value>, b: Fields<Value>, isSame: (a: Value, b: Value) => boolean): boolean {
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => Object.hasOwn(b, name) && isSame(a[name] as Value, b[name] as Value));
 }

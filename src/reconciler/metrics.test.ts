@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { PodName } from "../core/names.ts";
 import type { ObservedAttachment } from "./decision/decision.ts";
 import type { ReportedMountpointPod } from "./domain/controller-status.ts";
@@ -67,6 +67,13 @@ it.for<[string, Readonly<Record<string, string>>, readonly string[]]>([
   const shown = Array.from(counts, ([, name, count]) => [name, Number(count)] as const);
   expect(shown.length).toBe(5);
   expect(shown.filter(([, count]) => count > 0)).toEqual([[state, 1]]);
+});
+
+it("SC-5 a scrape looks at no object, however many there are", async () => {
+  has({ name: "mp-1", phase: "running" });
+  const walks = [vi.spyOn(view.mountpointPods, "values"), vi.spyOn(view.attachments, "values")];
+  expect(await registry.metrics()).toContain('s3_csi_mountpoint_pods{phase="running"} 1\n');
+  for (const walk of walks) expect(walk).not.toHaveBeenCalled();
 });
 
 it("shows whether this replica leads", async () => {

@@ -1,5 +1,6 @@
 import { Gauge, Registry } from "prom-client";
 import type { ControllerCondition } from "../core/attachment-status.ts";
+import { Tally } from "../kube/watch/tally.ts";
 import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
 import { QueueMetrics } from "../metrics/queues.ts";
 import type { ObservedAttachment } from "./decision/decision.ts";
@@ -28,8 +29,16 @@ export class ReconcilerMetrics {
     return { [Symbol.dispose]: () => this.#leader.set(0) };
   }
 
-  /** Counts what is in the caches at every scrape. */
+  /** Counts what is in the caches, and shows it at every scrape. */
   measure(view: View): void {
+    const phases = new Tally(view.mountpointPods, noPhases, ({ phase }) => ({ [phase]: 1 }));
+    const problems = new Tally(view.mountpointPods, noProblems, ({ problem }) =>
+      problem ? { [problem.kind]: 1 } : {},
+    );
+    const states = new Tally(view.attachments, noStates, (attachment) => ({ [stateOf(attachment)]: 1 }));
+    const attached = new Tally(view.attachments, { workloads: 0 }, (attachment) => ({
+      workloads: servedBy(attachment),
+    }));
     declareMeasured(this.#registry, {
       name: "s3_csi_cached_objects",
       help: "Objects in the caches of the reconciler.",
@@ -40,49 +49,43 @@ export class ReconcilerMetrics {
       name: "s3_csi_mountpoint_pods",
       help: "Mountpoint Pods, by phase.",
       labels: ["phase"],
-      read: byLabel("phase", () => phasesIn(view)),
+      read: byLabel("phase", () => phases.sums),
     });
     declareMeasured(this.#registry, {
       name: "s3_csi_mountpoint_pod_problems",
       help: "Mountpoint Pods that do not serve, or will not for long, by reason.",
       labels: ["problem"],
-      read: byLabel("problem", () => problemsIn(view)),
+      read: byLabel("problem", () => problems.sums),
     });
     declareMeasured(this.#registry, {
       name: "s3_csi_attachments",
       help: "Attachments, by state.",
       labels: ["state"],
-      read: byLabel("state", () => attachmentStatesIn(view)),
+      read: byLabel("state", () => states.sums),
     });
     declareMeasured(this.#registry, {
       name: "s3_csi_attached_workloads",
       help: "Workloads in attachments, once for each volume that they use.",
       labels: [],
-      read: single(() => attachedIn(view)),
+      read: single(() => attached.sums.workloads),
     });
   }
 }
 
-function phasesIn({ mountpointPods }: View) {
-  const counts = { pending: 0, running: 0, succeeded: 0, failed: 0 };
-  for (const { phase } of mountpointPods.values()) counts[phase] += 1;
-  return counts;
-}
-
-function problemsIn({ mountpointPods }: View): Readonly<Record<PodProblem["kind"], number>> {
-  const counts = { unschedulable: 0, notStarting: 0, crashing: 0, backingOff: 0, stuck: 0, leaving: 0, ended: 0 };
-  for (const { problem } of mountpointPods.values()) if (problem !== undefined) counts[problem.kind] += 1;
-  return counts;
-}
-
+const noPhases = { pending: 0, running: 0, succeeded: 0, failed: 0 } as const;
+const noProblems: Readonly<Record<PodProblem["kind"], 0>> = {
+  unschedulable: 0,
+  notStarting: 0,
+  crashing: 0,
+  backingOff: 0,
+  stuck: 0,
+  leaving: 0,
+  ended: 0,
+};
 /** unassigned: a workload has lost its Mountpoint Pod. unscheduled: a Mountpoint Pod has no node. new: not reported on yet. */
-function attachmentStatesIn({ attachments }: View) {
-  const counts = { assigned: 0, unassigned: 0, unscheduled: 0, unused: 0, new: 0 };
-  for (const attachment of attachments.values()) counts[stateOf(attachment)] += 1;
-  return counts;
-}
+const noStates = { assigned: 0, unassigned: 0, unscheduled: 0, unused: 0, new: 0 } as const;
 
-function stateOf({ spec, status }: ObservedAttachment): "assigned" | "unassigned" | "unscheduled" | "unused" | "new" {
+function stateOf({ spec, status }: ObservedAttachment): keyof typeof noStates {
   if (Object.values(spec.mountpointS3PodAttachments).every((served) => served.length === 0)) return "unused";
   const statusOf = (type: ControllerCondition) =>
     status?.conditions?.find((condition) => condition.type === type)?.status;
@@ -91,10 +94,6 @@ function stateOf({ spec, status }: ObservedAttachment): "assigned" | "unassigned
   return statusOf("Scheduled") === "True" ? "assigned" : "unscheduled";
 }
 
-function attachedIn({ attachments }: View): number {
-  let count = 0;
-  for (const { spec } of attachments.values()) {
-    for (const served of Object.values(spec.mountpointS3PodAttachments)) count += served.length;
-  }
-  return count;
+function servedBy({ spec }: ObservedAttachment): number {
+  return Object.values(spec.mountpointS3PodAttachments).reduce((sum, served) => sum + served.length, 0);
 }

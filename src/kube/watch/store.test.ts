@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { silentLogger } from "../../runtime/log.ts";
 import { type Change, keyOf, Store } from "./store.ts";
 
@@ -96,6 +96,34 @@ it("removes nothing for a list that broke off", () => {
   expect(store.get("b")).toBeDefined();
   list({ b: ["2", thing("n1")] });
   expect([store.get("a"), store.get("b")]).toEqual([undefined, thing("n1")]);
+});
+
+it("removes what a list lacks although another object went while it was read, and a list before it broke off", () => {
+  list({ a: ["1", thing("n1")], b: ["1", thing("n1")], c: ["1", thing("n1")] });
+  store.begin();
+  store.put("a", "1", thing("n1"));
+  store.begin();
+  store.put("a", "1", thing("n1"));
+  store.put("a", "2", thing("n2"));
+  store.remove("b");
+  store.put("d", "1", thing("n1"));
+  store.complete();
+  expect([store.get("a"), store.get("b"), store.get("c")]).toEqual([thing("n2"), undefined, undefined]);
+  expect(store.size).toBe(2);
+});
+
+it("SC-5 completes a list that has every object again without a walk over them", () => {
+  list({ a: ["1", thing("n1")], b: ["1", thing("n1")] });
+  store.begin();
+  store.put("a", "1", thing("n1"));
+  store.put("b", "2", thing("n2"));
+  const walks = vi.spyOn(Map.prototype, Symbol.iterator);
+  try {
+    store.complete();
+    expect(walks).not.toHaveBeenCalled();
+  } finally {
+    walks.mockRestore();
+  }
 });
 
 it("is synced once the first list is complete", async () => {

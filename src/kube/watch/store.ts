@@ -57,6 +57,8 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   /** Counts the lists that have begun. */
   #list = 0;
   #isListing = false;
+  /** Objects that the list has not confirmed yet. */
+  #unconfirmed = 0;
   #synced = false;
 
   /** An object for which `isSame` is true is no change: listeners and waiting callers do not hear of it. */
@@ -131,6 +133,7 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
   begin(): void {
     this.#list += 1;
     this.#isListing = true;
+    this.#unconfirmed = this.#entries.size;
   }
 
   put(key: string, version: string, value: Kept): void {
@@ -140,6 +143,7 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
       this.#changed({ key, before: undefined, after: value });
       return;
     }
+    if (entry.list !== this.#list) this.#unconfirmed -= 1;
     entry.list = this.#list;
     if (entry.version === version) return; // a repeated list has nothing new
     entry.version = version;
@@ -153,11 +157,13 @@ export class Store<Kept, Index extends string = never> implements Feed<Kept> {
     const before = this.#entries.get(key);
     if (before === undefined) return;
     this.#entries.delete(key);
+    if (before.list !== this.#list) this.#unconfirmed -= 1;
     this.#changed({ key, before: before.value, after: undefined });
   }
 
   complete(): void {
-    if (this.#isListing) {
+    // Usually every object still exists, and a walk over all of them would hold the event loop (SC-5).
+    if (this.#isListing && this.#unconfirmed > 0) {
       for (const [key, { list }] of this.#entries) if (list !== this.#list) this.remove(key);
     }
     this.#isListing = false;

@@ -1,5 +1,5 @@
 /** The controller's part of the status of attachments. It follows from what is observed alone, not from the decision. */
-import { type AttachmentStatus, controllerPart, isSameStatus } from "../../core/attachment-status.ts";
+import { type AttachmentStatus, isSameStatus } from "../../core/attachment-status.ts";
 import { controllerStatus } from "../domain/controller-status.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
 import { mountpointPodsByName } from "./draft.ts";
@@ -21,7 +21,7 @@ export function newStatuses(observed: Observed): readonly NewStatus[] {
     const { spec, status: before } = attachment;
     const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
     const isKnown = Object.keys(spec.mountpointS3PodAttachments).every((name) => !notYetObserved.has(name));
-    const isNew = isKnown && status !== undefined && !isSameStatus(status, controllerPart(before));
+    const isNew = isKnown && status !== undefined && !isSameStatus(status, before ?? {});
     return isNew ? [{ attachment, status }] : [];
   });
 }

@@ -46,7 +46,10 @@ export class MissingPods {
         if (keys.length === 0) continue;
         call.log.info("attachments name Pods that are not yet observed: listing anew", { volumesOnNodes: keys.length });
         await this.#renew(call, freshness);
-        for (const key of keys) queue.add(key);
+        for (const key of keys) {
+          queue.add(key);
+          await turn.pause();
+        }
         await elapsed(call, pauseMs);
       }
     } catch (error) {
