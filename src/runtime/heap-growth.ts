@@ -6,8 +6,8 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 
 /**
- * A cluster with fewer than about 8,000 volumes on nodes stays below it. A heap of 85 MB that may grow by a tenth was collected fifty times
- * while 20,000 of them were listed, with up to 150 ms of CPU in one turn of the event loop (bench/README.md).
+ * A cluster with fewer than about 10,000 volumes on nodes stays below it. A heap of 85 MB that may grow by a tenth was collected as a whole
+ * more than seventy times while 20,000 of them were listed twice (bench/README.md).
  */
 const smallHeapBytes = 48 * 2 ** 20;
 const lookEveryMs = 1000;
