@@ -20,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   logs: async () => (await import("./commands/in-lab.ts")).logs,
   shell: async () => (await import("./commands/in-lab.ts")).shell,
   env: async () => (await import("./commands/in-lab.ts")).env,
+  forward: async () => (await import("./commands/forward.ts")).forward,
   load: async () => (await import("./commands/in-lab.ts")).load,
 };
 

@@ -12,6 +12,8 @@ export interface ComponentSpec {
   readonly argv: readonly string[];
   /** It ends when the API server has not given it its rights after twenty seconds: it is started when that answers. */
   readonly afterApi?: true;
+  /** It is not a part of every lab: somebody starts it. */
+  readonly onDemand?: true;
 }
 
 const stopLimitMs = 20_000;
@@ -20,6 +22,7 @@ export class Component {
   readonly name: string;
   readonly logFile: string;
   readonly afterApi: boolean;
+  readonly onDemand: boolean;
   readonly #argv: readonly string[];
   readonly #pidFile: string;
   readonly #init: () => ProcessId;
@@ -28,6 +31,7 @@ export class Component {
     this.name = spec.name;
     this.logFile = join(layout.logs, `${spec.name}.log`);
     this.afterApi = spec.afterApi ?? false;
+    this.onDemand = spec.onDemand ?? false;
     this.#argv = spec.argv;
     this.#pidFile = join(layout.state, "pids", `${spec.name}.json`);
     this.#init = init;

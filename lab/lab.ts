@@ -20,6 +20,7 @@ import { makePki, writeKubeconfig } from "./pki.ts";
 import { Problem } from "./problem.ts";
 import { isAlive, type ProcessId, processesWith, signalProcess, untilEnded } from "./process-id.ts";
 import type { Progress } from "./progress.ts";
+import { prometheusComponent } from "./prometheus.ts";
 import { attempt, type Finished, type RunOptions, run } from "./run.ts";
 import { rootAccount, s3Endpoint, tenantAccount } from "./s3.ts";
 
@@ -50,7 +51,11 @@ export class Lab {
     this.programs = programs;
     this.layout = layoutOf(stored.name);
     const hub = () => this.hub;
-    const components = [...controlPlane(this.layout, this.programs), ...objectStore(this.layout, this.programs)];
+    const components = [
+      ...controlPlane(this.layout, this.programs),
+      ...objectStore(this.layout, this.programs),
+      ...prometheusComponent(this.layout),
+    ];
     this.#components = components.map((component) => new Component(this.layout, component, hub));
     const indexes = Array.from({ length: stored.nodes }, (_, index) => index + 1);
     this.nodes = indexes.map(
@@ -174,9 +179,10 @@ export class Lab {
     const parties = ["controller-manager", "scheduler", "proxy", ...addresses.map(({ name }) => name)];
     await writeKubeconfig(pki, "admin", kubeconfig);
     await Promise.all(parties.map((party) => writeKubeconfig(pki, party, join(pki, `${party}.kubeconfig`))));
-    for (const component of this.#components.filter((one) => !one.afterApi)) await component.start(signal);
+    const always = this.#components.filter((one) => !one.onDemand);
+    for (const component of always.filter((one) => !one.afterApi)) await component.start(signal);
     await Promise.all([this.untilApiAnswers(signal), this.#createTenant(signal)]);
-    for (const component of this.#components.filter((one) => one.afterApi)) await component.start(signal);
+    for (const component of always.filter((one) => one.afterApi)) await component.start(signal);
   }
 
   async #startNodes(signal: AbortSignal): Promise<void> {

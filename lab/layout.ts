@@ -35,6 +35,7 @@ export const network = {
   hub: "10.77.0.1",
   apiPort: 6443,
   s3Port: 7070,
+  prometheusPort: 9090,
   services: "10.96.0.0/16",
   pods: "10.244.0.0/16",
 } as const;

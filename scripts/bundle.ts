@@ -69,7 +69,16 @@ const home = "/opt/s3-csi";
 /** As in TARGETARCH of a Dockerfile. */
 const dist = join(root, "dist", process.arch === "x64" ? "amd64" : process.arch);
 
-const programs = ["node", "end-watchdog", "controller", "reconciler", "mounter", "setup", "ui"] as const;
+const programs = [
+  "node",
+  "end-watchdog",
+  "controller",
+  "reconciler",
+  "mounter",
+  "setup",
+  "ui",
+  "volume-bench",
+] as const;
 type Program = (typeof programs)[number];
 
 /** The commands that manifests and Mountpoint Pods call. */
@@ -86,6 +95,7 @@ const launchers: readonly { readonly command: string; readonly script: string }[
   { command: "scality-s3-csi-mounter", script: become("mounter") },
   { command: "scality-s3-csi-setup", script: become("setup") },
   { command: "scality-s3-csi-ui", script: become("ui", growingProcess, steadyMemory) },
+  { command: "scality-s3-csi-volume-bench", script: become("volume-bench") },
 ];
 
 /** No shell stays behind, so signals reach the program. */

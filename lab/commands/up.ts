@@ -5,17 +5,22 @@ import { type Artifacts, buildArtifacts } from "../artifacts.ts";
 import { showExample } from "../example.ts";
 import { installDriver, isDriverInstalled, loadImages, restartDriver } from "../install-driver.ts";
 import { checkName, Lab } from "../lab.ts";
+import { network } from "../layout.ts";
 import { checkMachine } from "../machine.ts";
+import { startMonitoring } from "../monitoring.ts";
 import { Problem } from "../problem.ts";
 import { elapsed, type Progress, progressOn } from "../progress.ts";
+import { prometheusUrl } from "../prometheus.ts";
 import { run } from "../run.ts";
 import { rootAccount, s3Endpoint, tenantAccount } from "../s3.ts";
 
 const defaultNodes = 2;
+/** Any free one will do; a number makes the two commands fit together. */
+const pagePort = 8443;
 
 export async function up(signal: AbortSignal, args: readonly string[]): Promise<number> {
   const started = Date.now();
-  const { options } = parseArguments(args, ["name", "nodes", "kubelet-root"]);
+  const { options } = parseArguments(args, ["name", "nodes", "kubelet-root"], ["monitoring"]);
   const name = options.get("name") ?? defaultLab;
   const nodes = nodeCount(options.get("nodes"));
   checkName(name);
@@ -29,6 +34,8 @@ export async function up(signal: AbortSignal, args: readonly string[]): Promise<
   const lab = running ?? (await Lab.start(signal, labSpec, artifacts.parts, progress));
   try {
     await fill(signal, lab, artifacts, progress);
+    if (options.has("monitoring")) await startMonitoring(signal, lab, progress);
+    await showTree(signal, lab);
   } catch (error) {
     // Stopped on the way, it takes along what it started itself; a lab that ran before stays.
     if (signal.aborted && running === undefined) await lab.stop(new AbortController().signal);
@@ -46,6 +53,9 @@ async function fill(signal: AbortSignal, lab: Lab, { support, driver }: Artifact
   await installDriver(signal, lab, progress);
   if (newDriver && installed) await restartDriver(signal, lab, progress);
   await showExample(signal, lab, progress);
+}
+
+async function showTree(signal: AbortSignal, lab: Lab): Promise<void> {
   const plugin = await buildPlugin(pluginDirectory);
   const tree = await run(lab.inNetwork([plugin, "tree", `--kubeconfig=${lab.layout.kubeconfig}`]), { signal });
   process.stdout.write(`\n$ kubectl s3 tree\n${tree}`);
@@ -71,6 +81,18 @@ function nameFlag(name: string): string {
   return name === defaultLab ? "" : ` --name ${name}`;
 }
 
+/** No interface leads into the lab, so a browser needs `./dev forward`. */
+function addresses(lab: Lab, flag: string): string {
+  const page = `The page: ./dev kubectl${flag} s3 ui --port ${pagePort}, and in another terminal ./dev forward${flag} ${pagePort}; then open the address
+that the first one prints.
+`;
+  if (lab.component("prometheus").process === undefined)
+    return `${page}Prometheus: ./dev up${flag} --monitoring
+`;
+  return `${page}Prometheus: ${prometheusUrl} in the lab; ./dev forward${flag} ${network.prometheusPort} opens it on this machine.
+`;
+}
+
 function summary(lab: Lab, started: number): string {
   const { name } = lab.spec;
   const flag = nameFlag(name);
@@ -83,11 +105,11 @@ ${rootAccount.accessKeyId} and ${tenantAccount.accessKeyId}; the driver in kube-
 Try:
   ./dev kubectl${flag} get s3pa,pods -A
   ./dev kubectl${flag} s3 doctor
-  ./dev kubectl${flag} s3 ui         (a page in the browser)
   ./dev kubectl${flag} exec s3-static -- ls -l /data
   ./dev logs${flag} driver-node
   ./dev test
 
+${addresses(lab, flag)}
 Stop it: ./dev down${flag}
 `;
 }

@@ -1,6 +1,6 @@
 /** The program of a Mountpoint Pod: waits for a mount request, then becomes mount-s3. */
 import { writeSync } from "node:fs";
-import { constants } from "node:os";
+import { constants, hostname } from "node:os";
 import { comm } from "../core/names.ts";
 import { Directory } from "../linux/directory.ts";
 import { becomeMountS3 } from "../mounter/become-mount-s3.ts";
@@ -10,8 +10,9 @@ import { receive } from "../mounter/receive.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import { jsonLogger } from "../runtime/log.ts";
 
+// The host name of a Pod is its name.
 // process.stderr writes to pipes asynchronously, and execve(2) would drop what is still buffered.
-const log = jsonLogger((line) => writeSync(2, line), 2);
+const log = jsonLogger((line) => writeSync(2, line), 2, { mountpointPod: hostname() });
 const stop = new AbortController();
 /** The Pod has restartPolicy OnFailure: an exit code other than 0 makes kubelet start the container again. */
 let failureCode = 1;

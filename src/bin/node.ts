@@ -27,7 +27,7 @@ import { endWatchdog } from "../node/end/start-end-watchdog.ts";
 import { exportsFigures } from "../node/figures/export.ts";
 import { FigureReceivers } from "../node/figures/figure-receivers.ts";
 import { followFigures, networksOn } from "../node/figures/follow-figures.ts";
-import { volumeMetrics } from "../node/figures/volume-metrics.ts";
+import { metricsOfVolumes } from "../node/figures/volume-metrics.ts";
 import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
 import type { HealRoom } from "../node/heal/heal-room.ts";
@@ -77,8 +77,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const { mounts, credentials, v1, records, sources, publishing, healing, moving, figures } = rooms;
   metrics.measureSources(sources.registry);
   const networks = networksOn(config.hostProc);
-  const ofVolumes = { node: config.nodeName, mountpointPods };
-  if (figures) programMetrics.append(() => volumeMetrics({ ...ofVolumes, receivers: figures }));
+  const ofVolumes = { node: config.nodeName, mountpointPods, comm: credentials.comm };
+  if (figures) programMetrics.append(() => metricsOfVolumes({ ...ofVolumes, receivers: figures }));
   using _driverCredentials = keepDriverCredentials(call.log, credentials, mountpointPods);
   logUncheckedNode(call.log, mounts);
 

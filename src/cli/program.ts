@@ -4,7 +4,9 @@ import { buildTopology } from "../topology/build-topology.ts";
 import type { Topology } from "../topology/topology.ts";
 import type { ApiServer } from "./api/api-server.ts";
 import { type Login, logIn } from "./api/login.ts";
+import type { BenchOptions } from "./bench/bench-request.ts";
 import { readCluster, type Scope } from "./cluster/read-cluster.ts";
+import { benchCommand } from "./commands/bench.ts";
 import { describeCommand } from "./commands/describe.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { eventsCommand } from "./commands/events.ts";
@@ -74,6 +76,7 @@ export function kubectlS3({ signal, terminal, version }: ProgramParts, finish: F
   uiOptions(program, session);
   moveOptions(program, session, finish);
   doctorOptions(program, session, finish);
+  benchOptions(program, session);
   supportBundleOptions(program, session);
   program
     .command("__complete", { hidden: true })
@@ -131,6 +134,19 @@ function doctorOptions(program: Command, session: () => Session, finish: Finish)
     .option("--class <name>", "tries a StorageClass: makes a claim, waits for its bucket, and deletes both")
     .option("--no-probe", "does not start a Pod in the cluster that tries endpoint and credentials")
     .action(async (options: { class?: string; probe: boolean }) => finish(await doctorCommand(session(), options)));
+}
+
+function benchOptions(program: Command, session: () => Session): void {
+  program
+    .command("bench <name>")
+    .description("measures one volume from a Pod in the namespace of its claim; the Pod and what it writes are removed")
+    .option("--size <quantity>", "size of the large file, from 1Mi to 4Gi", "64Mi")
+    .option("--files <number>", "number of small files, from 1 to 1000", "100")
+    .option("--node <name>", "node on which to measure; default: one that has the volume mounted, if there is one")
+    .option("--user <uid>", "user of the Pod; default: the owner of the files")
+    .option("--fs-group <gid>", "fsGroup of the Pod; default: none")
+    .option("--image <name>", "image of the driver; default: that of the DaemonSet s3-csi-node")
+    .action((name: string, options: BenchOptions) => benchCommand(session(), name, options));
 }
 
 function supportBundleOptions(program: Command, session: () => Session): void {

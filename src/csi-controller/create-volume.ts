@@ -34,7 +34,7 @@ export async function createVolume(
   const pending = { id: location.volumeId, name: spec.name, claim: parameters.claim };
   const { deletePolicy } = parameters;
   await secrets.prepare(call, pending, { hasCredentials: hasCredentials(request.secrets), deletePolicy });
-  const logged = withFields(call, { volume: location.volumeId, bucket: location.bucket });
+  const logged = withFields(call, { volume: spec.name, volumeId: location.volumeId, bucket: location.bucket });
   try {
     return await provision(logged, dependencies, spec, request);
   } catch (error) {

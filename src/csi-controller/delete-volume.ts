@@ -33,12 +33,16 @@ export async function deleteVolume(
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
   const location = parseVolumeId(volumeId);
   if (location === undefined) {
-    call.log.info("nothing to delete: the driver never assigned this volume ID", { volume: volumeId });
+    call.log.info("nothing to delete: the driver never assigned this volume ID", { volumeId });
     return;
   }
   using _ = inFlight.enter(location.volumeId);
   const found = await volumes.atLocation(call, location);
-  const logged = withFields(call, { volume: location.volumeId, bucket: location.bucket });
+  const logged = withFields(call, {
+    volume: found.volume?.name,
+    volumeId: location.volumeId,
+    bucket: location.bucket,
+  });
   const deletion = { location, volumes: found, cluster: () => clusterId(call) };
   const reason = await removeData(logged, dependencies.openBuckets, deletion, secrets);
   if (reason === undefined) logged.log.info("deleted the volume");

@@ -47,7 +47,7 @@ async function answer<Request extends object, Response>(
   const seen = (code: status) => {
     const ms = performance.now() - startedMs;
     server.onAnswered?.({ method: methodOf(rpc), code: status[code], seconds: ms / 1000 });
-    return { code: status[code], afterMs: Math.round(ms), request: redacted(rpc.request) };
+    return { ...idsIn(rpc.request), code: status[code], afterMs: Math.round(ms), request: redacted(rpc.request) };
   };
   try {
     const response = await method(call, rpc.request);
@@ -58,6 +58,12 @@ async function answer<Request extends object, Response>(
     call.log.error("call failed", { ...seen(failure.code), error, stack: stackOfBug(failure, error) });
     return [failure];
   }
+}
+
+/** The fields by which every log line names a volume. csi-provisioner calls the PersistentVolume as it calls the request. */
+function idsIn(request: object): Readonly<Record<string, unknown>> {
+  if ("volumeId" in request) return { volumeId: request.volumeId };
+  return "name" in request ? { volume: request.name } : {};
 }
 
 /** Internal means a bug, and a bug report needs the stack. */

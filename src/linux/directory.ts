@@ -58,6 +58,11 @@ export class Directory implements Disposable {
     return lstatSync(this.pathOf(name), { throwIfNoEntry: false }) !== undefined;
   }
 
+  /** When the content of an entry changed last; undefined: there is no such entry. */
+  changedAt(name: string): Date | undefined {
+    return lstatSync(this.pathOf(name), { throwIfNoEntry: false })?.mtime;
+  }
+
   /** Opens a subdirectory, and makes it first if it does not exist. Throws "denied" for a symbolic link. */
   subdirectory(name: string, mode: number): Directory {
     const path = this.pathOf(name);

@@ -14,7 +14,7 @@ import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { StatusWriter } from "./act/status-writer.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
-import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
+import { logFieldsOf, type VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import type { ReconcilerMetrics } from "./metrics.ts";
 import { isNamespaceInUse, refuseOtherNamespaces } from "./mountpoint-namespace.ts";
@@ -115,12 +115,14 @@ async function reconcileAll(
       queue,
       workers,
       reconcile: (each, key) => reconcile(each, context, key),
+      fieldsOf: logFieldsOf,
       onAttempt: metrics.queues.attemptsOf("reconcile"),
     }),
     runController(term, {
       queue: statusQueue,
       workers: statusWorkers,
       reconcile: (each, key) => writeStatuses(each, context, statuses, key),
+      fieldsOf: logFieldsOf,
       onAttempt: metrics.queues.attemptsOf("status"),
     }),
     sweep(term, view, queue, cleanupIntervalMs),

@@ -2,6 +2,7 @@
 import type { MountpointPodStatus } from "../core/attachment-status.ts";
 import { type MountpointPodObject, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
 import { annotations, labels } from "../core/names.ts";
+import { claimTopology } from "./claim-topology.ts";
 import type { Cluster } from "./cluster.ts";
 import { attachmentHealth, podHealth, volumeHealth } from "./health.ts";
 import type { AttachmentObject, ContainerStatus, PersistentVolume, Pod } from "./objects.ts";
@@ -9,6 +10,7 @@ import { mountpointPodProblem, volumeProblems } from "./problems.ts";
 import type { AttachmentView, MountpointPodView, Topology, VolumeView, WorkloadView } from "./topology.ts";
 
 export function buildTopology(cluster: Cluster): Topology {
+  if (cluster.claimsOnly === true) return claimTopology(cluster);
   const context = contextOf(cluster);
   const listed = new Set(cluster.attachments.flatMap(({ spec }) => Object.keys(spec.mountpointS3PodAttachments)));
   const orphaned = [...context.mountpointPods.values()].filter(

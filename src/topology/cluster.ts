@@ -1,5 +1,5 @@
 /** What the plugin has read of a cluster, at one time. */
-import type { AttachmentObject, Claim, PersistentVolume, Pod } from "./objects.ts";
+import type { AttachmentObject, Claim, EventObject, PersistentVolume, Pod } from "./objects.ts";
 
 export interface Cluster {
   /** RFC 3339. */
@@ -14,6 +14,10 @@ export interface Cluster {
   readonly mountpointPods: readonly Pod[];
   /** Pods with volumes that come from claims. */
   readonly workloads: readonly Pod[];
+  /** Of the namespace. Read only where claims have to stand in for PersistentVolumes. */
+  readonly events?: readonly EventObject[];
+  /** The user may not read PersistentVolumes, but has named a namespace. */
+  readonly claimsOnly?: boolean;
   /** What could not be read, and why. */
   readonly unreadable: readonly string[];
 }

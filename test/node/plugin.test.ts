@@ -1,26 +1,25 @@
-/** `kubectl s3` as a user runs it: the one file, by the Node of this machine, found by kubectl. */
+/** `kubectl s3` on a real cluster, as a user runs it. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount } from "../../lab/s3.ts";
-import { buildPlugin } from "../../scripts/plugin.ts";
 import type { Topology } from "../../src/topology/topology.ts";
-import { openCluster } from "../support/cluster.ts";
+import { openCluster, type Sandbox, versionsIn } from "../support/cluster.ts";
 import { killMountS3 } from "../support/healing.ts";
+import { type Answer, KubectlPlugin } from "../support/kubectl-plugin.ts";
 
 const cluster = openCluster();
 const long = { timeout: 240_000, interval: 500 };
 const node = "worker-1";
-let directory = "";
+let plugin: KubectlPlugin;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "kubectl-s3-"));
-  await buildPlugin(directory);
+  plugin = await KubectlPlugin.build(cluster);
 });
 
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+afterAll(() => plugin[Symbol.dispose]());
 
 it("OP-5 kubectl s3 shows and explains a volume from its claim to the Pods that use it", async () => {
   await using sandbox = await cluster.sandbox();
@@ -49,6 +48,30 @@ it("OP-5 kubectl s3 shows and explains a volume from its claim to the Pods that 
     expect(lines).toContain(`[${party}]`);
 });
 
+it("OP-5 the name of a Mountpoint Pod follows its mount through the logs of all parties", async () => {
+  await using sandbox = await cluster.sandbox();
+  const volume = await sandbox.volume();
+  // Two mounts of one volume on one node: their fsGroups differ.
+  for (const fsGroup of [1000, 2000])
+    await cluster.untilReady(
+      await sandbox.pod(`app-${fsGroup}`, { node, claim: volume, securityContext: { fsGroup } }),
+    );
+  const { volumes } = JSON.parse(kubectl("s3", "tree", "-o", "json", "-n", sandbox.name)) as Topology;
+  const pods = volumes.flatMap(({ attachments }) => attachments.flatMap(({ mountpointPods }) => mountpointPods));
+  const [mount = "", other = ""] = pods.map(({ name }) => name);
+  const lines = kubectl("s3", "logs", mount, "--since", "10m").split("\n");
+  const said = (party: string, text: string) =>
+    lines.filter(
+      (line) => line.includes(`[${party}]`) && line.includes(text) && line.includes(`"mountpointPod":"${mount}"`),
+    );
+  expect(said("s3-pod-reconciler", "createMountpointPod")).toHaveLength(1);
+  expect(said("s3-pod-reconciler", "createAttachment")).toHaveLength(1);
+  expect(said(`s3-plugin ${node}`, '"published"')).toHaveLength(1);
+  expect(said(`mount-s3 ${node}`, "starting mount-s3")).toHaveLength(1);
+  expect(other).toMatch(/^mp-/);
+  expect(lines.filter((line) => line.includes(other))).toEqual([]);
+});
+
 it("OP-4 kubectl s3 doctor ends with 0 on a healthy cluster and with 1 for a problem, and leaves nothing behind", async () => {
   await expect.poll(() => attempt("s3", "doctor").code, long).toBe(0);
   await using sandbox = await cluster.sandbox();
@@ -66,6 +89,7 @@ it("SE-4 a support bundle holds what support needs, and no credentials", async (
   await using sandbox = await cluster.sandbox();
   const volume = await sandbox.volume();
   await cluster.untilReady(await sandbox.pod("app", { node, claim: volume }));
+  const { directory } = plugin;
   const file = join(directory, "bundle.tar.gz");
   kubectl("s3", "support-bundle", "--file", file);
   execFileSync("tar", ["xzf", file, "-C", directory]);
@@ -76,6 +100,34 @@ it("SE-4 a support bundle holds what support needs, and no credentials", async (
   const { accessKeyId, secretAccessKey } = rootAccount;
   const secrets = [secretAccessKey, accessKeyId, Buffer.from(secretAccessKey).toString("base64")];
   for (const secret of secrets) expect(texts.filter((text) => text.includes(secret))).toEqual([]);
+});
+
+it("OP-5 kubectl s3 bench measures a volume from a Pod, and leaves neither Pod nor files", async () => {
+  await using sandbox = await cluster.sandbox();
+  kubectl("label", "namespace", sandbox.name, "pod-security.kubernetes.io/enforce=restricted");
+  const volume = await sandbox.volume({ mountOptions: ["allow-delete"] });
+  const { code, out, text } = attempt("s3", "bench", volume, "--size", "2Mi", "--files", "5", "-o", "json");
+  expect({ code, text }).toEqual({ code: 0, text: out });
+  expect(JSON.parse(out)).toMatchObject({
+    volume,
+    claim: { namespace: sandbox.name, name: volume },
+    filesLeft: 0,
+    measurements: ["write", "read", "write small files", "list", "read small files", "delete"].map((name) => ({
+      name,
+    })),
+  });
+  expect(await keysIn(sandbox)).toEqual([]);
+  await expect.poll(() => kubectl("get", "pods", "-n", sandbox.name, "-o", "name"), long).toBe("");
+});
+
+it("OP-4 kubectl s3 bench reads only where it could not remove what it writes, and says why", async () => {
+  await using sandbox = await cluster.sandbox();
+  const volume = await sandbox.volume();
+  await cluster.s3.send(new PutObjectCommand({ Bucket: sandbox.bucket, Key: "there", Body: "hello" }));
+  const table = kubectl("s3", "bench", volume);
+  expect(table).toMatch(/^read small files +1 /m);
+  expect(table).not.toContain("write");
+  expect(await keysIn(sandbox)).toEqual(["there"]);
 });
 
 it("OP-5 kubectl completes commands and names of volumes", async () => {
@@ -97,30 +149,14 @@ it("OP-4 bad input is answered with the fix", () => {
   expect(attempt("s3", "tree", "--context", "none").text).toContain("use one of");
 });
 
+async function keysIn({ bucket }: Sandbox): Promise<readonly (string | undefined)[]> {
+  return (await versionsIn(cluster.s3, bucket)).map(({ key }) => key);
+}
+
 function kubectl(...args: readonly string[]): string {
-  const { code, text, out } = attempt(...args);
-  if (code !== 0) throw new Error(`kubectl ${args.join(" ")} ended with ${code}:\n${text}`);
-  return out;
+  return plugin.kubectl(args);
 }
 
-interface Answer {
-  readonly code: number;
-  readonly out: string;
-  /** What a person reads. */
-  readonly text: string;
-}
-
-/** The Node of this project is newer than the oldest that the plugin supports, so it is taken out of PATH. */
 function attempt(...args: readonly string[]): Answer {
-  const { kubernetes } = cluster.lab.programs;
-  const inherited = (process.env["PATH"] ?? "").split(":").filter((each) => !each.includes("node_modules"));
-  const PATH = [directory, kubernetes, ...inherited].join(":");
-  const env = { PATH, HOME: dirname(directory), KUBECONFIG: cluster.lab.layout.kubeconfig };
-  try {
-    const out = execFileSync("kubectl", args, { env, encoding: "utf8", stdio: "pipe", maxBuffer: 64 * 1024 * 1024 });
-    return { code: 0, out, text: out };
-  } catch (error) {
-    const { status, stdout, stderr } = error as { status: number; stdout: string; stderr: string };
-    return { code: status, out: stdout, text: `${stdout}${stderr}` };
-  }
+  return plugin.attempt(args);
 }

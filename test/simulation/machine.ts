@@ -178,6 +178,7 @@ export class Machine {
       },
       writeCredentials: () => undefined,
       credentialFiles: () => [],
+      credentialsChangedAt: () => undefined,
       askToExit: () => {
         this.#exitFiles.add(uid);
         const container = this.#containers.get(uid);

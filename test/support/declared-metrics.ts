@@ -4,6 +4,7 @@ import { CsiControllerMetrics } from "../../src/csi-controller/metrics.ts";
 import { type Program, ProgramMetrics } from "../../src/metrics/program-metrics.ts";
 import { apiRequests, csiCalls, storeRequests } from "../../src/metrics/requests.ts";
 import { figures } from "../../src/node/figures/volume-figures.ts";
+import { credentialsMetric } from "../../src/node/figures/volume-metrics.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { emptyView } from "../../src/reconciler/observe/view.ts";
@@ -41,5 +42,6 @@ export function declaredMetrics(): readonly DeclaredMetric[] {
   for (const [name, { kind }] of Object.entries(figures)) {
     found.set(name, { name: `s3_csi_volume_${name}`, type: kind });
   }
+  found.set(credentialsMetric.name, { name: credentialsMetric.name, type: credentialsMetric.kind });
   return [...found.values()].toSorted((a, b) => a.name.localeCompare(b.name));
 }

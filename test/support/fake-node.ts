@@ -275,6 +275,7 @@ export class FakeNode implements Disposable {
         }
       },
       credentialFiles: () => [...this.credentialFiles.keys()],
+      credentialsChangedAt: () => undefined,
       askToExit: () => {
         this.exitAsked = true;
       },

@@ -69,6 +69,7 @@ it("notifies listeners when a file appears, until they unsubscribe", async () =>
 
 it("writes credentials that only root and the Pod's group can read, and only files that changed", () => {
   using volume = open();
+  expect(volume.credentialsChangedAt()).toBeUndefined();
   volume.writeCredentials({ config: "[profile]\n", keys: "first\n" });
   const path = (name: string) => join(directory, "credentials", name);
   const shape = (name: string) => {
@@ -85,6 +86,7 @@ it("writes credentials that only root and the Pod's group can read, and only fil
   expect(shape("config").ino).toBe(before.config.ino);
   expect(shape("keys").ino).not.toBe(before.keys.ino);
   expect(readFileSync(path("keys"), "utf8")).toBe("firs\n");
+  expect(volume.credentialsChangedAt()).toEqual(lstatSync(path("keys")).mtime);
   expect(readdirSync(join(directory, "credentials")).toSorted()).toEqual(["config", "keys"]);
 });
 

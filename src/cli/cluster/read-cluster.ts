@@ -1,7 +1,7 @@
-/** Reads what `list`, `tree`, `describe` and the page show. What the user may not read is named, and the rest is read. */
+/** Reads what `list`, `tree` and `describe` show. What the user may not read is named, and the rest is read. */
 import { defaultMountpointNamespace, driverName } from "../../core/names.ts";
 import type { Cluster, Namespaces } from "../../topology/cluster.ts";
-import type { AttachmentObject, Claim, PersistentVolume, Pod, Workload } from "../../topology/objects.ts";
+import type { AttachmentObject, Claim, EventObject, PersistentVolume, Pod, Workload } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
@@ -13,22 +13,29 @@ export interface Scope {
   readonly driverNamespace?: string | undefined;
 }
 
+const volumesTitle = "PersistentVolumes";
+
 export async function readCluster(signal: AbortSignal, api: ApiServer, scope: Scope): Promise<Cluster> {
   const unreadable: string[] = [];
   const read = readable(unreadable);
   const namespaces = await findNamespaces(signal, api, scope, read);
   const [volumes, claims, attachments, mountpointPods, workloads] = await Promise.all([
-    read("PersistentVolumes", api.list<PersistentVolume>(signal, paths.volumes, { keep: isOurs })),
+    read(volumesTitle, api.list<PersistentVolume>(signal, paths.volumes, { keep: isOurs })),
     read("PersistentVolumeClaims", api.list<Claim>(signal, paths.claims(scope.namespace))),
     read("MountpointS3PodAttachments", api.list<AttachmentObject>(signal, paths.attachments)),
     read("Mountpoint Pods", api.list<Pod>(signal, paths.pods(namespaces.mountpointPods))),
     read("Pods", api.list<Pod>(signal, paths.pods(scope.namespace), { keep: hasClaims })),
   ]);
+  const claimsOnly = scope.namespace !== undefined && unreadable.some((each) => each.startsWith(`${volumesTitle}: `));
+  const events = claimsOnly ? await read("Events", api.list<EventObject>(signal, paths.events(scope.namespace))) : [];
+  if (scope.namespace === undefined && volumes.length + claims.length === 0 && unreadable.length > 1)
+    unreadable.push("if you have rights in one namespace only, name it with -n");
   const readAt = new Date().toISOString();
   const inScope = (volume: PersistentVolume) =>
     scope.namespace === undefined || volume.spec.claimRef?.namespace === scope.namespace;
   return {
     ...{ readAt, context: api.context, namespaces, claims, attachments, mountpointPods, workloads, unreadable },
+    ...(claimsOnly && { claimsOnly, events }),
     volumes: volumes.filter(inScope),
   };
 }

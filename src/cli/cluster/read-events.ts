@@ -4,19 +4,29 @@ import type { EventObject } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";
 import type { VolumeView } from "../../topology/topology.ts";
 import type { ApiServer } from "../api/api-server.ts";
-import { readable } from "./read-cluster.ts";
+import { isForbidden } from "../api/request-errors.ts";
+import { readable, type Scope } from "./read-cluster.ts";
 
-/** Of the objects of these volumes, oldest first. What the user may not read is named in `unreadable`. */
+/**
+ * Of the objects of these volumes, oldest first. Those about objects of the cluster and about Mountpoint Pods are in other namespaces, so
+ * all are read; a user who may not gets those of the own namespace. What the user may not read is named in `unreadable`.
+ */
 export async function readEvents(
   signal: AbortSignal,
   api: ApiServer,
   volumes: readonly VolumeView[],
-  unreadable: string[],
+  { unreadable, namespace }: Pick<Scope, "namespace"> & { readonly unreadable: string[] },
 ): Promise<readonly EventObject[]> {
   const about = objectsOf(volumes);
   const keep = ({ involvedObject }: EventObject) =>
     about.has(keyOf(involvedObject)) || about.has(involvedObject.uid ?? "");
-  const found = await readable(unreadable)("Events", api.list<EventObject>(signal, paths.events(), { keep }));
+  const read = readable(unreadable);
+  const ofNamespace = async (error: unknown) => {
+    if (namespace === undefined || !isForbidden(error)) throw error;
+    unreadable.push("Events of other namespaces");
+    return await api.list<EventObject>(signal, paths.events(namespace), { keep });
+  };
+  const found = await read("Events", api.list<EventObject>(signal, paths.events(), { keep }).catch(ofNamespace));
   return found.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1));
 }
 

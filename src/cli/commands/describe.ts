@@ -2,7 +2,7 @@
 
 import { buildTopology } from "../../topology/build-topology.ts";
 import type { EventObject } from "../../topology/objects.ts";
-import type { AttachmentView, MountpointPodView, VolumeView } from "../../topology/topology.ts";
+import type { AttachmentView, MountpointPodView, VolumeView, WorkloadView } from "../../topology/topology.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import { readEvents } from "../cluster/read-events.ts";
 import { age } from "../output/age.ts";
@@ -18,7 +18,10 @@ export async function describeCommand({ signal, api, options, terminal }: Sessio
   const topology = buildTopology(cluster);
   const volumes = volumesNamed(topology, name);
   const unreadable = [...topology.unreadable];
-  const events = await terminal.progress("reading events", readEvents(signal, api, volumes, unreadable));
+  const events = await terminal.progress(
+    "reading events",
+    readEvents(signal, api, volumes, { ...options, unreadable }),
+  );
   const text = () =>
     volumes.map((volume) => describeText(volume, terminal.style, topology.readAt)).join("\n") +
     `\nEvents:\n${eventsText(events, terminal.style, topology.readAt)}`;
@@ -72,6 +75,21 @@ function attachmentLines(attachment: AttachmentView, style: Style, now: string):
 
 function podLines(pod: MountpointPodView, style: Style, now: string): readonly string[] {
   return [
+    ...(pod.name === "" ? [] : ownLines(pod, now)),
+    ...(pod.problem === "" ? [] : [line("Problem", style.health("problem", printable(pod.problem)), 4)]),
+    ...pod.workloads.map((workload) => line("Workload", workloadText(workload, now), 4)),
+    ...(pod.name === "" ? [] : [line("Log", `kubectl logs -n ${pod.namespace} ${pod.name}`, 4)]),
+  ];
+}
+
+function workloadText({ namespace, name, phase, uid, attachedAt }: WorkloadView, now: string): string {
+  const who = name === undefined ? `UID ${uid}, gone or not readable` : `${namespace}/${name}, ${phase}`;
+  return attachedAt === "" ? who : `${who}, attached ${age(attachedAt, now)} ago`;
+}
+
+/** What is known only with the right to read attachments and Mountpoint Pods. */
+function ownLines(pod: MountpointPodView, now: string): readonly string[] {
+  return [
     line("Mountpoint Pod", `${pod.namespace}/${pod.name}`, 2),
     line(
       "State",
@@ -81,15 +99,6 @@ function podLines(pod: MountpointPodView, style: Style, now: string): readonly s
     line("Driver version", pod.version, 4),
     line("Restarts", String(pod.restarts), 4),
     line("Heals", pod.heals === 0 ? "0" : `${pod.heals}, last death ${age(pod.lastDeath, now)} ago`, 4),
-    ...(pod.problem === "" ? [] : [line("Problem", style.health("problem", printable(pod.problem)), 4)]),
-    ...pod.workloads.map(({ namespace, name, phase, uid, attachedAt }) =>
-      line(
-        "Workload",
-        `${name === undefined ? `UID ${uid}, gone or not readable` : `${namespace}/${name}, ${phase}`}, attached ${age(attachedAt, now)} ago`,
-        4,
-      ),
-    ),
-    line("Log", `kubectl logs -n ${pod.namespace} ${pod.name}`, 4),
   ];
 }
 

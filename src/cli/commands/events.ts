@@ -17,7 +17,10 @@ export async function eventsCommand({ signal, api, options, terminal }: Session,
   const topology = buildTopology(cluster);
   const volumes = name === undefined ? topology.volumes : volumesNamed(topology, name);
   const unreadable = [...topology.unreadable];
-  const events = await terminal.progress("reading events", readEvents(signal, api, volumes, unreadable));
+  const events = await terminal.progress(
+    "reading events",
+    readEvents(signal, api, volumes, { ...options, unreadable }),
+  );
   terminal.print(formatted(options.output, events, () => eventsText(events, terminal.style, topology.readAt)));
   for (const each of unreadable) terminal.printError(`not shown: ${each}\n`);
 }

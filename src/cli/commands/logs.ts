@@ -3,14 +3,15 @@ import { mountpointContainer } from "../../core/names.ts";
 import { buildTopology } from "../../topology/build-topology.ts";
 import type { Pod } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";
-import type { VolumeView } from "../../topology/topology.ts";
+import type { MountpointPodView, VolumeView } from "../../topology/topology.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
 import { secondsOf } from "../duration.ts";
 import { printable } from "../output/table.ts";
 import type { Session } from "../program.ts";
-import { namesOf, volumesNamed } from "../select.ts";
+import { volumesNamed } from "../select.ts";
+import { linesOfMount, linesOfVolumes, mountNamed } from "./log-filter.ts";
 
 export interface Party {
   /** Before each line, such as `node worker-1`. */
@@ -37,10 +38,13 @@ export async function logsCommand(
   const seconds = secondsOf(since, "--since");
   const cluster = await terminal.progress("reading the cluster", readCluster(signal, api, options));
   const volumes = volumesNamed(buildTopology(cluster), name);
-  const parties = partiesOf(volumes, await driverPods(signal, api, cluster.namespaces.driver));
+  const mount = mountNamed(volumes, name);
+  const drivers = await driverPods(signal, api, cluster.namespaces.driver);
+  const parties = partiesOf(volumes, drivers).filter((party) => takesPart(party, mount?.pod));
   const reads = parties.map((party) => readLog(signal, api, party, seconds));
   const logs = await terminal.progress("reading logs", Promise.all(reads));
-  const wanted = all ? () => true : mentions(volumes);
+  const ofName = mount === undefined ? linesOfVolumes(volumes) : linesOfMount(mount.volume, mount.pod);
+  const wanted = all ? () => true : ofName;
   for (const { at, party, text } of mergedLines(logs, wanted)) terminal.print(`${at} [${party}] ${printable(text)}\n`);
   for (const { missing } of logs) if (missing !== undefined) terminal.printError(`not shown: ${missing}\n`);
 }
@@ -49,6 +53,11 @@ export async function logsCommand(
 export async function driverPods(signal: AbortSignal, api: ApiServer, namespace: string): Promise<readonly Pod[]> {
   const query = { labelSelector: "app in (s3-csi-controller,s3-csi-node)" };
   return await api.list<Pod>(signal, paths.pods(namespace), { query });
+}
+
+/** Other Mountpoint Pods of the volume have nothing to say about one mount. */
+function takesPart({ isOwn, pod }: Party, mount: MountpointPodView | undefined): boolean {
+  return mount === undefined || !isOwn || pod === mount.name;
 }
 
 /** Pure: who takes part in these volumes. */
@@ -120,10 +129,4 @@ export function mergedLines(logs: readonly Log[], wanted: (text: string) => bool
 function compareTimes(a: string, b: string): number {
   const [x, y] = [a.replace("Z", "").padEnd(29, "0"), b.replace("Z", "").padEnd(29, "0")];
   return x < y ? -1 : x > y ? 1 : 0;
-}
-
-/** A bucket may be called "data", so only names that are long or unique in the cluster count. */
-function mentions(volumes: readonly VolumeView[]): (text: string) => boolean {
-  const names = volumes.flatMap((volume) => namesOf(volume).filter((name) => name !== volume.bucket));
-  return (text) => names.some((name) => text.includes(name));
 }

@@ -30,7 +30,7 @@ interface Printer {
 
 function volumeBranch(printer: Printer, volume: VolumeView): Branch {
   const { name, bucket, prefix, claim, health, attachments } = volume;
-  const where = `s3://${bucket}/${prefix}`;
+  const where = bucket === "" ? "bucket not readable" : `s3://${bucket}/${prefix}`;
   const claimed = claim === undefined ? "no claim" : `claim ${claim.namespace}/${claim.name}`;
   const text = `${printer.style.bold(printable(name))}  ${claimed}  ${where}  ${state(printer, health)}`;
   const problems = volume.problems.filter((each) => !attachments.some(({ node }) => each.startsWith(`${node}: `)));
@@ -59,7 +59,9 @@ function podBranch(printer: Printer, pod: MountpointPodView): Branch {
     pod.heals > 0 ? `healed ${pod.heals} times, last death ${age(pod.lastDeath, printer.now)} ago` : "",
     age(pod.createdAt, printer.now),
   ];
-  const text = `Mountpoint Pod ${short(pod.name)}  ${facts.filter((each) => each !== "").join(", ")}  ${state(printer, pod.health)}`;
+  const title = pod.name === "" ? "Mountpoint Pod not readable" : `Mountpoint Pod ${short(pod.name)}`;
+  const known = facts.filter((each) => each !== "").join(", ");
+  const text = [title, known, state(printer, pod.health)].filter((each) => each !== "").join("  ");
   return {
     text,
     branches: [

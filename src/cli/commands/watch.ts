@@ -1,6 +1,7 @@
 /** `kubectl s3 watch`: the tree, drawn again whenever something changes. */
 
 import { buildTopology } from "../../topology/build-topology.ts";
+import type { Cluster } from "../../topology/cluster.ts";
 import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
@@ -19,15 +20,19 @@ export async function watchCommand({ signal, api, options, terminal }: Session):
     // Home and erase below: less flicker than clearing the screen first.
     const home = terminal.isTerminal ? "\u001B[H\u001B[J" : "";
     terminal.print(`${home}${treeText(topology, terminal.style)}\n${topology.context}  ${topology.readAt}\n`);
-    await nextChange(signal, api, cluster.namespaces.mountpointPods);
+    await nextChange(signal, api, watchedPaths(cluster, options.namespace));
   }
 }
 
-/** Resolves at the first change of an attachment, a Mountpoint Pod, a volume or a Pod, or when a watch ends. Never rejects. */
-async function nextChange(signal: AbortSignal, api: ApiServer, mountpointNamespace: string): Promise<void> {
+function watchedPaths({ claimsOnly, namespaces }: Cluster, namespace: string | undefined): readonly string[] {
+  if (claimsOnly === true) return [paths.claims(namespace), paths.pods(namespace)];
+  return [paths.attachments, paths.volumes, paths.pods(namespaces.mountpointPods)];
+}
+
+/** Resolves at the first change of anything that is watched, or when a watch ends. Never rejects. */
+async function nextChange(signal: AbortSignal, api: ApiServer, watched: readonly string[]): Promise<void> {
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
-  const watched = [paths.attachments, paths.volumes, paths.pods(mountpointNamespace)];
   try {
     await Promise.race(watched.map((path) => firstChange(until, api, path)));
   } catch {

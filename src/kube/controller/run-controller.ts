@@ -1,7 +1,7 @@
 /** Workers that take keys from a queue and reconcile them. */
 import { DriverError } from "../../core/errors.ts";
 import { type Call, withFields } from "../../runtime/call.ts";
-import { describeError } from "../../runtime/log.ts";
+import { describeError, type LogFields } from "../../runtime/log.ts";
 import { TurnLimit } from "../../runtime/turn-limit.ts";
 import { ProblemLog } from "../problem-log.ts";
 import type { Outcome, WorkQueue } from "./work-queue.ts";
@@ -11,6 +11,8 @@ export interface Controller<Key extends string> {
   readonly workers: number;
   /** Brings the world to the wanted state for one key. Must be safe to repeat: after a failure it is called again. */
   readonly reconcile: (call: Call, key: Key) => Promise<Outcome>;
+  /** What the key is about, for every log line of an attempt. */
+  readonly fieldsOf?: ((key: Key) => LogFields) | undefined;
   /** Called after every attempt. Must not throw. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
 }
@@ -46,25 +48,26 @@ export async function runController<Key extends string>(call: Call, controller: 
 /** A failed reconcile is logged here and nowhere else, and for every key only when the failure changes. */
 async function attempt<Key extends string>(
   call: Call,
-  { reconcile, onAttempt }: Controller<Key>,
+  { reconcile, fieldsOf, onAttempt }: Controller<Key>,
   key: Key,
   problems: ProblemLog,
 ): Promise<Outcome | Error> {
   const { log } = call;
+  const about = { key, ...fieldsOf?.(key) };
   const startedAtMs = performance.now();
   const ended = (result: Attempt["result"]) =>
     onAttempt?.({ result, seconds: (performance.now() - startedAtMs) / 1000 });
   try {
-    const outcome = await reconcile(withFields(call, { key }), key);
+    const outcome = await reconcile(withFields(call, about), key);
     ended(outcome.kind);
     problems.resolve(key);
-    if (outcome.kind === "again") log.debug("reconcile again later", { key, ...outcome });
+    if (outcome.kind === "again") log.debug("reconcile again later", { ...about, ...outcome });
     return outcome;
   } catch (error) {
     if (call.signal.aborted) return { kind: "done" };
     const terminal = isTerminal(error);
     ended(terminal ? "refused" : "failed");
-    problems.report(log, key, "reconcile failed", { key, error, terminal });
+    problems.report(log, key, "reconcile failed", { ...about, error, terminal });
     if (terminal) return { kind: "done" };
     return error instanceof Error ? error : new Error(describeError(error), { cause: error });
   }

@@ -14,6 +14,7 @@ it("writes a changed key to every mount with the driver's identity and to no oth
       written.set(uid, files["s3-csi-keys"] ?? "");
     },
     credentialFiles: () => [],
+    credentialsChangedAt: () => undefined,
     connect: () => undefined,
     askToExit: () => undefined,
     errorText: () => undefined,

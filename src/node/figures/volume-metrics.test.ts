@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import { mountpointPod, podOf } from "../../../test/support/fake-node.ts";
-import type { NodeName, PodName } from "../../core/names.ts";
+import type { NodeName, PodName, PodUid } from "../../core/names.ts";
+import type { CommVolume } from "../mounts/comm-volume.ts";
 import { VolumeFigures } from "./volume-figures.ts";
-import { volumeMetrics } from "./volume-metrics.ts";
+import { credentialMetrics, volumeMetrics } from "./volume-metrics.ts";
 
 it("shows the figures of a volume with its claim, for as long as its Mountpoint Pod exists", () => {
   const figures = new VolumeFigures();
@@ -47,4 +48,22 @@ it("a volume of an earlier version has no claim", () => {
     mountpointPods: { get: () => podOf({ claim: undefined }) },
   });
   expect([...lines].join("")).toContain('namespace="",persistentvolumeclaim="",persistentvolume="photos-pv"');
+});
+
+it("MP-4 shows when the credentials of each mount were written last, and nothing of mounts without credentials", () => {
+  const [pod, starting] = [
+    podOf({ claim: "team-a/photos" }),
+    podOf({ name: "mp-starting" as PodName, uid: "u2" as PodUid }),
+  ];
+  const changedAt = (uid: PodUid) => (uid === pod.uid ? new Date(1_768_471_800_500) : undefined);
+  const comm = {
+    open: (uid: PodUid) =>
+      ({ credentialsChangedAt: () => changedAt(uid), [Symbol.dispose]: () => undefined }) as CommVolume,
+  };
+  const store = { values: () => [pod, starting] };
+  const text = [...credentialMetrics({ node: "node-1" as NodeName, mountpointPods: { store }, comm })].join("");
+  expect(text).toMatch(
+    /s3_csi_volume_credentials_changed_timestamp_seconds\{node="node-1",namespace="team-a",[^}]*\} 1768471800.5\n$/,
+  );
+  expect(text).not.toContain("mp-starting");
 });

@@ -5,8 +5,48 @@
 import type { NodeName } from "../../core/names.ts";
 import { escapedLabel } from "../../metrics/text-format.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
+import type { CommVolumes } from "../mounts/comm-volume.ts";
 import type { FigureReceivers } from "./figure-receivers.ts";
 import { type FigureName, type FigureSeries, figures } from "./volume-figures.ts";
+
+/** Everything about volumes that the node plugin serves. */
+export function* metricsOfVolumes(parts: Parts & CredentialParts): Generator<string> {
+  yield* volumeMetrics(parts);
+  yield* credentialMetrics(parts);
+}
+
+/** In seconds since 1970, as the convention of Prometheus for times is; Prometheus computes the age. */
+export const credentialsMetric = {
+  name: "s3_csi_volume_credentials_changed_timestamp_seconds",
+  help: "When the credentials of a mount were written last; they are written only if they have changed.",
+  kind: "gauge",
+} as const;
+
+interface CredentialParts {
+  readonly node: NodeName;
+  readonly mountpointPods: { readonly store: { values(): Iterable<LocalMountpointPod> } };
+  readonly comm: Pick<CommVolumes, "open">;
+}
+
+/** Read from the files at every scrape, so it is right after a restart of the node plugin, too. */
+export function* credentialMetrics({ node, mountpointPods, comm }: CredentialParts): Generator<string> {
+  const { name, help, kind } = credentialsMetric;
+  yield `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`;
+  for (const pod of mountpointPods.store.values()) {
+    const changedAt = changeOf(comm, pod);
+    if (changedAt !== undefined) yield `${name}{${labelsOf(node, pod)}} ${changedAt.getTime() / 1000}\n`;
+  }
+}
+
+/** A Mountpoint Pod can write its own volume: one that has made a mess of it must not end the scrape of the others. */
+function changeOf(comm: Pick<CommVolumes, "open">, { uid }: LocalMountpointPod): Date | undefined {
+  try {
+    using volume = comm.open(uid);
+    return volume?.credentialsChangedAt();
+  } catch {
+    return undefined;
+  }
+}
 
 interface Parts {
   readonly node: NodeName;

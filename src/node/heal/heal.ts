@@ -64,7 +64,7 @@ const attemptLimitMs = 20_000;
 
 async function heal(call: Call, room: HealRoom, dead: DeadDevice, reports: HealReports): Promise<void> {
   const { dead: devices } = room.sources.registry;
-  const healCall = withFields(call, { deviceId: dead.deviceId, formerMountpointPod: dead.mountpointPod });
+  const healCall = withFields(call, { deviceId: dead.deviceId, mountpointPod: dead.mountpointPod });
   healCall.log.info("mount-s3 has ended and left a dead mount");
   let pendingTargets = room.records.pendingHeals.targetsOf(dead);
   if (pendingTargets.length === 0) room.metrics.deaths.inc();
@@ -145,7 +145,10 @@ function notReplaced(failures: readonly SwapFailure[]): DriverError {
 function reportHealed(call: Call, room: HealRoom, healed: Omit<Healed, "awayMs">, reports: HealReports): void {
   const { dead, mountpointPod, targets } = healed;
   const awayMs = Date.now() - dead.since.getTime();
-  call.log.info("healed", { mountpointPod, targets: targets.length, awayMs });
+  // A successor is another Mountpoint Pod: the line is about both.
+  const both = [...new Set([dead.mountpointPod ?? mountpointPod, mountpointPod])];
+  const involved = both.length === 1 ? mountpointPod : both;
+  call.log.info("healed", { mountpointPod: involved, targets: targets.length, awayMs });
   room.metrics.healSeconds.observe(awayMs / 1000);
   reports.healed(call, { ...healed, awayMs });
 }

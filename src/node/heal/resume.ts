@@ -86,7 +86,7 @@ async function resume(call: Call, room: HealRoom, heal: PendingHeal): Promise<Un
   // The device is being healed already.
   if (room.sources.registry.dead.isKnown(deviceId)) return undefined;
   if (pin !== undefined && !isOfAnother(room, heal)) {
-    const fields = { deviceId, formerMountpointPod: mountpointPod, targets: targets.length };
+    const fields = { deviceId, mountpointPod, targets: targets.length };
     call.log.info("goes on with a heal that was owed", fields);
     undo.move();
     // A heal of the same device may have ended since, and removed it.

@@ -22,6 +22,8 @@ export interface CommVolume extends Disposable {
   writeCredentials(files: Readonly<Record<string, string>>): void;
   /** File names in `credentials/`; empty if the directory does not exist. */
   credentialFiles(): readonly string[];
+  /** When credentials of this mount were written last: only a change writes them. undefined: they have not been written yet. */
+  credentialsChangedAt(): Date | undefined;
   /** Asks the mounter to exit with code 0. */
   askToExit(): void;
   /** The end of the error file that a mounter of 2.x writes when its mount-s3 fails. */
@@ -97,6 +99,12 @@ function commVolume(directory: Directory): CommVolume {
       if (!directory.has(comm.credentials)) return [];
       using credentials = directory.subdirectory(comm.credentials, 0o750);
       return credentials.names();
+    },
+    credentialsChangedAt: () => {
+      if (!directory.has(comm.credentials)) return undefined;
+      using credentials = directory.subdirectory(comm.credentials, 0o750);
+      const times = credentials.names().flatMap((name) => credentials.changedAt(name)?.getTime() ?? []);
+      return times.length === 0 ? undefined : new Date(Math.max(...times));
     },
     askToExit: () => {
       if (!directory.has(comm.exit)) directory.write(comm.exit, "", 0o640);

@@ -26,9 +26,13 @@ const answerTakesMs = 1000;
 /** Idempotent: kubelet repeats the call about every minute for running workloads (requiresRepublish). */
 export async function publish(call: Call, room: PublishRoom, intent: PublishIntent): Promise<void> {
   using _oneAtATime = room.inFlight.enter(intent.target);
-  const { workload, persistentVolume: volume, target } = intent;
+  const { workload, persistentVolume: volume, volumeId, target } = intent;
   const limitMs = Math.min(publishLimitMs, (call.endsAtMs ?? Number.POSITIVE_INFINITY) - Date.now() - answerTakesMs);
-  using limited = deadline(withFields(call, { workload, volume, target }), limitMs, "the volume to be mounted");
+  using limited = deadline(
+    withFields(call, { workload, volume, volumeId, target }),
+    limitMs,
+    "the volume to be mounted",
+  );
   try {
     await publishWithin(limited, room, intent);
   } catch (error) {

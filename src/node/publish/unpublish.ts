@@ -1,6 +1,6 @@
 import { DriverError } from "../../core/errors.ts";
 import type { VolumeId } from "../../core/names.ts";
-import type { Call } from "../../runtime/call.ts";
+import { type Call, withFields } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import { parseTargetPath, targetPath } from "../domain/target-path.ts";
 import type { Kernel } from "../mounts/kernel.ts";
@@ -17,7 +17,9 @@ export function unpublish(call: Call, room: PublishRoom, request: UnpublishReque
   if (request.targetPath === "") throw new DriverError("invalid", "target_path is required");
   const { kubeletDir } = room.mounts;
   const parsed = parseTargetPath(kubeletDir, request.targetPath);
-  removeTarget(call, room, targetPath(kubeletDir, parsed));
+  const { workload, persistentVolume: volume } = parsed;
+  const about = withFields(call, { workload, volume, volumeId: request.volumeId });
+  removeTarget(about, room, targetPath(kubeletDir, parsed));
   room.v1.files.remove({ workload: parsed.workload, volumeId: request.volumeId as VolumeId });
 }
 

@@ -1,9 +1,9 @@
 /** Performs the steps of a decision against the API server. */
-import { duplicatesOf, specPatch } from "../../core/attachment.ts";
+import { type AttachmentSpec, duplicatesOf, specPatch } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
 import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
-import { annotations, type NodeName } from "../../core/names.ts";
+import { annotations, mountpointPodName, type NodeName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Outcome } from "../../kube/controller/work-queue.ts";
@@ -301,16 +301,27 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
     case "reportVolume":
       return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
     case "createMountpointPod":
-      return { ...fields, workload: keyOf(step.workload), generation: step.purpose.generation };
+      return { ...fields, mountpointPod: podToCreate(step), workload: keyOf(step.workload) };
     case "annotateForUnmount":
     case "annotateFailedMove":
     case "deleteMountpointPod":
       return { ...fields, mountpointPod: step.mountpointPod.name };
     case "createAttachment":
-    case "rewriteAttachment":
     case "deleteAttachment":
-      return { ...fields, attachment: step.attachment.metadata.name };
+      return { ...fields, ...attachmentFields(step.attachment.metadata.name, step.attachment.spec) };
+    case "rewriteAttachment":
+      return { ...fields, ...attachmentFields(step.attachment.metadata.name, step.spec) };
     default:
       return step satisfies never;
   }
+}
+
+function podToCreate({ purpose }: Step & { do: "createMountpointPod" }): string {
+  return mountpointPodName(purpose.workload, purpose.volume.name, purpose.generation);
+}
+
+/** A list where an attachment has several Mountpoint Pods. */
+function attachmentFields(attachment: string, spec: Pick<AttachmentSpec, "mountpointS3PodAttachments">) {
+  const names = Object.keys(spec.mountpointS3PodAttachments);
+  return { attachment, mountpointPod: names.length === 1 ? names[0] : names };
 }

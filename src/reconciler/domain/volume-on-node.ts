@@ -20,3 +20,9 @@ export function volumeOnNodeFrom(key: VolumeOnNodeKey): VolumeOnNode {
   const separator = key.indexOf("/");
   return { node: key.slice(0, separator) as NodeName, persistentVolume: key.slice(separator + 1) as PvName };
 }
+
+/** The fields by which log lines of all programs name a volume and a node. */
+export function logFieldsOf(key: VolumeOnNodeKey): Readonly<Record<string, string>> {
+  const { node, persistentVolume } = volumeOnNodeFrom(key);
+  return { node, volume: persistentVolume };
+}

@@ -1,0 +1,145 @@
+/** Runs the Pod of a benchmark, follows what it prints, and deletes it whatever happens. */
+import { eventCatalogue } from "../../core/event-catalogue.ts";
+import { type BenchResult, parseBenchLine } from "../../core/volume-bench.ts";
+import type { EventObject, Pod } from "../../topology/objects.ts";
+import { paths } from "../../topology/paths.ts";
+import type { ApiServer } from "../api/api-server.ts";
+import { isForbidden, isNotFound } from "../api/request-errors.ts";
+import { UserError } from "../user-error.ts";
+import type { benchPod } from "./bench-pod.ts";
+
+/** An image is pulled and a Mountpoint Pod is started. */
+const startLimitMs = 180_000;
+const pollMs = 500;
+
+export interface BenchRun {
+  readonly node: string;
+  readonly result: BenchResult;
+}
+
+/** `progress` is told what the Pod waits for or does, each once. */
+export async function runBenchPod(
+  signal: AbortSignal,
+  api: ApiServer,
+  pod: ReturnType<typeof benchPod>,
+  progress: (what: string) => void,
+): Promise<BenchRun> {
+  const { name, namespace } = pod.metadata;
+  const path = `${paths.pods(namespace)}/${name}`;
+  await created(signal, api, pod);
+  try {
+    const node = await started(signal, api, { path, name, namespace, progress });
+    return { node, result: await result(signal, api, path, progress) };
+  } finally {
+    // Also after Ctrl-C: the program then removes what it wrote, and ends.
+    await deleted(api, path);
+  }
+}
+
+async function created(signal: AbortSignal, api: ApiServer, pod: ReturnType<typeof benchPod>): Promise<void> {
+  const { namespace } = pod.metadata;
+  try {
+    await api.json(signal, { method: "POST", path: paths.pods(namespace), body: pod });
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    throw new UserError(
+      (error as Error).message,
+      `bench needs the rights to create, get and delete Pods in namespace ${namespace}, and to get their logs`,
+    );
+  }
+}
+
+interface Starting {
+  readonly path: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly progress: (what: string) => void;
+}
+
+/** The node, once the program runs or has ended. */
+async function started(signal: AbortSignal, api: ApiServer, starting: Starting): Promise<string> {
+  const limit = AbortSignal.timeout(startLimitMs);
+  let told = "";
+  for (;;) {
+    const pod = await api.json<Pod>(signal, { path: starting.path });
+    if (!isPending(pod)) return pod.spec.nodeName ?? "";
+    const waitsFor = unscheduled(pod) ?? notCreated(pod) ?? (await lastWarning(signal, api, starting));
+    if (waitsFor !== told) starting.progress(`waiting for ${waitsFor}`);
+    told = waitsFor;
+    if (limit.aborted || isFinal(pod)) throw notStarted(starting, told);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    signal.throwIfAborted();
+  }
+}
+
+function isPending({ status }: Pod): boolean {
+  return (status?.phase ?? "Pending") === "Pending";
+}
+
+function notStarted({ namespace }: Starting, because: string): UserError {
+  return new UserError(
+    `the Pod of the benchmark did not start: it waited for ${because}`,
+    `kubectl get events -n ${namespace} has more; --image names another image, --node another node`,
+  );
+}
+
+/** kubelet tries again, but an image that cannot be pulled now cannot be pulled in a minute. */
+function isFinal(pod: Pod): boolean {
+  const final = ["ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerError"];
+  return final.includes(containerWaits(pod)?.reason ?? "");
+}
+
+function unscheduled({ status }: Pod): string | undefined {
+  const conditions = status?.conditions ?? [];
+  const message = conditions.find((each) => each.type === "PodScheduled" && each.status === "False")?.message;
+  return message === undefined ? undefined : `a node: ${message}`;
+}
+
+/** `ContainerCreating` is also what kubelet says while a volume is being mounted. */
+function notCreated(pod: Pod): string | undefined {
+  const { reason = "ContainerCreating", message = "" } = containerWaits(pod) ?? {};
+  return reason === "ContainerCreating" ? undefined : `the container: ${reason} ${message}`.trim();
+}
+
+function containerWaits({ status }: Pod): { readonly reason?: string; readonly message?: string } | undefined {
+  return status?.containerStatuses?.[0]?.state?.waiting;
+}
+
+/** What kubelet and the node plugin say about a volume that is not mounted. Without the right to read events: nothing. */
+async function lastWarning(signal: AbortSignal, api: ApiServer, { name, namespace }: Starting): Promise<string> {
+  const nothing = "the Pod to start";
+  const query = { fieldSelector: `involvedObject.name=${name},type=Warning` };
+  try {
+    const events = await api.list<EventObject>(signal, paths.events(namespace), { query });
+    const message = events.findLast(({ reason = "" }) => reason === "FailedMount" || reason in eventCatalogue)?.message;
+    return message === undefined ? nothing : `the volume: ${message}`;
+  } catch (error) {
+    if (isForbidden(error)) return nothing;
+    throw error;
+  }
+}
+
+async function result(
+  signal: AbortSignal,
+  api: ApiServer,
+  path: string,
+  progress: (what: string) => void,
+): Promise<BenchResult> {
+  const others: string[] = [];
+  for await (const text of await api.lines(signal, `${path}/log?follow=true`)) {
+    const line = parseBenchLine(text);
+    if (line === undefined) others.push(text);
+    else if ("step" in line) progress(line.step);
+    else if ("result" in line) return line.result;
+    else throw new Error(`the benchmark failed: ${line.problem}`);
+  }
+  throw new Error(`the Pod of the benchmark ended without a result: ${others.at(-1) ?? "it printed nothing"}`);
+}
+
+async function deleted(api: ApiServer, path: string): Promise<void> {
+  try {
+    await api.json(AbortSignal.timeout(10_000), { method: "DELETE", path });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
