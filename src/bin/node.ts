@@ -17,6 +17,7 @@ import { pageOutFiles } from "../linux/process/page-out.ts";
 import { ProgramMetrics } from "../metrics/program-metrics.ts";
 import { apiRequests, csiCalls } from "../metrics/requests.ts";
 import { Cluster } from "../node/cluster/cluster.ts";
+import type { MountpointPods } from "../node/cluster/mountpoint-pods.ts";
 import { reportStatus } from "../node/cluster/report-status.ts";
 import { removeStartupTaint } from "../node/cluster/startup-taint.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
@@ -74,7 +75,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
   const metrics = new NodeMetrics(registry);
   using rooms = roomsOf(config, { cluster, storage, metrics });
-  const { mounts, credentials, v1, records, sources, publishing, healing, moving, figures } = rooms;
+  const { mounts, credentials, v1, sources, publishing, figures } = rooms;
   metrics.measureSources(sources.registry);
   const networks = networksOn(config.hostProc);
   const ofVolumes = { node: config.nodeName, mountpointPods, comm: credentials.comm };
@@ -92,8 +93,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     credentials.driverCredentials.follow(background, client, progress),
     unmountUnneeded(background, sources),
     probeSources(background, sources, progress),
-    healDeadMounts(background, healing, healEvents({ records: records.mounts, mountpointPods }, events)),
-    moveWorkloads(background, moving, moveEvents(records.mounts, events)),
+    replaceMounts(background, rooms, { mountpointPods, events }),
     reportStatus(background, client, { attachments, sources: sources.registry }),
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),
@@ -147,6 +147,20 @@ function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings
     sources[Symbol.dispose]();
   };
   return { mounts, credentials, v1, records, sources, publishing, healing, moving, figures, [Symbol.dispose]: end };
+}
+
+type Rooms = Pick<ReturnType<typeof roomsOf>, "records" | "healing" | "moving">;
+
+/** Dead mounts, and those of Mountpoint Pods that their workloads leave. Runs until the call ends. */
+async function replaceMounts(
+  call: Call,
+  { records, healing, moving }: Rooms,
+  { mountpointPods, events }: { readonly mountpointPods: MountpointPods; readonly events: EventRecorder },
+): Promise<void> {
+  await Promise.all([
+    healDeadMounts(call, healing, healEvents({ records: records.mounts, mountpointPods }, events)),
+    moveWorkloads(call, moving, moveEvents(records.mounts, events)),
+  ]);
 }
 
 /** DS-13. Under manifests of 2.x, which do not mount the host's /proc. */

@@ -1,5 +1,5 @@
 /** One story: a cluster, its replicas of the reconciler and what a plan does to them; then calm, and the end of all workloads. */
-import { isAlive, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
+import { isAlive, type MountpointPod, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
@@ -179,13 +179,17 @@ export class World {
       if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
       const isServed = this.nodes.some(({ machine }) => machine.isServed(uid as PodUid));
       if (!isServed && this.#hasIdentity(pod, serves.identity)) throw new BrokenRule(`${name} is not served at rest`);
-      // LC-21. A request is fulfilled, or has failed.
-      const { requested, failed } = serves.move;
-      const canMove = isServed && volumeOf(this.server, pod)?.attributes["bucketName"] !== undefined;
-      if (canMove && requested !== undefined && requested !== failed)
-        throw new BrokenRule(`${name} is not moved at rest`);
+      this.#checkMoved(pod, serves);
     }
     return needing.length;
+  }
+
+  /** LC-21. A request is fulfilled, or has failed. */
+  #checkMoved(pod: Pod, { move: { requested, failed } }: MountpointPod): void {
+    const isServed = this.nodes.some(({ machine }) => machine.isServed(pod.metadata.uid as PodUid));
+    const canMove = isServed && volumeOf(this.server, pod)?.attributes["bucketName"] !== undefined;
+    if (!canMove || requested === undefined || requested === failed) return;
+    throw new BrokenRule(`${pod.metadata.name} is not moved at rest`);
   }
 
   /** A Pod that waited while the Secret of its volume was replaced has an event that tells its owner to start it anew (SE-6). */

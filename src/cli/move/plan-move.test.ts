@@ -9,6 +9,8 @@ const topology = buildTopology(cluster());
 const [node = ""] = topology.volumes.flatMap(({ attachments }) => attachments.map((each) => each.node));
 const nothing = { name: undefined, node: undefined, all: false };
 
+const pod = (notes: Readonly<Record<string, string>>) => ({ metadata: { annotations: notes } }) as unknown as Pod;
+
 describe("what is moved", () => {
   it.for([
     ["a volume", { ...nothing, name: "data" }, [mountpointPodName]],
@@ -28,7 +30,6 @@ describe("what is moved", () => {
 describe("how far it is", () => {
   const [move] = movableIn(topology, { ...nothing, all: true });
   if (move === undefined) throw new Error("the fixture has a Mountpoint Pod with a workload");
-  const pod = (notes: Readonly<Record<string, string>>) => ({ metadata: { annotations: notes } }) as unknown as Pod;
   const attachment = (served: readonly object[] | undefined, status: object = {}) =>
     ({
       spec: { mountpointS3PodAttachments: served === undefined ? {} : { [move.mountpointPod]: served } },

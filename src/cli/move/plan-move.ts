@@ -59,14 +59,17 @@ export function stateOf(
   attachment: AttachmentObject | undefined,
 ): MoveState {
   const served = attachment?.spec.mountpointS3PodAttachments[name];
-  const status = attachment?.status?.mountpointPods?.[name];
   if (pod === undefined || served === undefined) return { is: "moved" };
-  const notes = pod.metadata.annotations ?? {};
+  // The node plugin reports that no workload has a bind mount of it any more.
+  const isLeft = attachment?.status?.mountpointPods?.[name]?.inUse === false;
+  return served.length === 0 ? { is: isLeft ? "moved" : "waiting" } : requestState(pod, request);
+}
+
+/** Of a Mountpoint Pod that still has its workloads. */
+function requestState({ metadata: { annotations: notes = {} } }: Pod, request: string): MoveState {
   if (notes[annotations.moveFailed] === request) {
     return { is: "failed", because: "see the event VolumeNotMoved: kubectl s3 events VOLUME" };
   }
-  // The node plugin reports that no workload has a bind mount of it any more.
-  if (served.length === 0) return { is: status?.inUse === false ? "moved" : "waiting" };
   return notes[annotations.move] === request
     ? { is: "waiting" }
     : { is: "takenBack", because: "another client has removed or replaced the request" };

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
 import { mountDevice, type PodName, type PodUid, type PvName } from "../../core/names.ts";
 import { fuseDevice } from "../../linux/device-id.ts";
-import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import { sourcePath, targetPath } from "../domain/target-path.ts";
 import { MountTable } from "../mounts/mount-table.ts";
 import { movesIn, successorsAmong } from "./plan-moves.ts";
@@ -14,11 +13,11 @@ const targetOf = (workload: string) =>
 const [a, b] = [targetOf("a"), targetOf("b")] as const;
 
 function table(...mounts: readonly (readonly [mountPoint: string, minor: number])[]): MountTable {
-  const all = mounts.map(([mountPoint, minor], index) => ({
-    ...{ id: index + 2, parentId: 1, root: "/", readOnly: false, fsType: "fuse", device: mountDevice },
-    ...{ mountPoint, deviceId: fuseDevice(minor), options: [] },
-  }));
-  return new MountTable(all as unknown as readonly Mount[], kubeletDir);
+  const usual = { parentId: 1, root: "/", readOnly: false, fsType: "fuse", device: mountDevice, options: [] };
+  const all = mounts.map(([mountPoint, minor], index) =>
+    Object.assign({ id: index + 2, mountPoint, deviceId: fuseDevice(minor) }, usual),
+  );
+  return new MountTable(all, kubeletDir);
 }
 
 describe("moves", () => {

@@ -19,14 +19,13 @@ export interface Move {
 export function movesIn(table: MountTable, holderOf: (target: string) => PodName | undefined): readonly Move[] {
   const served = new Map(table.all.filter(isOurs).flatMap((mount) => sourceEntry(table, mount)));
   const moved = new Map<string, Move>();
-  for (const mount of table.all) {
+  for (const mount of table.all.filter(isOurs)) {
     const from = served.get(mount.deviceId);
-    if (from === undefined || !isOurs(mount) || table.workloadOf(mount) === undefined) continue;
     const target = table.targetOf(mount);
-    const to = holderOf(target);
-    if (to === undefined || to === from || table.isCovered(mount)) continue;
+    const to = table.workloadOf(mount) && holderOf(target);
+    if (from === undefined || to === undefined || to === from || table.isCovered(mount)) continue;
     const { targets = [] } = moved.get(`${from} ${to}`) ?? {};
-    const all = targets.includes(target) ? targets : [...targets, target];
+    const all = [...new Set([...targets, target])];
     moved.set(`${from} ${to}`, { from, to, deviceId: mount.deviceId, targets: all });
   }
   return [...moved.values()];

@@ -1,7 +1,6 @@
 /** Table tests of the decision, part: workloads that move to another Mountpoint Pod (LC-21, LC-24). */
 import { describe, expect, it } from "vitest";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
-import type { PodName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
@@ -17,6 +16,8 @@ const successor = (but: Partial<ReportedMountpointPod> = {}) =>
 const prepared = (sources: ObservedAttachment["sources"] = {}) =>
   attachment({ [mp(w1)]: [w1, w2], [mp(w1, 1)]: [] }, { sources });
 const serving = { [mp(w1)]: { health: "serving" }, [mp(w1, 1)]: { health: "serving" } } as const;
+
+const problem = (kind: NonNullable<ReportedMountpointPod["problem"]>["kind"]) => ({ kind, cause: "x", fix: "y" });
 
 describe("a move that was requested (LC-21)", () => {
   it.for([
@@ -111,7 +112,6 @@ describe("a move that was requested (LC-21)", () => {
 });
 
 describe("a move that cannot succeed changes nothing (LC-24)", () => {
-  const problem = (kind: NonNullable<ReportedMountpointPod["problem"]>["kind"]) => ({ kind, cause: "x", fix: "y" });
   const givenUp = ["report VolumeNotMoved to w1", "report VolumeNotMoved to w2", "give up moving w1#0"];
   const old = { createdAt: new Date(now.getTime() - 400_000) };
   it.for([
@@ -146,7 +146,7 @@ describe("a move that cannot succeed changes nothing (LC-24)", () => {
       workloads: running,
       volume: { ...volume, ...but },
       mountpointPods: [asked],
-      attachments: [attachment({ [mp(w1) as PodName]: [w1, w2] })],
+      attachments: [attachment({ [mp(w1)]: [w1, w2] })],
     };
     expect(summary(decide(seen(observed)))).toEqual(givenUp);
   });

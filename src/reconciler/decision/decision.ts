@@ -85,7 +85,7 @@ export type Step = { readonly because: string } & (
       /** SC-7. The attachments that list it: they must not have changed since they were observed. */
       readonly listedBy?: readonly ObservedAttachment[];
       /** LC-21. The Mountpoint Pod to which its workloads have moved. */
-      readonly movedTo?: PodName;
+      readonly movedTo?: PodName | undefined;
     }
   /** LC-24. The request is not tried again. */
   | { readonly do: "annotateFailedMove"; readonly mountpointPod: ReportedMountpointPod; readonly request: string }

@@ -1,5 +1,6 @@
 /** A decision while the policies work on it. A policy does not change its draft: it returns a new one. */
 import { holderOf, newAttachment, type SharingKey, sharingKey } from "../../core/attachment.ts";
+import type { ReportedSource } from "../../core/attachment-status.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
@@ -146,6 +147,11 @@ export function holderFor(
   const listing = listingWorkload(attachments, uid);
   const holder = listing && holderOf(listing.after.spec, uid);
   return holder && mountpointPods.get(holder);
+}
+
+/** What the node reports of the source of a Mountpoint Pod; undefined: nothing. */
+export function sourceOf({ observed }: Draft, { name }: ReportedMountpointPod): ReportedSource | undefined {
+  return observed.attachments.map(({ sources }) => sources?.[name]).find((source) => source !== undefined);
 }
 
 /** Mountpoint Pods that no attachment lists, neither in the cluster nor as decided so far. */

@@ -1,9 +1,8 @@
 /** Mountpoint Pods that serve no workload. */
-import type { ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { endsByUnmount } from "../domain/orphaned-pod.ts";
 import { idleIn, withoutIdle } from "./attachment-changes.ts";
-import type { Draft } from "./draft.ts";
+import { type Draft, sourceOf } from "./draft.ts";
 import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /**
@@ -29,9 +28,4 @@ export function unmountingPods(draft: Draft): readonly ReportedMountpointPod[] {
   const pods = idleIn(draft.attachments).flatMap((name) => draft.mountpointPods.get(name) ?? []);
   const idle = pods.filter((pod) => !left.has(pod.name) && !isInPreparation(draft, pod));
   return idle.filter((pod) => endsByUnmount(pod) && sourceOf(draft, pod) !== undefined);
-}
-
-/** What the node reports of the source of a Mountpoint Pod; undefined: nothing. */
-export function sourceOf({ observed }: Draft, { name }: ReportedMountpointPod): ReportedSource | undefined {
-  return observed.attachments.map(({ sources }) => sources?.[name]).find((source) => source !== undefined);
 }

@@ -19,8 +19,7 @@ import {
   withEmptyList,
 } from "./attachment-changes.ts";
 import type { Again } from "./decision.ts";
-import { type Draft, reportOf } from "./draft.ts";
-import { sourceOf } from "./idle-pods.ts";
+import { type Draft, reportOf, sourceOf } from "./draft.ts";
 
 export function moveMountpointPods(draft: Draft): Draft {
   const names = draft.attachments.flatMap((change) => listedIn(change).map((pod) => ({ change, pod })));

@@ -120,7 +120,7 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
       case "annotateFailedMove":
         return `give up moving ${alias(step.mountpointPod.name)}`;
       case "deleteMountpointPod":
-        return `delete ${alias(step.mountpointPod.name)}${step.ifNodeIsGone === true ? " if its node is gone" : ""}`;
+        return `delete ${alias(step.mountpointPod.name)}${conditionOf(step)}`;
       case "createMountpointPod":
         return `create ${step.purpose.workload}#${step.purpose.generation}`;
       case "createAttachment":
@@ -133,6 +133,10 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
         return step satisfies never;
     }
   });
+}
+
+function conditionOf({ ifNodeIsGone }: Step & { do: "deleteMountpointPod" }): string {
+  return ifNodeIsGone === true ? " if its node is gone" : "";
 }
 
 function listsIn(spec: AttachmentSpec): string {

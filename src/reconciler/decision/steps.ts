@@ -4,8 +4,8 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { orphanedPodStep } from "../domain/orphaned-pod.ts";
 import { type AttachmentChange, listedIn } from "./attachment-changes.ts";
 import type { NewAttachment, Step } from "./decision.ts";
-import { creationOf, type Draft, orphanedPods } from "./draft.ts";
-import { sourceOf, unmountingPods } from "./idle-pods.ts";
+import { creationOf, type Draft, orphanedPods, sourceOf } from "./draft.ts";
+import { unmountingPods } from "./idle-pods.ts";
 
 /** DS-7. Before the attachments are written: a Mountpoint Pod that no attachment lists and that has no annotation would be lost. */
 export function annotateIdlePods(draft: Draft): readonly Step[] {
@@ -15,9 +15,8 @@ export function annotateIdlePods(draft: Draft): readonly Step[] {
     const listedBy = draft.observed.attachments.filter(
       ({ spec }) => mountpointPod.name in spec.mountpointS3PodAttachments,
     );
-    const successor = draft.observed.mountpointPods.find(({ move }) => move.replaces === mountpointPod.name);
-    const moved = successor === undefined ? {} : { movedTo: successor.name };
-    return { do: "annotateForUnmount", mountpointPod, listedBy, ...moved, because: "it serves no workload" };
+    const movedTo = draft.observed.mountpointPods.find(({ move }) => move.replaces === mountpointPod.name)?.name;
+    return { do: "annotateForUnmount", mountpointPod, listedBy, movedTo, because: "it serves no workload" };
   });
 }
 

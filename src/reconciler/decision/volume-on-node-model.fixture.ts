@@ -162,6 +162,7 @@ export class VolumeOnNodeModel {
     switch (step.do) {
       case "report":
       case "reportVolume":
+      case "annotateFailedMove": // no story of this model requests a move
         return true;
       case "createMountpointPod": {
         const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
@@ -169,10 +170,8 @@ export class VolumeOnNodeModel {
       }
       case "annotateForUnmount":
         return this.#annotate(step.mountpointPod);
-      case "annotateFailedMove":
-        throw new Error("no story of this model requests a move");
       case "deleteMountpointPod":
-        return step.ifNodeIsGone === true || this.#deletePod(step.mountpointPod);
+        return this.#deleteUnneeded(step);
       case "createAttachment":
         return this.#write(step.attachment.metadata.name, undefined, step.attachment.spec);
       case "rewriteAttachment":
@@ -182,6 +181,10 @@ export class VolumeOnNodeModel {
       default:
         return step satisfies never;
     }
+  }
+
+  #deleteUnneeded({ ifNodeIsGone, mountpointPod }: Step & { do: "deleteMountpointPod" }): boolean {
+    return ifNodeIsGone === true || this.#deletePod(mountpointPod);
   }
 
   /** Only for the version that was observed. */

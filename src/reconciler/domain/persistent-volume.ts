@@ -64,8 +64,12 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     readOnly: csi.readOnly ?? false,
     cache: attributes.cache ?? cacheByOption,
     claim: claimOf(spec),
-    moveRequest: metadata.annotations?.[annotations.move] || undefined,
+    moveRequest: moveRequestIn(metadata),
   };
+}
+
+function moveRequestIn({ annotations: notes = {} }: PersistentVolume["metadata"]): string | undefined {
+  return notes[annotations.move] || undefined;
 }
 
 function claimOf({ claimRef }: PersistentVolume["spec"]): string | undefined {
