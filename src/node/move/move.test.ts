@@ -16,6 +16,7 @@ import { mountpointPodName, type PodName, type PodUid } from "../../core/names.t
 import { describeError } from "../../runtime/log.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish/publish.ts";
+import type { SourceRegistry } from "../source/source-registry.ts";
 import { moveWorkloads } from "./move.ts";
 import type { Move } from "./plan-moves.ts";
 
@@ -121,4 +122,27 @@ it("changes nothing where the kernel cannot replace a mount without a gap", asyn
   await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("older than 6.5"));
   expect(node.requests).toHaveLength(1);
   expect(deviceAt(successorSource)).toBeUndefined();
+});
+
+it("leaves dead mounts to healing", async () => {
+  const deviceId = deviceAt(target);
+  if (deviceId === undefined) throw new Error("the target is mounted");
+  const dead = {
+    saw: "answer",
+    deviceId,
+    answer: "dead",
+    isAwaited: false,
+    cpuNs: undefined,
+    nowMs: 0,
+    hangLimitMs: 0,
+  };
+  rooms.sources.registry.observe(mountpointPod, dead as Parameters<SourceRegistry["observe"]>[1]);
+  start();
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => rooms.records.mounts.get(successor), soon).toBeDefined();
+  stop.abort();
+  await loop;
+  expect(deviceAt(target)).toBe(deviceId);
+  expect(moved).toEqual([]);
 });

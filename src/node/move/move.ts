@@ -123,9 +123,11 @@ function plannedMoves(room: MoveRoom): readonly Move[] {
     const target = targetAt(room.mounts.kubeletDir, path);
     return target && attachments.holderNow(target);
   };
-  const { dead } = room.sources.registry;
-  // Dead mounts are healed.
-  return movesIn(room.mounts.table(), holderOf).filter(({ deviceId }) => !dead.isKnown(deviceId));
+  const { registry } = room.sources;
+  // Dead mounts are healed: healing remembers containers that it cannot reach yet, and reports the death.
+  const isDead = ({ from, deviceId }: Move) =>
+    registry.dead.isKnown(deviceId) || registry.get(from).condition === "dead";
+  return movesIn(room.mounts.table(), holderOf).filter((move) => !isDead(move));
 }
 
 type Wanted = Pick<Move, "from" | "to"> & Pick<Preparation, "next">;
