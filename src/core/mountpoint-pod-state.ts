@@ -32,7 +32,8 @@ export interface MoveNotes {
   /** The Mountpoint Pod whose workloads move to this one. */
   readonly replaces: PodName | undefined;
   readonly requested: string | undefined;
-  readonly failed: string | undefined;
+  /** The requests that have failed. */
+  readonly failed: readonly string[];
   readonly fulfils: string | undefined;
   /** The Mountpoint Pod to which its workloads have moved. */
   readonly to: PodName | undefined;
@@ -41,7 +42,7 @@ export interface MoveNotes {
 export const noMove: MoveNotes = {
   replaces: undefined,
   requested: undefined,
-  failed: undefined,
+  failed: [],
   fulfils: undefined,
   to: undefined,
 };
@@ -103,12 +104,12 @@ function moveNotesIn(notes: Readonly<Record<string, string>>): MoveNotes {
   const found = {
     replaces: podIn(annotations.replaces),
     requested: given(annotations.move),
-    failed: given(annotations.moveFailed),
+    failed: given(annotations.moveFailed)?.split("\n") ?? noMove.failed,
     fulfils: given(annotations.fulfilsMove),
     to: podIn(annotations.movedTo),
   };
   // Almost no Pod has one: they share an object.
-  return Object.values(found).every((value) => value === undefined) ? noMove : found;
+  return Object.values(found).every((value) => value === undefined || value === noMove.failed) ? noMove : found;
 }
 
 function dateIn(text: string | undefined): Date | undefined {

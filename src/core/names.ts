@@ -57,7 +57,7 @@ export const annotations = {
   claim: `${driverName}/claim`,
   /** On a Mountpoint Pod or a PersistentVolume: its workloads are to move to a new Mountpoint Pod. The value tells requests apart. */
   move: `${driverName}/move`,
-  /** On a Mountpoint Pod: the request that failed, and is not tried again. */
+  /** On a Mountpoint Pod: the requests that failed and are not tried again, one on each line. */
   moveFailed: `${driverName}/move-failed`,
   /** On a Mountpoint Pod: the request on its PersistentVolume at its creation, which it therefore fulfils. */
   fulfilsMove: `${driverName}/fulfils-move`,

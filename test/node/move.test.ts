@@ -1,7 +1,7 @@
 /** Running workloads move to another Mountpoint Pod, and notice nothing. */
 import { expect, it } from "vitest";
 import { annotations } from "../../src/core/names.ts";
-import { openCluster } from "../support/cluster.ts";
+import { openCluster, podManifest } from "../support/cluster.ts";
 import { belowTheMount, eventsIn, identityOf, long, untilWorking } from "../support/healing.ts";
 import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import {
@@ -85,6 +85,36 @@ it("LC-24 a successor that cannot start changes nothing, and the next request is
   await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
   await untilWorking(cluster, pod);
   expect(await errorsOf(cluster, pod)).toBe("");
+});
+
+it("LC-24 a Pod with another volume inside of the mount keeps its mount, in all of its containers", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = { namespace: sandbox.name, name: "nested" };
+  const manifest = podManifest(pod, { node, claim }) as {
+    spec: { containers: { name: string; volumeMounts: object[] }[]; volumes: object[] };
+  };
+  const [plain] = manifest.spec.containers;
+  if (plain === undefined) throw new Error("a Pod has a container");
+  const inside = { name: "inside", mountPath: "/data/inside" };
+  manifest.spec.containers.push({ ...plain, name: "nested", volumeMounts: [...plain.volumeMounts, inside] });
+  manifest.spec.volumes.push({ name: "inside", emptyDir: {} });
+  await cluster.apply(manifest);
+  await cluster.untilReady(pod);
+  const { name: former } = await mountS3Of(cluster, node, claim);
+  const before = await deviceOf(former);
+
+  await requestMove(cluster, former, "1");
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(/VolumeNotMoved: .*holds other mounts/);
+  for (const container of ["app", "nested"]) {
+    expect(await cluster.exec(pod, "grep mountpoint-s3 /proc/self/mountinfo | cut -d' ' -f3", container)).toBe(
+      `${before.join("")}\n`,
+    );
+    await cluster.exec(pod, `echo ${container} > /data/${container}`, container);
+  }
+  expect(await phaseOf(cluster, former)).toBe("Running");
+  await cluster.deletePod(pod);
+  await expect.poll(() => mountpointPodsWith(cluster, claim), long).toEqual([]);
 });
 
 it("LC-21 workloads leave a Mountpoint Pod that is being deleted before its grace period ends", async () => {

@@ -67,7 +67,7 @@ export function stateOf(
 
 /** Of a Mountpoint Pod that still has its workloads. */
 function requestState({ metadata: { annotations: notes = {} } }: Pod, request: string): MoveState {
-  if (notes[annotations.moveFailed] === request) {
+  if (notes[annotations.moveFailed]?.split("\n").includes(request) === true) {
     return { is: "failed", because: "see the event VolumeNotMoved: kubectl s3 events VOLUME" };
   }
   return notes[annotations.move] === request

@@ -1,7 +1,9 @@
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { mapStorage, swapperOn } from "../../../test/support/fake-healing.ts";
 import {
   call,
+  credentialsOf,
   FakeNode,
   intentOf,
   kubeletDir,
@@ -16,6 +18,7 @@ import { mountpointPodName, type PodName, type PodUid } from "../../core/names.t
 import { describeError } from "../../runtime/log.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish/publish.ts";
+import { unpublish } from "../publish/unpublish.ts";
 import type { SourceRegistry } from "../source/source-registry.ts";
 import { moveWorkloads } from "./move.ts";
 import type { Move } from "./plan-moves.ts";
@@ -108,11 +111,42 @@ it("refuses a mount of another prefix", async () => {
   expect(deviceAt(target)).toBe(before);
 });
 
+it("rests while a successor has nobody to serve: its former Mountpoint Pod has a record and no user", async () => {
+  unpublish(call, rooms.publishing, { volumeId: "photos", targetPath: target });
+  start();
+  node.put(successorPod());
+  // A loop that never rests would not let this turn come.
+  await setImmediate();
+  expect(node.requests).toHaveLength(1);
+  expect(rooms.records.mounts.get(mountpointPod)).toBeDefined();
+});
+
+it("gives the successor the credentials that the former mount got meanwhile", async () => {
+  start();
+  node.put(successorPod());
+  await expect.poll(() => rooms.records.mounts.get(successor), soon).toBeDefined();
+  rooms.records.mounts.keepCredentials(mountpointPod, credentialsOf("rotated"));
+  assignTo(successor);
+  await expect.poll(() => moved.length, soon).toBe(1);
+  expect(rooms.records.mounts.get(successor)?.credentials?.accessKeyId.reveal()).toBe(
+    credentialsOf("rotated").accessKeyId.reveal(),
+  );
+});
+
+it("never gives keys of one Secret to a successor for another", async () => {
+  node.put(podOf({ identity: "secret:default/a" }));
+  start();
+  node.put(successorPod("secret:default/b"));
+  assignTo(successor);
+  await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("is for other credentials"));
+  expect(moved).toEqual([]);
+});
+
 it("never gives keys to a successor of another identity", async () => {
   start();
   node.put(successorPod("secret:default/keys"));
   assignTo(successor);
-  await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("uses other keys"));
+  await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("is for other credentials"));
   expect(node.requests).toHaveLength(1);
 });
 

@@ -6,15 +6,15 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import { type Call, deadline, withFields } from "../../runtime/call.ts";
-import { elapsed } from "../../runtime/elapsed.ts";
 import { inBackground } from "../../runtime/in-background.ts";
+import { refreshCredentials } from "../credentials/credentials.ts";
 import { sourcePath, targetAt } from "../domain/target-path.ts";
 import { bringBack } from "../heal/bring-back.ts";
 import { pause } from "../heal/pause.ts";
 import { workloadAt } from "../mounts/mount-table.ts";
 import type { Swapper } from "../swap/swap.ts";
 import type { MoveRoom } from "./move-room.ts";
-import { type Move, movesIn, successorsAmong } from "./plan-moves.ts";
+import { type Move, movesIn, type Successor, successorsAmong } from "./plan-moves.ts";
 import { differenceOf } from "./same-data.ts";
 
 /** Receives the outcome of each attempt, to emit events. */
@@ -42,32 +42,37 @@ export async function moveWorkloads(call: Call, room: MoveRoom, reports: MoveRep
   await Promise.all([attachments.store.synced(call), mountpointPods.store.synced(call)]);
   const start = (key: string, work: () => Promise<void>) => {
     if (running.has(key)) return;
-    const done = work().finally(() => {
-      running.delete(key);
-      wake();
-    });
+    const done = work().finally(() => running.delete(key));
     running.set(key, done);
     inBackground(call.log, "moving workloads", done);
   };
+  // kubelet's calls bring missing records, and nothing reports that.
+  const timer = setInterval(wake, recordsComeMs);
+  using _timer = { [Symbol.dispose]: () => clearInterval(timer) };
   while (!call.signal.aborted) {
     changed = Promise.withResolvers();
     const next = () => changed.promise;
-    for (const { name, replaces } of successorsAmong(mountpointPods.store.values())) {
-      if (isPrepared(room, name) || room.records.mounts.get(replaces) === undefined) continue;
+    for (const { name, replaces } of unprepared(room)) {
       start(`prepare ${name}`, () => prepare(call, room, { name, replaces, next }, reports));
     }
     for (const { from, to } of plannedMoves(room)) {
       start(`move ${from} ${to}`, () => untilMoved(call, room, { from, to, next }, reports));
     }
-    // kubelet's calls bring missing records, and nothing reports that.
-    await Promise.race([changed.promise, elapsed(call, recordsComeMs)]);
+    await changed.promise;
   }
   await Promise.allSettled(running.values());
 }
 
-interface Preparation {
-  readonly name: PodName;
-  readonly replaces: PodName;
+/** Successors that are not mounted yet, and whose former Mountpoint Pod has users. Reads the mount table once: most Pods replace another. */
+function unprepared({ mounts, records, cluster }: MoveRoom): readonly Successor[] {
+  const successors = successorsAmong(cluster.mountpointPods.store.values());
+  if (successors.length === 0) return [];
+  const left = new Set(records.mounts.uses.map(({ holder }) => holder));
+  const mounted = new Set(mounts.table().sourceNames);
+  return successors.filter(({ name, replaces }) => left.has(replaces) && !mounted.has(name));
+}
+
+interface Preparation extends Successor {
   /** The next change of the cluster or of the mount table. */
   readonly next: () => Promise<void>;
 }
@@ -86,6 +91,8 @@ async function prepare(call: Call, room: MoveRoom, { name, replaces, next }: Pre
       // Before anything is assigned to the successor, so that the reconciler gives the request up.
       checkAbility(room);
       using limited = deadline(forPod, attemptLimitMs, "a successor to be mounted");
+      // The unmount loop skips the source meanwhile: the request may have been taken back.
+      using _after = { [Symbol.dispose]: () => room.sources.unmounts.add(name) };
       using _publishing = room.sources.registry.publishing(name);
       await bringBack(limited, room, name, targets);
       forPod.log.info("successor mounted");
@@ -159,9 +166,11 @@ async function moveOnce(call: Call, room: MoveRoom, move: Move, reports: MoveRep
   using after = new DisposableStack();
   for (const pod of [from, to]) after.defer(() => room.sources.unmounts.add(pod));
   using _publishing = room.sources.registry.publishing(to);
+  checkIdentities(room, move);
   await bringBack(limited, room, to, targets);
   const difference = differenceOf(room.records.mounts.get(from), room.records.mounts.get(to));
   if (difference !== undefined) throw new DriverError("invalid", `the mounts do not show the same data: ${difference}`);
+  takeOverCredentials(room, move);
   const workloads = new Set(targets.flatMap((mountPoint) => workloadAt(kubeletDir, { mountPoint }) ?? []));
   const { replaced, failures } = await swapper.swap(limited, deviceId, sourcePath(kubeletDir, to), { workloads });
   call.log.info("mounts replaced", { replaced, failures });
@@ -173,6 +182,28 @@ async function moveOnce(call: Call, room: MoveRoom, move: Move, reports: MoveRep
     reports.moved(call, { ...move, targets: done });
   }
   if (failures.length > 0) throw notReplaced(failures);
+}
+
+/** SE-6. Credentials of one identity never reach a Mountpoint Pod of another. Pods of 2.x name none. */
+function checkIdentities({ cluster }: MoveRoom, { from, to }: Move): void {
+  const [former, successor] = [from, to].map((name) => cluster.mountpointPods.get(name)?.identity);
+  if (former === undefined || successor === undefined || former === successor) return;
+  throw new DriverError(
+    "denied",
+    `Mountpoint Pod ${to} is for other credentials (${successor}) than ${from} (${former})`,
+    {
+      hint: "Restart the Pod: it then uses the credentials that the PersistentVolume names now.",
+    },
+  );
+}
+
+/** A Secret that was changed since the successor was mounted has reached the former Mountpoint Pod only. */
+function takeOverCredentials({ records, cluster, sources }: MoveRoom, { from, to }: Move): void {
+  const pod = cluster.mountpointPods.get(to);
+  const record = records.mounts.get(from);
+  if (pod === undefined || record === undefined) return;
+  records.mounts.keepCredentials(to, record.credentials);
+  refreshCredentials(sources.credentials, pod, record.credentials);
 }
 
 function notReplaced(

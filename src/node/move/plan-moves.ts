@@ -18,15 +18,19 @@ export interface Move {
 /** Linear in the size of the table. A workload that no attachment lists is about to end: its mount stays. */
 export function movesIn(table: MountTable, holderOf: (target: string) => PodName | undefined): readonly Move[] {
   const served = new Map(table.all.filter(isOurs).flatMap((mount) => sourceEntry(table, mount)));
-  const moved = new Map<string, Move>();
+  const moved = new Map<string, Move & { readonly targets: string[] }>();
+  const seen = new Set<string>();
   for (const mount of table.all.filter(isOurs)) {
     const from = served.get(mount.deviceId);
     const target = table.targetOf(mount);
     const to = table.workloadOf(mount) && holderOf(target);
     if (from === undefined || to === undefined || to === from || table.isCovered(mount)) continue;
-    const { targets = [] } = moved.get(`${from} ${to}`) ?? {};
-    const all = [...new Set([...targets, target])];
-    moved.set(`${from} ${to}`, { from, to, deviceId: mount.deviceId, targets: all });
+    // A target with sub-paths has several mounts.
+    if (seen.has(target)) continue;
+    seen.add(target);
+    const move = moved.get(`${from} ${to}`) ?? { from, to, deviceId: mount.deviceId, targets: [] };
+    move.targets.push(target);
+    moved.set(`${from} ${to}`, move);
   }
   return [...moved.values()];
 }
@@ -36,10 +40,16 @@ function sourceEntry(table: MountTable, mount: Mount): readonly (readonly [Devic
   return name === undefined ? [] : [[mount.deviceId, name]];
 }
 
-/** The Mountpoint Pods to whose sources workloads are about to move, each with the Mountpoint Pod that they leave. */
+export interface Successor {
+  readonly name: PodName;
+  /** The Mountpoint Pod that its workloads leave, or have left. */
+  readonly replaces: PodName;
+}
+
+/** The Mountpoint Pods to whose sources workloads move, or have moved. */
 export function successorsAmong(
   pods: Iterable<Pick<MountpointPod, "name" | "move" | "phase" | "terminating" | "needsUnmount">>,
-): readonly { readonly name: PodName; readonly replaces: PodName }[] {
+): readonly Successor[] {
   return [...pods].flatMap((pod) => {
     const isNeeded = isAlive(pod) && !pod.terminating && !pod.needsUnmount;
     return pod.move.replaces !== undefined && isNeeded ? { name: pod.name, replaces: pod.move.replaces } : [];

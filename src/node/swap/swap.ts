@@ -57,6 +57,8 @@ export interface SwapScope {
 interface Work {
   readonly deviceId: DeviceId;
   readonly scope: SwapScope | undefined;
+  /** Only finds out what would be refused. */
+  readonly isTrial?: true;
   /** The root of the living mount. */
   readonly served: Descriptor;
 }
@@ -85,12 +87,16 @@ export class HostSwapper implements Swapper {
   async swap(call: Call, deviceId: DeviceId, source: string, scope?: SwapScope): Promise<Swapped> {
     using served = openServed(source, deviceId);
     let replaced = 0;
+    // All containers of a Pod, or none: a Pod with a container in which nothing may be replaced stays out from the beginning.
+    const trial = scope && (await this.#everywhere(call, { deviceId, scope, served, isTrial: true }));
+    const refused = trial?.failures ?? [];
     for (let round = 0; ; round += 1) {
       // Containers first: if this program ends in between, its own mount table still shows the dead mount to the next one.
-      const inside = await this.#everywhere(call, { deviceId, scope, served });
-      const here = await this.#here(call, { deviceId, scope: without(scope, inside.failures), served });
+      const able = without(scope, refused);
+      const inside = await this.#everywhere(call, { deviceId, scope: able, served });
+      const here = await this.#here(call, { deviceId, scope: without(able, inside.failures), served });
       replaced += inside.replaced + here.replaced;
-      const failures = [...inside.failures, ...here.failures];
+      const failures = [...refused, ...inside.failures, ...here.failures];
       if (inside.replaced + here.replaced === 0 || round === rounds) return { replaced, failures };
     }
   }
@@ -139,6 +145,7 @@ export class HostSwapper implements Swapper {
     const first = await planInside(call, inside, work);
     const obstacle = first === undefined ? tableTooLarge : this.#obstacle(first, namespace, allowance);
     if (first === undefined || obstacle !== undefined) return refuse(call, { namespace, owner }, obstacle);
+    if (work.isTrial === true) return await carryOut({ ...first, swaps: [] }, { ...idle, ownerOf: () => owner });
     const lostBefore = this.#lost.in(namespace, work.deviceId);
     const { replaced, failures } = await carryOut(first, {
       ownerOf: () => owner,
@@ -207,6 +214,8 @@ export class HostSwapper implements Swapper {
     });
   }
 }
+
+const idle = { isStillPlanned: async () => false, replace: async () => undefined };
 
 interface Container {
   readonly namespace: MountNamespace;

@@ -99,12 +99,17 @@ async function annotateForUnmount(
 async function annotateFailedMove(
   call: Call,
   cluster: Cluster,
-  { mountpointPod: { name, uid }, request }: Step & { do: "annotateFailedMove" },
+  { mountpointPod: { name, uid }, requests }: Step & { do: "annotateFailedMove" },
 ): Promise<Result> {
   const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: request } } };
+  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: requests.join("\n") } } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
-  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.move.failed === request);
+  await untilPod(
+    call,
+    cluster,
+    name,
+    (pod) => pod?.uid !== uid || requests.every((request) => pod.move.failed.includes(request)),
+  );
   return result;
 }
 

@@ -1,6 +1,7 @@
 /** Table tests of the decision, part: workloads that move to another Mountpoint Pod (LC-21, LC-24). */
 import { describe, expect, it } from "vitest";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
+import type { VolumeId } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
@@ -111,6 +112,16 @@ describe("a move that was requested (LC-21)", () => {
   });
 });
 
+const movedTo = (observed: Partial<Observed>) =>
+  decide(seen(observed)).steps.find(({ do: what }) => what === "annotateForUnmount");
+
+it("says where the workloads of a Mountpoint Pod have moved, and nothing if they have ended", () => {
+  const pods = { mountpointPods: [asked, successor()] };
+  const moved = { ...pods, workloads: running, attachments: [attachment({ [mp(w1)]: [], [mp(w1, 1)]: [w1, w2] })] };
+  expect(movedTo(moved)).toMatchObject({ movedTo: mp(w1, 1) });
+  expect(movedTo({ ...pods, workloads: [], attachments: [prepared()] })).toMatchObject({ movedTo: undefined });
+});
+
 describe("a move that cannot succeed changes nothing (LC-24)", () => {
   const givenUp = ["report VolumeNotMoved to w1", "report VolumeNotMoved to w2", "give up moving w1#0"];
   const old = { createdAt: new Date(now.getTime() - 400_000) };
@@ -127,13 +138,31 @@ describe("a move that cannot succeed changes nothing (LC-24)", () => {
   });
 
   it("the successor ends, and the request is not repeated", () => {
-    const failed = { ...asked, move: { ...asked.move, failed: "1" } };
+    const failed = { ...asked, move: { ...asked.move, failed: ["1"] } };
     const observed = { workloads: running, mountpointPods: [failed, successor()], attachments: [prepared(serving)] };
     expect(summary(decide(seen(observed)))).toEqual(["annotate w1#1"]);
   });
 
+  it("a request of the Pod and one of its volume fail together, and do not follow each other for ever", () => {
+    const both = { workloads: running, volume: { ...volume, moveRequest: "2" }, attachments: [prepared()] };
+    const failing = successor({ problem: problem("crashing") });
+    const steps = decide(seen({ ...both, mountpointPods: [asked, failing] })).steps;
+    expect(steps.at(-1)).toMatchObject({ do: "annotateFailedMove", requests: ["1", "2"] });
+    const failed = { ...asked, move: { ...asked.move, failed: ["1", "2"] } };
+    expect(summary(decide(seen({ ...both, mountpointPods: [failed, failing] })))).toEqual([
+      "annotate w1#1",
+      "rewrite w1#0: w1 w2",
+    ]);
+  });
+
+  it("waits while an attachment lists a Pod without workloads that the view lacks (SC-7)", () => {
+    const notYetObserved = new Set<string>([mp(w1, 1)]);
+    const observed = { workloads: running, mountpointPods: [asked], attachments: [prepared()], notYetObserved };
+    expect(summary(decide(seen(observed)))).toEqual([]);
+  });
+
   it("another request is tried", () => {
-    const again = { ...asked, move: { ...noMove, requested: "2", failed: "1" } };
+    const again = { ...asked, move: { ...noMove, requested: "2", failed: ["1"] } };
     const observed = { workloads: running, mountpointPods: [again], attachments: [attachment({ [mp(w1)]: [w1, w2] })] };
     expect(summary(decide(seen(observed)))[0]).toBe("create w1#1");
   });
@@ -141,6 +170,7 @@ describe("a move that cannot succeed changes nothing (LC-24)", () => {
   it.for([
     ["its credentials come from elsewhere", { identity: "secret:a/b" }],
     ["it is read-only now", { readOnly: true }],
+    ["its handle is another one", { volumeId: "other" as VolumeId }],
   ] as const)("refuses a volume that was changed: %s (DS-15)", ([, but]) => {
     const observed = {
       workloads: running,
@@ -149,6 +179,25 @@ describe("a move that cannot succeed changes nothing (LC-24)", () => {
       attachments: [attachment({ [mp(w1)]: [w1, w2] })],
     };
     expect(summary(decide(seen(observed)))).toEqual(givenUp);
+  });
+
+  it.for([
+    ["with the options of its attachment moves", {}, "create w1#1"],
+    ["and a volume that is read-only moves", { readOnly: true }, "create w1#1"],
+    [
+      "with other options does not, because they are not recorded",
+      { mountOptions: ["prefix=b/"] },
+      "give up moving w1#0",
+    ],
+  ] as const)("a Mountpoint Pod of 2.x %s (DS-15)", ([, but, step]) => {
+    const ofOldDriver = { ...asked, identity: undefined, volumeId: undefined, driverVersion: "2.1.1" };
+    const observed = {
+      workloads: running,
+      volume: { ...volume, ...but },
+      mountpointPods: [ofOldDriver],
+      attachments: [attachment({ [mp(w1)]: [w1, w2] })],
+    };
+    expect(summary(decide(seen(observed)))).toContain(step);
   });
 
   it("decides again when the time of the successor is over", () => {

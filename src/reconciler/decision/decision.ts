@@ -88,7 +88,11 @@ export type Step = { readonly because: string } & (
       readonly movedTo?: PodName | undefined;
     }
   /** LC-24. The request is not tried again. */
-  | { readonly do: "annotateFailedMove"; readonly mountpointPod: ReportedMountpointPod; readonly request: string }
+  | {
+      readonly do: "annotateFailedMove";
+      readonly mountpointPod: ReportedMountpointPod;
+      readonly requests: readonly string[];
+    }
   | {
       readonly do: "deleteMountpointPod";
       readonly mountpointPod: ReportedMountpointPod;

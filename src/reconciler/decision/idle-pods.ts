@@ -14,7 +14,14 @@ export function unlistIdlePods(draft: Draft): Draft {
   const left = draft.assigned.flatMap(({ leaves }) => leaves ?? []);
   const prepared = [...draft.mountpointPods.values()].filter((pod) => isInPreparation(draft, pod));
   const created = draft.assigned.flatMap(({ creates, mountpointPod }) => (creates === undefined ? [] : mountpointPod));
-  const keep = new Set([...left, ...created, ...[...unmountingPods(draft), ...prepared].map(({ name }) => name)]);
+  // SC-7. One that the view lacks cannot be annotated, and would be lost.
+  const unobserved = idleIn(draft.attachments).filter((name) => draft.observed.notYetObserved.has(name));
+  const keep = new Set([
+    ...left,
+    ...created,
+    ...unobserved,
+    ...[...unmountingPods(draft), ...prepared].map(({ name }) => name),
+  ]);
   const { changes, unlisted } = withoutIdle(draft.attachments, keep, "a Mountpoint Pod serves no workload");
   return { ...draft, attachments: changes, unlisted };
 }

@@ -6,7 +6,14 @@
  */
 import { mountpointPodName, type PodName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { differenceFrom, isStaying, moveRequestOf, successorFailure, successorWaitMs } from "../domain/move.ts";
+import {
+  differenceFrom,
+  isMoveRequested,
+  isStaying,
+  moveRequests,
+  successorFailure,
+  successorWaitMs,
+} from "../domain/move.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import { nextGeneration } from "../domain/succession.ts";
 import { mayHaveStarted, type Workload } from "../domain/workload.ts";
@@ -32,7 +39,6 @@ export function moveMountpointPods(draft: Draft): Draft {
 interface Move {
   readonly change: AttachmentChange;
   readonly from: ReportedMountpointPod;
-  readonly request: string;
   readonly volume: S3Volume;
   /** The workloads that `from` serves. */
   readonly workloads: readonly Workload[];
@@ -43,23 +49,23 @@ function moveIn(draft: Draft, attachment: string, name: PodName): Move | undefin
   const change = draft.attachments.find(({ after }) => after.metadata.name === attachment);
   const from = draft.mountpointPods.get(name);
   if (change === undefined || from === undefined) return undefined;
-  const asked = requestFor(draft, from);
-  if (asked === undefined) return undefined;
+  const volume = volumeToMove(draft, from);
+  if (volume === undefined) return undefined;
   const served = new Set<string>(servedBy(change, name));
   const workloads = draft.workloads.filter(({ uid }) => served.has(uid));
   // A workload that has no mount yet mounts first: the record of that mount is what the successor is mounted from.
-  return workloads.some(mayHaveStarted) ? { change, from, ...asked, workloads } : undefined;
+  return workloads.some(mayHaveStarted) ? { change, from, volume, workloads } : undefined;
 }
 
-function requestFor({ observed: { volume } }: Draft, pod: ReportedMountpointPod) {
+/** undefined: no move of its workloads is requested, or none is possible. */
+function volumeToMove({ observed: { volume } }: Draft, pod: ReportedMountpointPod): S3Volume | undefined {
   if (volume === undefined || "refused" in volume || !isStaying(pod)) return undefined;
-  const request = moveRequestOf(pod, volume);
-  return request === undefined ? undefined : { request, volume };
+  return isMoveRequested(pod, volume) ? volume : undefined;
 }
 
 function proceed(draft: Draft, move: Move): Draft {
   const { change, from, volume } = move;
-  const difference = differenceFrom(from, volume);
+  const difference = differenceFrom(from, volume, change.after.spec.mountOptions);
   if (difference !== undefined) {
     return fail(
       draft,
@@ -70,13 +76,19 @@ function proceed(draft: Draft, move: Move): Draft {
   const successor = [...draft.mountpointPods.values()].find(
     (pod) => pod.move.replaces === from.name && isStaying(pod) && servesNobody(draft, pod.name),
   );
-  if (successor === undefined) return prepare(draft, move);
+  if (successor === undefined) return hasUnobserved(draft, change) ? draft : prepare(draft, move);
   if (!listedIn(change).includes(successor.name)) return list(draft, move, successor.name);
   if (sourceOf(draft, successor)?.health === "serving") return takeOver(draft, move, successor.name);
   const failure = successorFailure(successor, draft.observed.now);
   if (failure !== undefined) return fail(draft, move, failure);
   const afterMs = successorWaitMs(successor, draft.observed.now);
   return wait(draft, { afterMs, because: "a successor does not serve yet" });
+}
+
+/** SC-7. A list without workloads whose Pod the view lacks may be that of the successor. */
+function hasUnobserved({ observed, mountpointPods }: Draft, change: AttachmentChange): boolean {
+  const empty = listedIn(change).filter((name) => servedBy(change, name).length === 0);
+  return empty.some((name) => !mountpointPods.has(name) && observed.notYetObserved.has(name));
 }
 
 function prepare(draft: Draft, move: Move): Draft {
@@ -113,10 +125,12 @@ function takeOver(draft: Draft, { change, from, workloads }: Move, successor: Po
 }
 
 /** The annotation ends the request, and with it the protection of the successor, which then ends like any other idle Pod. */
-function fail(draft: Draft, { from, request, workloads }: Move, because: string): Draft {
+function fail(draft: Draft, { from, volume, workloads }: Move, because: string): Draft {
   const message = `The volume stays on Mountpoint Pod ${from.name}, and works as before: ${because}`;
   const reports = workloads.map((workload) => reportOf(workload, { reason: "VolumeNotMoved", message }));
-  const failed = { do: "annotateFailedMove", mountpointPod: from, request, because } as const;
+  // Both requests at once: one of the volume would only repeat what one of the Pod has tried.
+  const requests = moveRequests(from, volume);
+  const failed = { do: "annotateFailedMove", mountpointPod: from, requests, because } as const;
   return { ...draft, reports: [...draft.reports, ...reports], failedMoves: [...draft.failedMoves, failed] };
 }
 
@@ -127,10 +141,10 @@ function wait(draft: Draft, again: Again): Draft {
 /** Whether workloads are about to move to this Mountpoint Pod: until its mount serves, no workload gets it, and it is not idle. */
 export function isInPreparation(draft: Draft, pod: ReportedMountpointPod): boolean {
   const former = pod.move.replaces && draft.mountpointPods.get(pod.move.replaces);
-  if (former === undefined || requestFor(draft, former) === undefined) return false;
+  if (former === undefined || volumeToMove(draft, former) === undefined) return false;
   return isStaying(pod) && servesNobody(draft, pod.name) && !servesNobody(draft, former.name);
 }
 
-function servesNobody({ attachments }: Draft, name: PodName): boolean {
+export function servesNobody({ attachments }: Draft, name: PodName): boolean {
   return attachments.every((change) => servedBy(change, name).length === 0);
 }

@@ -6,6 +6,7 @@ import { type AttachmentChange, listedIn } from "./attachment-changes.ts";
 import type { NewAttachment, Step } from "./decision.ts";
 import { creationOf, type Draft, orphanedPods, sourceOf } from "./draft.ts";
 import { unmountingPods } from "./idle-pods.ts";
+import { servesNobody } from "./move-mountpoint-pods.ts";
 
 /** DS-7. Before the attachments are written: a Mountpoint Pod that no attachment lists and that has no annotation would be lost. */
 export function annotateIdlePods(draft: Draft): readonly Step[] {
@@ -15,7 +16,9 @@ export function annotateIdlePods(draft: Draft): readonly Step[] {
     const listedBy = draft.observed.attachments.filter(
       ({ spec }) => mountpointPod.name in spec.mountpointS3PodAttachments,
     );
-    const movedTo = draft.observed.mountpointPods.find(({ move }) => move.replaces === mountpointPod.name)?.name;
+    const movedTo = draft.observed.mountpointPods.find(
+      ({ name, move }) => move.replaces === mountpointPod.name && !servesNobody(draft, name),
+    )?.name;
     return { do: "annotateForUnmount", mountpointPod, listedBy, movedTo, because: "it serves no workload" };
   });
 }

@@ -82,7 +82,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         [labels.volumeName]: volume.name,
       }),
       annotations: {
-        ...config.extra.annotations,
+        ...withoutRequests(config.extra.annotations),
         [annotations.volumeName]: volume.name,
         [annotations.volumeId]: volume.volumeId,
         [annotations.identity]: volume.identity,
@@ -96,6 +96,13 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
     },
     spec: podSpec(config, purpose),
   } as const;
+}
+
+const ofMoves = new Set<string>([annotations.move, annotations.moveFailed, annotations.replaces, annotations.movedTo]);
+
+/** A request to move on every new Pod would move its workloads again and again. */
+function withoutRequests(extra: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(extra).filter(([name]) => !ofMoves.has(name)));
 }
 
 /** Warnings for the owner of a workload about settings with which the Pod is created nevertheless. */

@@ -3,13 +3,18 @@ import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts"
 import type { ReportedMountpointPod } from "./controller-status.ts";
 import type { S3Volume } from "./persistent-volume.ts";
 
-/**
- * The request to move the workloads of this Mountpoint Pod, on the Pod or on its PersistentVolume; undefined: there is none. A request that
- * failed is not repeated: an operator asks again with another value.
- */
-export function moveRequestOf({ move }: MountpointPod, { moveRequest }: Pick<S3Volume, "moveRequest">) {
+/** The requests to move the workloads of this Mountpoint Pod: on the Pod, and on its PersistentVolume. */
+export function moveRequests(
+  { move }: MountpointPod,
+  { moveRequest }: Pick<S3Volume, "moveRequest">,
+): readonly string[] {
   const ofVolume = moveRequest === move.fulfils ? undefined : moveRequest;
-  return [move.requested, ofVolume].find((request) => request !== undefined && request !== move.failed);
+  return [move.requested, ofVolume].filter((request) => request !== undefined);
+}
+
+/** A request that failed is not repeated: an operator asks again with another value. */
+export function isMoveRequested(pod: MountpointPod, volume: Pick<S3Volume, "moveRequest">): boolean {
+  return moveRequests(pod, volume).some((request) => !pod.move.failed.includes(request));
 }
 
 /** A Mountpoint Pod that is being deleted is left by its workloads anyway (LC-2). */
@@ -17,10 +22,14 @@ export function isStaying(pod: MountpointPod): boolean {
   return isAlive(pod) && !pod.terminating && !pod.needsUnmount;
 }
 
-/** DS-15, SE-6. Why the current PersistentVolume does not describe the mount that its workloads have; undefined: it does. */
-export function differenceFrom(pod: MountpointPod, volume: S3Volume): string | undefined {
-  if (pod.volumeId !== undefined && pod.volumeId !== volume.volumeId) return "its volumeHandle";
-  if (pod.identity !== undefined && pod.identity !== volume.identity) return "the source of its credentials";
+/**
+ * DS-15, SE-6. What of the PersistentVolume has changed since its workloads mounted it; undefined: nothing that matters. `mountOptions`:
+ * those of the attachment. Node plugins record the options of each mount, but not those of 2.x, whose Pods also name no identity.
+ */
+export function differenceFrom(pod: MountpointPod, volume: S3Volume, mountOptions: string): string | undefined {
+  if (pod.volumeId !== undefined && pod.volumeId !== volume.volumeId) return "volumeHandle";
+  if (pod.identity === undefined) return mountOptions === volume.mountOptions.join(",") ? undefined : "mountOptions";
+  if (pod.identity !== volume.identity) return "the source of its credentials";
   return pod.readOnly === volume.readOnly ? undefined : "readOnly";
 }
 

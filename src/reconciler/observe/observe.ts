@@ -57,8 +57,10 @@ function namedIn({
   observedAtMs,
 }: ObservedAttachment): readonly { readonly id: string; readonly atMs: number }[] {
   const lists = Object.entries(spec.mountpointS3PodAttachments);
-  const ids = lists.flatMap(([mountpointPod, served]) =>
-    served.flatMap(({ workloadPodUID }): string[] => [mountpointPod, workloadPodUID]),
+  const names = lists.map(([mountpointPod]) => mountpointPod);
+  const workloads: readonly string[] = lists.flatMap(([, served]) =>
+    served.map(({ workloadPodUID }) => workloadPodUID),
   );
+  const ids = names.concat(workloads);
   return ids.map((id) => ({ id, atMs: observedAtMs }));
 }
