@@ -5,6 +5,7 @@ import { buildTopology } from "../../topology/build-topology.ts";
 import type { Workload } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";
 import type { VolumeView } from "../../topology/topology.ts";
+import { benchClaim } from "../bench/bench-claim.ts";
 import { benchMountPath, benchPod } from "../bench/bench-pod.ts";
 import { type BenchOptions, benchIdentity, benchSizes, readsOnly } from "../bench/bench-request.ts";
 import { type BenchRun, runBenchPod } from "../bench/run-bench-pod.ts";
@@ -20,7 +21,7 @@ export async function benchCommand(session: Session, name: string, options: Benc
   const sizes = benchSizes(options);
   const cluster = await terminal.progress("reading the cluster", readCluster(signal, api, scope));
   const view = onlyVolume(volumesNamed(buildTopology(cluster), name), name);
-  const claim = claimOf(view);
+  const claim = benchClaim(view, cluster.claims);
   const volume = cluster.volumes.find(({ metadata }) => metadata.name === view.name);
   const hindrance = readsOnly(volume);
   if (hindrance !== undefined)
@@ -49,20 +50,6 @@ function onlyVolume(volumes: readonly VolumeView[], name: string): VolumeView {
   if (volume !== undefined && others.length === 0) return volume;
   const names = volumes.map((each) => each.name);
   throw new UserError(`"${name}" means ${names.length} volumes`, `name one of: ${names.join(", ")}`);
-}
-
-function claimOf({ name, claim, accessModes, attachments }: VolumeView): { namespace: string; name: string } {
-  if (claim === undefined)
-    throw new UserError(`volume ${name} has no claim, so no Pod can use it`, "create a claim with this volumeName");
-  const isInUse = attachments.some(({ mountpointPods }) =>
-    mountpointPods.some(({ workloads }) => workloads.length > 0),
-  );
-  if (isInUse && accessModes.includes("ReadWriteOncePod"))
-    throw new UserError(
-      `volume ${name} has the access mode ReadWriteOncePod, and a Pod uses it`,
-      "delete that Pod first: Kubernetes starts no second one",
-    );
-  return claim;
 }
 
 async function imageOfDriver({ signal, api, options: { driverNamespace } }: Session): Promise<string> {
