@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type PageRequest, refusalOf } from "./admission.ts";
+import { type PageRequest, plainRefusalOf, refusalOf } from "./admission.ts";
 
 const request: PageRequest = {
   method: "GET",
@@ -43,4 +43,19 @@ it.for<Partial<PageRequest> & { code: number }>([
   { code: 405, method: "OPTIONS", url: "/" },
 ])("refuses %j", ({ code, ...change }) => {
   expect(refusalOf({ ...request, ...change }, hosts)?.code).toBe(code);
+});
+
+it.for([
+  ["127.0.0.1", false, false],
+  ["127.8.0.1", false, false],
+  ["::1", false, false],
+  ["::ffff:127.0.0.1", false, false],
+  ["10.0.0.1", false, true],
+  ["::ffff:10.0.0.1", false, true],
+  ["::ffff:12.7.0.1", false, true],
+  ["fe80::1", false, true],
+  [undefined, false, true],
+  ["10.0.0.1", true, false],
+] as const)("a token from %s, encrypted %s: refused %s", ([peer, isEncrypted, isRefused]) => {
+  expect(plainRefusalOf(isEncrypted, peer) !== undefined).toBe(isRefused);
 });

@@ -29,6 +29,23 @@ export function refusalOf(request: PageRequest, hosts: readonly string[]): Refus
   return undefined;
 }
 
+/**
+ * Without TLS a token is readable on the way, unless the connection comes from the Pod itself: `kubectl port-forward` arrives on loopback,
+ * and is encrypted until there. undefined: a token may be sent on this connection.
+ */
+export function plainRefusalOf(isEncrypted: boolean, peer: string | undefined): Refusal | undefined {
+  if (isEncrypted || isLoopback(peer ?? "")) return undefined;
+  return {
+    code: 403,
+    because:
+      "tokens are not taken over plain HTTP: use kubectl port-forward, or set ui.tls.secretName of the chart and connect with TLS",
+  };
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || (/^(::ffff:)?127\./i.test(address) && isIP(address) !== 0);
+}
+
 function isKnown(host: string, hosts: readonly string[]): boolean {
   const name = hostnameOf(`http://${host}`);
   if (name === undefined) return false;

@@ -10,7 +10,7 @@ import { feedPath, pathOf, respondFile, respondText } from "../page/page-respons
 import { aliveMs } from "../page/page-state.ts";
 import type { Call } from "../runtime/call.ts";
 import { Secret } from "../runtime/secret.ts";
-import { refusalOf } from "./admission.ts";
+import { plainRefusalOf, refusalOf } from "./admission.ts";
 import { certificateIn, isSameCertificate } from "./certificate.ts";
 import { Viewers } from "./viewers.ts";
 
@@ -21,6 +21,8 @@ export interface PageParts {
   readonly access: (call: Call, token: Secret, address: string) => Promise<Access>;
   /** How often it is asked whether a viewer still may look. */
   readonly recheckMs: number;
+  /** A test has less time. */
+  readonly silenceMs?: number;
 }
 
 export interface PageAddress {
@@ -37,8 +39,14 @@ export interface PageServer extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Who connects and sends nothing must not use up the connections of others. */
-const limits = { headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 5000 } as const;
+/** Who connects and sends nothing must not use up the connections of others. Node looks for such connections every 30 s unless told otherwise. */
+const limits = {
+  ...{ headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 5000 },
+  connectionsCheckingInterval: 5000,
+} as const;
+const handshakeTimeout = 10_000;
+/** A connection that neither sends nor takes anything for so long is closed. The feed writes every few seconds (`aliveMs`). */
+const usualSilenceMs = 60_000;
 /** A browser opens six for the files of the page. */
 const mostConnections = 512;
 const certificateCheckMs = 60_000;
@@ -48,6 +56,7 @@ export async function servePage(call: Call, parts: PageParts, address: PageAddre
   await using starting = new AsyncDisposableStack();
   const server = address.tls === undefined ? createServer(limits) : tlsServer(call, address.tls, starting);
   server.maxConnections = mostConnections;
+  server.setTimeout(parts.silenceMs ?? usualSilenceMs);
   const viewers = new Viewers(parts.feed, { most: address.mostViewers, recheckMs: parts.recheckMs });
   server.on("request", (request, response) => {
     answer(call, { ...parts, ...address, viewers }, { request, response }).catch((error: unknown) => {
@@ -89,6 +98,11 @@ async function answer(call: Call, serving: Serving, { request, response }: Excha
     respondFile(response, serving.files, pathOf(url));
     return;
   }
+  const plain = plainRefusalOf(serving.tls !== undefined, request.socket.remoteAddress);
+  if (plain !== undefined) {
+    respondText(response, plain.code, plain.because);
+    return;
+  }
   const access = await accessOf(call, serving, request);
   if (access.is !== "allowed") {
     const challenge = access.is === "unauthenticated" ? { "www-authenticate": "Bearer" } : undefined;
@@ -112,7 +126,7 @@ async function accessOf(call: Call, { access }: PageParts, { headers, socket }: 
 /** A certificate that was renewed counts for new connections. */
 function tlsServer(call: Call, directory: string, stack: AsyncDisposableStack): TlsServer {
   let current = certificateIn(directory);
-  const server = createTlsServer({ ...current, ...limits });
+  const server = createTlsServer({ ...current, ...limits, handshakeTimeout });
   const timer = setInterval(() => {
     try {
       const found = certificateIn(directory);

@@ -5,9 +5,6 @@ import { elapsed } from "../page/elapsed.ts";
 import type { Feed } from "../page/feed.ts";
 import { streamFeed } from "../page/page-responses.ts";
 
-/** A viewer whose network takes nothing for so long is gone: the feed writes every few seconds. */
-const silenceMs = 60_000;
-
 export class Viewers {
   readonly #most: number;
   readonly #feed: Feed;
@@ -30,7 +27,6 @@ export class Viewers {
     this.#count += 1;
     const gone = new AbortController();
     response.on("close", () => gone.abort());
-    response.setTimeout(silenceMs, () => response.destroy());
     const subscription = streamFeed(response, this.#feed);
     try {
       while (!gone.signal.aborted) {
