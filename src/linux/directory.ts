@@ -63,6 +63,12 @@ export class Directory implements Disposable {
     return lstatSync(this.pathOf(name), { throwIfNoEntry: false })?.mtime;
   }
 
+  /** Opens a subdirectory as it is; undefined: it does not exist. Throws "denied" for a symbolic link. */
+  existing(name: string): Directory | undefined {
+    if (!this.has(name)) return undefined;
+    return withoutLinks(name, () => new Directory(this.pathOf(name)));
+  }
+
   /** Opens a subdirectory, and makes it first if it does not exist. Throws "denied" for a symbolic link. */
   subdirectory(name: string, mode: number): Directory {
     const path = this.pathOf(name);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import {
+  chmodSync,
   chownSync,
   linkSync,
   lstatSync,
@@ -14,8 +15,9 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path/posix";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PodUid } from "../../src/core/names.ts";
+import { Directory } from "../../src/linux/directory.ts";
 import { commDir } from "../../src/node/domain/target-path.ts";
 import { type CommVolume, commVolumes } from "../../src/node/mounts/comm-volume.ts";
 import { thisKernel } from "../../src/node/mounts/kernel.ts";
@@ -88,6 +90,19 @@ it("writes credentials that only root and the Pod's group can read, and only fil
   expect(readFileSync(path("keys"), "utf8")).toBe("firs\n");
   expect(volume.credentialsChangedAt()).toEqual(lstatSync(path("keys")).mtime);
   expect(readdirSync(join(directory, "credentials")).toSorted()).toEqual(["config", "keys"]);
+});
+
+it("reads the age of credentials without changing the directory, and of a bounded number of files", () => {
+  using volume = open();
+  volume.writeCredentials({ keys: "first\n" });
+  const credentials = join(directory, "credentials");
+  for (let index = 0; index < 40; index += 1) writeFileSync(join(credentials, `extra-${index}`), "");
+  chmodSync(credentials, 0o700);
+  const seen = vi.spyOn(Directory.prototype, "changedAt");
+  expect(volume.credentialsChangedAt()).toBeInstanceOf(Date);
+  expect(seen).toHaveBeenCalledTimes(16);
+  seen.mockRestore();
+  expect(lstatSync(credentials).mode & 0o7777).toBe(0o700);
 });
 
 it("writes the exit file once", () => {

@@ -83,6 +83,8 @@ function watchFiles(directory: string, listener: () => void): FSWatcher | undefi
 }
 
 const errorLimitBytes = 4096;
+/** The driver writes fewer. Their times are read at every scrape, and nothing else should be in the directory. */
+const credentialFileLimit = 16;
 
 function commVolume(directory: Directory): CommVolume {
   return {
@@ -101,9 +103,10 @@ function commVolume(directory: Directory): CommVolume {
       return credentials.names();
     },
     credentialsChangedAt: () => {
-      if (!directory.has(comm.credentials)) return undefined;
-      using credentials = directory.subdirectory(comm.credentials, 0o750);
-      const times = credentials.names().flatMap((name) => credentials.changedAt(name)?.getTime() ?? []);
+      using credentials = directory.existing(comm.credentials);
+      if (credentials === undefined) return undefined;
+      const names = credentials.names().slice(0, credentialFileLimit);
+      const times = names.flatMap((name) => credentials.changedAt(name)?.getTime() ?? []);
       return times.length === 0 ? undefined : new Date(Math.max(...times));
     },
     askToExit: () => {
