@@ -3,6 +3,8 @@ import { type BenchPlan, volumeBenchCommand } from "../../core/volume-bench.ts";
 import type { BenchIdentity } from "./bench-request.ts";
 
 export const benchMountPath = "/volume";
+/** Admission webhooks may add others to the Pod. */
+export const benchContainer = "bench";
 
 /** The kubelet ends the Pod then, if nobody has deleted it. */
 const limitSeconds = 900;
@@ -43,7 +45,7 @@ export function benchPod(request: BenchPodRequest) {
       },
       containers: [
         {
-          name: "bench",
+          name: benchContainer,
           image,
           command: [volumeBenchCommand],
           args: [JSON.stringify(plan)],

@@ -6,7 +6,7 @@ import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
 import { UserError } from "../user-error.ts";
-import type { benchPod } from "./bench-pod.ts";
+import { benchContainer, type benchPod } from "./bench-pod.ts";
 
 /** An image is pulled and a Mountpoint Pod is started. */
 const startLimitMs = 180_000;
@@ -26,13 +26,18 @@ export async function runBenchPod(
 ): Promise<BenchRun> {
   const { name, namespace } = pod.metadata;
   const path = `${paths.pods(namespace)}/${name}`;
-  await created(signal, api, pod);
+  let isRefused = false;
   try {
+    await created(signal, api, pod).catch((error: unknown) => {
+      isRefused = error instanceof UserError;
+      throw error;
+    });
     const node = await started(signal, api, { path, name, namespace, progress });
     return { node, result: await result(signal, api, path, progress) };
   } finally {
-    // Also after Ctrl-C: the program then removes what it wrote, and ends.
-    await deleted(api, path);
+    // Also after Ctrl-C: the program then removes what it wrote, and ends. Also if the answer to the creation was lost.
+    if (!isRefused && !(await isDeleted(api, path)))
+      progress(`the Pod could not be deleted: kubectl delete pod -n ${namespace} ${name}`);
   }
 }
 
@@ -102,7 +107,7 @@ function notCreated(pod: Pod): string | undefined {
 }
 
 function containerWaits({ status }: Pod): { readonly reason?: string; readonly message?: string } | undefined {
-  return status?.containerStatuses?.[0]?.state?.waiting;
+  return status?.containerStatuses?.find(({ name }) => name === benchContainer)?.state?.waiting;
 }
 
 /** What kubelet and the node plugin say about a volume that is not mounted. Without the right to read events: nothing. */
@@ -126,7 +131,7 @@ async function result(
   progress: (what: string) => void,
 ): Promise<BenchResult> {
   const others: string[] = [];
-  for await (const text of await api.lines(signal, `${path}/log?follow=true`)) {
+  for await (const text of await api.lines(signal, `${path}/log?container=${benchContainer}&follow=true`)) {
     const line = parseBenchLine(text);
     if (line === undefined) others.push(text);
     else if ("step" in line) progress(line.step);
@@ -136,10 +141,12 @@ async function result(
   throw new Error(`the Pod of the benchmark ended without a result: ${others.at(-1) ?? "it printed nothing"}`);
 }
 
-async function deleted(api: ApiServer, path: string): Promise<void> {
+/** Never rejects: the result, or the reason why there is none, matters more than the Pod, which ends by its own deadline. */
+async function isDeleted(api: ApiServer, path: string): Promise<boolean> {
   try {
     await api.json(AbortSignal.timeout(10_000), { method: "DELETE", path });
+    return true;
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    return isNotFound(error);
   }
 }
