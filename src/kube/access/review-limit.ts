@@ -24,6 +24,11 @@ export class ReviewLimit {
     if (this.#byAddress.size > mostAddresses && oldest !== undefined) this.#byAddress.delete(oldest);
     return own.take(nowMs) && this.#overall.take(nowMs);
   }
+
+  /** The token belonged to a user: many users may come through one proxy. The limit over all callers still counts the review. */
+  giveBack(address: string): void {
+    this.#byAddress.get(address)?.giveBack();
+  }
 }
 
 class Allowance {
@@ -43,5 +48,9 @@ class Allowance {
     if (this.#left < 1) return false;
     this.#left -= 1;
     return true;
+  }
+
+  giveBack(): void {
+    this.#left = Math.min(this.#rate.atOnce, this.#left + 1);
   }
 }

@@ -147,6 +147,14 @@ it("SE-7 one sender of wrong tokens does not use up the reviews of others", asyn
   expect(await access.of(call, new Secret("good"), from, 10_000)).toEqual({ is: "allowed" });
 });
 
+it("SE-7 users behind one proxy do not use up the reviews of its address", async () => {
+  const tokens = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`t${index}`, `user-${index}`]));
+  const access = new TokenAccess(apiServer({ users: tokens, readers: ["user-14"] }), metrics);
+  const answers = [];
+  for (const token of Object.keys(tokens)) answers.push((await access.of(call, new Secret(token), from, 0)).is);
+  expect(answers).toEqual([...Array(14).fill("forbidden"), "allowed"]);
+});
+
 it.for([
   new DriverError("notReady", "the connection to the Kubernetes API server failed"),
   new ApiError(403, "Forbidden", "the account cannot create tokenreviews"),

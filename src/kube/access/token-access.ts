@@ -45,7 +45,8 @@ export class TokenAccess {
     const known = this.#cache.get(key, nowMs) ?? this.#reviews.get(key);
     if (known !== undefined) return await known;
     // A caller whose token was allowed is reviewed again however many wrong tokens arrive.
-    if (!this.#cache.wasAllowed(key) && !this.#limit.take(address, nowMs)) {
+    const isLimited = !this.#cache.wasAllowed(key);
+    if (isLimited && !this.#limit.take(address, nowMs)) {
       return { is: "unknown", because: "too many unknown tokens: this one was not checked, try again later" };
     }
     const review = this.#review(call, token);
@@ -53,6 +54,8 @@ export class TokenAccess {
     const access = await review;
     this.#reviews.delete(key);
     this.#cache.set(key, access, nowMs);
+    const isUser = access.is === "allowed" || access.is === "forbidden";
+    if (isLimited && isUser) this.#limit.giveBack(address);
     return access;
   }
 
