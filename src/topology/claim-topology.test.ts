@@ -62,9 +62,15 @@ it.each([
   { why: "a Pod that is being started", events: [], health: "waiting", problems: [] },
   {
     why: "a mount that fails",
-    events: [event("FailedMount", "no such bucket")],
+    events: [event("FailedMount", 'MountVolume.SetUp failed for volume "pvc-1" : no such bucket')],
     health: "problem",
-    problems: ["worker-1: no such bucket"],
+    problems: ['worker-1: MountVolume.SetUp failed for volume "pvc-1" : no such bucket'],
+  },
+  {
+    why: "a mount of another volume that fails",
+    events: [event("FailedMount", 'MountVolume.SetUp failed for volume "pvc-12" : no such host')],
+    health: "waiting",
+    problems: [],
   },
   { why: "an event that says nothing of volumes", events: [event("BackOff", "x")], health: "waiting", problems: [] },
 ])("OP-4 a tenant sees $why", ({ events, health, problems }) => {

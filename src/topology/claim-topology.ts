@@ -37,7 +37,7 @@ function volumeView(cluster: Cluster, claim: Claim): VolumeView {
   const { metadata, spec } = claim;
   const phase = claim.status?.phase ?? "";
   const pods = cluster.workloads.filter((pod) => isLive(pod) && uses(pod, claim));
-  const states = pods.map((pod) => stateOf(pod, newest(cluster, pod.metadata.uid)));
+  const states = pods.map((pod) => stateOf(pod, newest(cluster, pod.metadata.uid, spec.volumeName)));
   const refusal = refusalOf(phase, newest(cluster, metadata.uid));
   const healths = states.map(({ health }) => health);
   return {
@@ -75,11 +75,17 @@ function uses({ metadata, spec }: Pod, claim: Claim): boolean {
   });
 }
 
-/** The newest event about an object that says how its volume is. */
-function newest({ events = [] }: Cluster, uid: string): EventObject | undefined {
+/** The newest event about an object that says how this volume is. */
+function newest({ events = [] }: Cluster, uid: string, volumeName?: string): EventObject | undefined {
   return events
     .filter(({ involvedObject, reason }) => involvedObject.uid === uid && telling.has(reason ?? ""))
+    .filter((event) => event.reason !== "FailedMount" || isAbout(event, volumeName))
     .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))[0];
+}
+
+/** kubelet reports FailedMount for all volumes of a Pod, also those of other drivers, and quotes the name of the volume. */
+function isAbout({ message = "" }: EventObject, volumeName: string | undefined): boolean {
+  return volumeName !== undefined && message.includes(`"${volumeName}"`);
 }
 
 /** Of kubelet, csi-provisioner and the driver. A healed volume serves again. */
