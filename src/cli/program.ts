@@ -139,7 +139,9 @@ function doctorOptions(program: Command, session: () => Session, finish: Finish)
 function benchOptions(program: Command, session: () => Session): void {
   program
     .command("bench <name>")
-    .description("measures one volume from a Pod in the namespace of its claim; the Pod and what it writes are removed")
+    .description(
+      "measures one volume from a Pod in the namespace of its claim; it then deletes the Pod and its files (a versioned bucket keeps versions)",
+    )
     .option("--size <quantity>", "size of the large file, from 1Mi to 4Gi", "64Mi")
     .option("--files <number>", "number of small files, from 1 to 1000", "100")
     .option("--node <name>", "node on which to measure; default: one that has the volume mounted, if there is one")

@@ -44,5 +44,6 @@ it("OP-4 bench says how to allow deletions, also where there are no options", ()
   expect(patched(readsOnly(volume({ mountOptions: ["debug"] }))?.fix)).toEqual([
     { op: "add", path: "/spec/mountOptions/-", value: "allow-delete" },
   ]);
+  expect(readsOnly(volume({ mountOptions: [] }))?.fix).toContain("workloads may then delete files, too");
   expect(readsOnly(undefined)?.because).toContain("may not read the PersistentVolume");
 });

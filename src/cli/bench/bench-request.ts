@@ -63,7 +63,7 @@ export function readsOnly(volume: PersistentVolume | undefined): ReadsOnly | und
   if (optionOf(volume, "allow-delete") === undefined)
     return {
       because: "it has no mount option allow-delete, so what is written could not be removed",
-      fix: `to measure writes: kubectl patch pv ${metadata.name} --type=json -p '${withAllowDelete(volume)}'`,
+      fix: `to measure writes: kubectl patch pv ${metadata.name} --type=json -p '${withAllowDelete(volume)}' (workloads may then delete files, too)`,
     };
   if (optionOf(volume, "uid") === "0")
     return { because: "its files belong to root (uid=0)", fix: "to measure writes, name a volume with another uid" };
