@@ -17,10 +17,13 @@ export async function startMonitoring(signal: AbortSignal, lab: Lab, progress: P
   await progress.task("start Prometheus with the rules of the chart", async () => {
     const { config, data } = prometheusFiles(lab.layout);
     mkdirSync(data, { recursive: true });
-    writeFileSync(config, stringify(configOf(await targetsIn(signal, lab))));
+    const targets = await targetsIn(signal, lab);
+    writeFileSync(config, stringify(configOf(targets)));
     const prometheus = lab.component("prometheus");
     await prometheus.restart(signal);
-    const seen = ["promtool", "query", "instant", prometheusUrl, `min(up{job="${job}"}) == 1`];
+    // `up` of a target exists after its first scrape.
+    const all = `count(up{job="${job}"} == 1) == ${targets.length}`;
+    const seen = ["promtool", "query", "instant", prometheusUrl, all];
     for (;;) {
       const { code, stdout } = await attempt(lab.inNetwork(seen), { signal });
       if (code === 0 && stdout.trim() !== "") return;

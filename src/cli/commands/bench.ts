@@ -38,7 +38,7 @@ export async function benchCommand(session: Session, name: string, options: Benc
     node: options.node,
     nodesInUse: [...new Set(view.attachments.map(({ node }) => node))],
   });
-  const run = await runBenchPod(signal, api, pod, (what) => terminal.printError(`${printable(what)} …\n`));
+  const run = await runBenchPod(signal, api, pod, (what) => terminal.printError(`${printable(what)}\n`));
   const data = { volume: view.name, claim, node: run.node, ...sizes, smallFileBytes, ...run.result };
   terminal.print(formatted(scope.output, data, () => benchText(view, run)));
   if (run.result.filesLeft > 0)
