@@ -3,14 +3,14 @@ import { type AttachmentSpec, duplicatesOf, specPatch } from "../../core/attachm
 import { DriverError } from "../../core/errors.ts";
 import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
-import { annotations, mountpointPodName, type NodeName } from "../../core/names.ts";
+import { mountpointPodName, type NodeName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Outcome } from "../../kube/controller/work-queue.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
-import { type Call, deadline } from "../../runtime/call.ts";
+import type { Call } from "../../runtime/call.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "../decision/decision.ts";
 import {
   type MountpointPodConfig,
@@ -19,6 +19,8 @@ import {
   mountpointPodWarnings,
 } from "../domain/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
+import { annotateFailedMove, annotateForUnmount } from "./annotate.ts";
+import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
 import { warn, warnOfVolume } from "./warn.ts";
 
@@ -46,9 +48,6 @@ export async function act(call: Call, steps: readonly Step[], cluster: Cluster):
   return { kind: "done" };
 }
 
-/** outdated: the API server had a newer object than the view, and the view has caught up since. */
-type Result = "accepted" | "outdated";
-
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
   switch (step.do) {
     case "report":
@@ -74,57 +73,6 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
     default:
       return step satisfies never;
   }
-}
-
-async function annotateForUnmount(
-  call: Call,
-  cluster: Cluster,
-  { mountpointPod: { name, uid }, listedBy = [], movedTo }: Step & { do: "annotateForUnmount" },
-): Promise<Result> {
-  for (const attachment of listedBy) {
-    if ((await confirmUnchanged(call, cluster, attachment)) === "outdated") return "outdated";
-  }
-  const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const set = {
-    [annotations.needsUnmount]: "true",
-    [annotations.needsUnmountSince]: new Date().toISOString(),
-    ...(movedTo === undefined ? {} : { [annotations.movedTo]: movedTo }),
-  };
-  const patch = { metadata: { uid, annotations: set } };
-  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
-  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
-  return result;
-}
-
-async function annotateFailedMove(
-  call: Call,
-  cluster: Cluster,
-  { mountpointPod: { name, uid }, requests }: Step & { do: "annotateFailedMove" },
-): Promise<Result> {
-  const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: requests.join("\n") } } };
-  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
-  await untilPod(
-    call,
-    cluster,
-    name,
-    (pod) => pod?.uid !== uid || requests.every((request) => pod.move.failed.includes(request)),
-  );
-  return result;
-}
-
-/**
- * SC-7. The view may lack a write of ours whose answer was lost, or which the watch has not shown in time: a workload that the attachment
- * lists by now would lose its Mountpoint Pod. A patch that changes nothing makes no new version, and is refused if the version is not
- * that of the view.
- */
-async function confirmUnchanged(call: Call, cluster: Cluster, { metadata }: ObservedAttachment): Promise<Result> {
-  const { name, resourceVersion } = metadata;
-  const patch = cluster.client.patch(call, kinds.attachments, { name }, { metadata: { resourceVersion } });
-  const result = await attempt(patch, "isConflict", "isNotFound");
-  if (result === "outdated")
-    await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
-  return result;
 }
 
 async function deleteMountpointPod(
@@ -261,42 +209,6 @@ function nameTaken(what: string, remedy: string): DriverError {
   return new DriverError("exists", `${what} already exists, but for another node or volume`, {
     hint: remedy,
   });
-}
-
-/** Only the answers in `late` mean that the view lags. A create in a namespace that does not exist is answered "not found", too. */
-async function attempt(write: Promise<unknown>, ...late: readonly LateAnswer[]): Promise<Result> {
-  try {
-    await write;
-    return "accepted";
-  } catch (error) {
-    if (error instanceof ApiError && late.some((answer) => error[answer])) return "outdated";
-    throw error;
-  }
-}
-
-type LateAnswer = "isConflict" | "isAlreadyExists" | "isNotFound";
-
-/** A watch delivers within milliseconds, unless it is being re-established. */
-const viewLimitMs = 10_000;
-
-async function untilPod(
-  call: Call,
-  { view, mountpointPods: { namespace } }: Cluster,
-  name: string,
-  isSeen: (pod: MountpointPod | undefined) => boolean,
-): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show the change of Mountpoint Pod ${name}`);
-  await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
-}
-
-export async function untilAttachment(
-  call: Call,
-  { view }: Pick<Cluster, "view">,
-  name: string,
-  isSeen: (attachment: ObservedAttachment | undefined) => boolean,
-): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show the change of attachment ${name}`);
-  await view.attachments.waitFor(limited, { key: name }, ([attachment]) => isSeen(attachment) || undefined);
 }
 
 function fieldsOf(step: Step): Readonly<Record<string, unknown>> {

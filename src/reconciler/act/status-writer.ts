@@ -7,7 +7,7 @@ import { MissingRight } from "../../kube/missing-right.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { NewStatus } from "../decision/new-statuses.ts";
 import type { View } from "../observe/view.ts";
-import { untilAttachment } from "./act.ts";
+import { untilAttachment } from "./attempt.ts";
 
 export class StatusWriter {
   readonly #client: Pick<KubeClient, "applyStatus">;

@@ -1,0 +1,62 @@
+/** Annotations that the reconciler sets on Mountpoint Pods. */
+import { annotations } from "../../core/names.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { kinds } from "../../kube/kinds.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { ObservedAttachment, Step } from "../decision/decision.ts";
+import { attempt, type Result, untilAttachment, untilPod, type Viewed } from "./attempt.ts";
+
+interface Annotating extends Viewed {
+  readonly client: Pick<KubeClient, "patch">;
+}
+
+export async function annotateForUnmount(
+  call: Call,
+  cluster: Annotating,
+  { mountpointPod: { name, uid }, listedBy = [], movedTo }: Step & { do: "annotateForUnmount" },
+): Promise<Result> {
+  for (const attachment of listedBy) {
+    if ((await confirmUnchanged(call, cluster, attachment)) === "outdated") return "outdated";
+  }
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const set = {
+    [annotations.needsUnmount]: "true",
+    [annotations.needsUnmountSince]: new Date().toISOString(),
+    ...(movedTo === undefined ? {} : { [annotations.movedTo]: movedTo }),
+  };
+  const patch = { metadata: { uid, annotations: set } };
+  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
+  await untilPod(call, cluster, name, (pod) => pod?.uid !== uid || pod.needsUnmountSince !== undefined);
+  return result;
+}
+
+export async function annotateFailedMove(
+  call: Call,
+  cluster: Annotating,
+  { mountpointPod: { name, uid }, requests }: Step & { do: "annotateFailedMove" },
+): Promise<Result> {
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: requests.join("\n") } } };
+  const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
+  await untilPod(
+    call,
+    cluster,
+    name,
+    (pod) => pod?.uid !== uid || requests.every((request) => pod.move.failed.includes(request)),
+  );
+  return result;
+}
+
+/**
+ * SC-7. The view may lack a write of ours whose answer was lost, or which the watch has not shown in time: a workload that the attachment
+ * lists by now would lose its Mountpoint Pod. A patch that changes nothing makes no new version, and is refused if the version is not
+ * that of the view.
+ */
+async function confirmUnchanged(call: Call, cluster: Annotating, { metadata }: ObservedAttachment): Promise<Result> {
+  const { name, resourceVersion } = metadata;
+  const patch = cluster.client.patch(call, kinds.attachments, { name }, { metadata: { resourceVersion } });
+  const result = await attempt(patch, "isConflict", "isNotFound");
+  if (result === "outdated")
+    await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
+  return result;
+}
