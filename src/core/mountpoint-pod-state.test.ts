@@ -8,6 +8,7 @@ import {
   type MountpointPod,
   type MountpointPodObject,
   mountpointPodFrom,
+  moveRequestIn,
   noMove,
 } from "./mountpoint-pod-state.ts";
 import { annotations, labels, mountpointPodName, type NodeName, type PodUid, type PvName } from "./names.ts";
@@ -148,4 +149,13 @@ describe("a Mountpoint Pod", () => {
       expect(isOpen(parsed(change), volume(), version)).toBe(false);
     },
   );
+});
+
+it.for([
+  ["2026-11-18\n", "2026-11-18"],
+  ["a\n b", "a b"],
+  [" ", undefined],
+  [undefined, undefined],
+] as const)("reads the request %j on one line, so that it is found among those that failed", ([text, request]) => {
+  expect(moveRequestIn(text === undefined ? {} : { [annotations.move]: text })).toBe(request);
 });

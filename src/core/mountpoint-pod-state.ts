@@ -97,13 +97,18 @@ export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | und
   };
 }
 
+/** On one line: `move-failed` has a request on each line, and a block of YAML ends with a line break. undefined: there is none. */
+export function moveRequestIn(notes: Readonly<Record<string, string>> = {}): string | undefined {
+  return (notes[annotations.move] ?? "").trim().replaceAll(/\s+/g, " ") || undefined;
+}
+
 function moveNotesIn(notes: Readonly<Record<string, string>>): MoveNotes {
   const podIn = (name: string) => [notes[name] ?? ""].find(isName);
   // An empty value is what remains of a request that was taken back with a tool that cannot remove annotations.
   const given = (name: string) => notes[name] || undefined;
   const found = {
     replaces: podIn(annotations.replaces),
-    requested: given(annotations.move),
+    requested: moveRequestIn(notes),
     failed: given(annotations.moveFailed)?.split("\n") ?? noMove.failed,
     fulfils: given(annotations.fulfilsMove),
     to: podIn(annotations.movedTo),

@@ -1,7 +1,8 @@
 /** The fields of a PersistentVolume of this driver that the reconciler keeps. */
 import { type CacheVolume, plainCache } from "../../core/cache-volume.ts";
 import { asksForCache } from "../../core/mount-args.ts";
-import { annotations, driverName, type PvName, type VolumeId } from "../../core/names.ts";
+import { moveRequestIn } from "../../core/mountpoint-pod-state.ts";
+import { driverName, type PvName, type VolumeId } from "../../core/names.ts";
 import {
   type AuthenticationSource,
   parseVolumeAttributes,
@@ -64,12 +65,8 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     readOnly: csi.readOnly ?? false,
     cache: attributes.cache ?? cacheByOption,
     claim: claimOf(spec),
-    moveRequest: moveRequestIn(metadata),
+    moveRequest: moveRequestIn(metadata.annotations),
   };
-}
-
-function moveRequestIn({ annotations: notes = {} }: PersistentVolume["metadata"]): string | undefined {
-  return notes[annotations.move] || undefined;
 }
 
 function claimOf({ claimRef }: PersistentVolume["spec"]): string | undefined {
