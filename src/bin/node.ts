@@ -41,6 +41,7 @@ import { type NodeMounts, nodeMounts } from "../node/mounts/node-mounts.ts";
 import { detachVanishedSubPaths } from "../node/mounts/vanished-sub-paths.ts";
 import { moveEvents } from "../node/move/events.ts";
 import { moveWorkloads } from "../node/move/move.ts";
+import { type MoveRoom, replacementFor } from "../node/move/move-room.ts";
 import { removeOrphanedTargets } from "../node/publish/orphaned-targets.ts";
 import { publishRoom } from "../node/publish/publish-room.ts";
 import type { RecordStorage } from "../node/records/mount-records.ts";
@@ -139,7 +140,7 @@ function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings
   // Manifests of 2.x do not mount the host's /proc.
   const swapper = hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
   const healing: HealRoom = { mounts, cluster, sources, records, metrics, swapper };
-  const moving = { ...healing, canMountBeneath: hasMoveMountBeneath() };
+  const moving: MoveRoom = { ...healing, replacement: replacementFor(hasMoveMountBeneath(), config) };
   const settings = { ...config, driverVersion: version, entersContainers: swapper !== undefined };
   const publishing = publishRoom({ ...shared, settings, sources, v1 });
   const end = () => {

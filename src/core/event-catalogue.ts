@@ -109,7 +109,8 @@ export const eventCatalogue = {
   VolumeNotMoved: {
     type: "Warning",
     on: ["Pod"],
-    cause: "the volume was to be moved to another Mountpoint Pod, and that failed: it works as before",
+    cause:
+      "the volume was to be moved to another Mountpoint Pod, and that failed: it works as before, unless the message names a container that has lost it",
     fix: "Remove the cause that the message names, and request the move again.",
     see: "../guides/moving.md",
   },

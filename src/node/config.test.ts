@@ -12,6 +12,7 @@ it("has the defaults of 2.x", () => {
     nodeName: "node-1",
     verbosity: 2,
     mountpointVersion: "",
+    movesWithGap: false,
     mountpointNamespace: "mount-s3",
     kubeletDir: "/var/lib/kubelet",
     hostPluginDir: "/var/lib/kubelet/plugins/s3.csi.scality.com",

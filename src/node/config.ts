@@ -36,6 +36,8 @@ export interface NodeConfig {
   readonly hostProc: string;
   /** How long a mount may hang before the node plugin gives it up; 0: without limit. */
   readonly hangLimitMs: number;
+  /** Whether running workloads are moved where the kernel shows the container's own directory for a moment meanwhile. */
+  readonly movesWithGap: boolean;
   readonly driverCredentials: DriverCredentialsConfig;
   /** Whether a volume that names a Secret, and gets none, may use the driver's credentials. */
   readonly fallbackToDriverCredentials: boolean;
@@ -68,6 +70,7 @@ const declared = {
   hostPid: { flag: "host-pid", kind: toggle, default: false },
   hostProc: { flag: "host-proc", kind: text, default: "/proc" },
   hangLimitMs: { flag: "hang-limit-seconds", kind: seconds({ min: 0, max: 1_000_000 }), default: 600_000 },
+  movesWithGap: { flag: "moves-with-gap", kind: toggle, default: false },
   register: { flag: "register", kind: toggle, default: false },
   registrationDir: { flag: "registration-dir", kind: text, default: "/registration" },
   ...driverCredentialSettings,
@@ -96,6 +99,7 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     pidNamespaces: pidNamespacesFrom(settings),
     hostProc: settings.hostProc,
     hangLimitMs: settings.hangLimitMs,
+    movesWithGap: settings.movesWithGap,
     driverCredentials: driverCredentialsFrom(settings),
     fallbackToDriverCredentials: !settings.noDriverCredentialsFallback,
     registryDir: settings.register ? settings.registrationDir : undefined,

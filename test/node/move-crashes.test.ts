@@ -1,8 +1,8 @@
 /** Programs that are killed in the middle of a move: it goes on, or the workload stays where it was. */
 import { expect, it } from "vitest";
-import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
+import { signalProcess } from "../../lab/process-id.ts";
 import { openCluster, type PodRef } from "../support/cluster.ts";
-import { type Fault, Injection } from "../support/faults.ts";
+import { type Fault, Injection, untilKilled } from "../support/faults.ts";
 import { belowTheMount, identityOf, long, untilWorking } from "../support/healing.ts";
 import { reconcilerProcess } from "../support/installed-reconciler.ts";
 import { mountS3Of, onNode, pidOf } from "../support/mount-s3-process.ts";
@@ -102,11 +102,4 @@ async function expectMoved(pod: PodRef, { claim, former, bucket }: Moved): Promi
   expect(await holders(cluster, claim)).toHaveLength(1);
   await untilWorking(cluster, pod);
   expect(await belowTheMount(cluster, node, pod)).toBe("");
-}
-
-/** A fault that only stops it shows the moment after the call; there it dies. */
-async function untilKilled(plugin: ProcessId, injection: Injection): Promise<void> {
-  await expect.poll(() => injection.log, long).toMatch(/stopped by SIGSTOP|killed by SIGKILL/);
-  signalProcess(plugin, "SIGKILL");
-  await expect.poll(() => injection.log, long).toContain("killed by SIGKILL");
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
 import { openCluster, type PodRef, type PodWish, type Sandbox } from "../support/cluster.ts";
 import { halted, processOf } from "../support/container-process.ts";
-import { type Fault, Injection } from "../support/faults.ts";
+import { type Fault, Injection, untilKilled } from "../support/faults.ts";
 import { listeningMounter } from "../support/listening-mounter.ts";
 import { mortalPlugin, pluginProcess } from "../support/node-plugin.ts";
 import {
@@ -223,11 +223,4 @@ async function expectToEnd(pod: PodRef, claim: string): Promise<void> {
   }
   await expect.poll(() => mountpointPodsOf(cluster, claim), long).toEqual([]);
   for (const text of [...names, claim]) await expect.poll(() => mountsNaming(cluster, node, text), long).toBe("");
-}
-
-/** A fault that only stops it shows the moment after the call; there it dies. */
-async function untilKilled(plugin: ProcessId, injection: Injection): Promise<void> {
-  await expect.poll(() => injection.log, long).toMatch(/stopped by SIGSTOP|killed by SIGKILL/);
-  signalProcess(plugin, "SIGKILL");
-  await expect.poll(() => injection.log, long).toContain("killed by SIGKILL");
 }

@@ -166,14 +166,14 @@ export class NodePlugin {
     const { cluster, sources, healing, publishing } = rooms;
     const progress = new Progress();
     const reports = { healed: () => undefined, delayed: () => undefined };
-    const moveReports = { moved: () => undefined, failed: () => undefined };
+    const moveReports = { moved: () => undefined, failed: () => undefined, lost: () => undefined };
     await Promise.all([
       cluster.attachments.follow(call, client, node, progress),
       cluster.mountpointPods.follow(call, client, node, progress),
       unmountUnneeded(call, sources),
       probeSources(call, sources, progress),
       healDeadMounts(call, healing, reports),
-      moveWorkloads(call, { ...healing, canMountBeneath: true }, moveReports),
+      moveWorkloads(call, { ...healing, replacement: "withoutGap" }, moveReports),
       removeOrphanedTargets(call, publishing, progress),
       reportStatus(call, client, { attachments: cluster.attachments, sources: sources.registry }),
     ]);

@@ -4,7 +4,9 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { ProcessId } from "../../lab/process-id.ts";
+import { expect } from "vitest";
+import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
+import { long } from "./healing.ts";
 
 export interface Fault {
   readonly syscall: string;
@@ -62,4 +64,11 @@ export class Injection implements AsyncDisposable {
     this.#strace.kill("SIGTERM"); // lets go of the program
     await this.#ended;
   }
+}
+
+/** A fault that only stops a program shows the moment after the call; the program is killed there. */
+export async function untilKilled(program: ProcessId, injection: Injection): Promise<void> {
+  await expect.poll(() => injection.log, long).toMatch(/stopped by SIGSTOP|killed by SIGKILL/);
+  signalProcess(program, "SIGKILL");
+  await expect.poll(() => injection.log, long).toContain("killed by SIGKILL");
 }

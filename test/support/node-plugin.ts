@@ -50,7 +50,7 @@ export async function withoutPlugins(cluster: Cluster): Promise<AsyncDisposable>
   return {
     [Symbol.asyncDispose]: async () => {
       await selectNodes(cluster, null);
-      await cluster.kubectl("rollout", "status", "daemonset/s3-csi-node", "-n", namespace, "--timeout=240s");
+      await untilReplaced(cluster);
     },
   };
 }
@@ -59,4 +59,29 @@ export async function withoutPlugins(cluster: Cluster): Promise<AsyncDisposable>
 async function selectNodes(cluster: Cluster, value: string | null): Promise<void> {
   const patch = { spec: { template: { spec: { nodeSelector: { "s3-csi-test/nowhere": value } } } } };
   await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", namespace, "--type=merge", "-p", JSON.stringify(patch));
+}
+
+/** Node plugins whose system calls report a kernel before 6.5 (personality UNAME26), with these further flags, until the end of the scope. */
+export async function pluginsOnOldKernel(cluster: Cluster, flags: readonly string[]): Promise<AsyncDisposable> {
+  const program = ["setarch", "--uname-2.6", "/bin/scality-s3-csi-driver"];
+  const added = flags.map((value) => ({ op: "add", path: "/spec/template/spec/containers/0/args/-", value }));
+  await patchPlugins(cluster, [
+    { op: "add", path: "/spec/template/spec/containers/0/command", value: program },
+    ...added,
+  ]);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await cluster.kubectl("rollout", "undo", "daemonset/s3-csi-node", "-n", namespace);
+      await untilReplaced(cluster);
+    },
+  };
+}
+
+async function patchPlugins(cluster: Cluster, patch: readonly object[]): Promise<void> {
+  await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", namespace, "--type=json", "-p", JSON.stringify(patch));
+  await untilReplaced(cluster);
+}
+
+async function untilReplaced(cluster: Cluster): Promise<void> {
+  await cluster.kubectl("rollout", "status", "daemonset/s3-csi-node", "-n", namespace, "--timeout=240s");
 }

@@ -140,7 +140,7 @@ function replacement(tree: Descriptor, held: HeldMount, fds: string, canMountBen
 /** Before Linux 6.5: the old mount was detached, and the new one could not be attached. */
 export class MountLost extends Error {
   constructor(cause: unknown) {
-    super("the dead mount was taken off, and the new one could not be mounted in its place", { cause });
+    super("the old mount was taken off, and the new one could not be mounted in its place", { cause });
   }
 }
 

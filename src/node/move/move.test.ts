@@ -21,6 +21,7 @@ import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
 import type { SourceRegistry } from "../source/source-registry.ts";
 import { moveWorkloads } from "./move.ts";
+import { type MoveRoom, replacementFor } from "./move-room.ts";
 import type { Move } from "./plan-moves.ts";
 
 const soon = { timeout: 10_000, interval: 5 };
@@ -32,12 +33,13 @@ let stop: AbortController;
 let loop: Promise<void>;
 let moved: Move[];
 let failed: string[];
+let lost: string[];
 
 beforeEach(async () => {
   node = new FakeNode();
   node.knows(podOf(), workload);
   rooms = node.process({ storage: mapStorage(), swapper: swapperOn(node.kernel) });
-  [stop, loop, moved, failed] = [new AbortController(), Promise.resolve(), [], []];
+  [stop, loop, moved, failed, lost] = [new AbortController(), Promise.resolve(), [], [], []];
   await publish(call, rooms.publishing, intentOf());
   node.listens = true;
 });
@@ -48,12 +50,16 @@ afterEach(async () => {
   node[Symbol.dispose]();
 });
 
-function start({ canMountBeneath = true } = {}): void {
+function start({ replacement = "withoutGap" }: Partial<Pick<MoveRoom, "replacement">> = {}): void {
   const reports = {
     moved: (_call: unknown, move: Move) => void moved.push(move),
     failed: (_call: unknown, { because }: { readonly because: unknown }) => void failed.push(describeError(because)),
+    lost: (
+      _call: unknown,
+      { targets, mountPoint }: { readonly targets: readonly string[]; readonly mountPoint: string },
+    ) => void lost.push(`${targets.join(" ")} ${mountPoint}`),
   };
-  loop = moveWorkloads({ ...call, signal: stop.signal }, { ...rooms.healing, canMountBeneath }, reports);
+  loop = moveWorkloads({ ...call, signal: stop.signal }, { ...rooms.healing, replacement }, reports);
 }
 
 function successorPod(identity = "driver") {
@@ -151,11 +157,48 @@ it("never gives keys to a successor of another identity", async () => {
 });
 
 it("changes nothing where the kernel cannot replace a mount without a gap", async () => {
-  start({ canMountBeneath: false });
+  start({ replacement: "refused" });
   node.put(successorPod());
   await expect.poll(() => failed, soon).toContainEqual(expect.stringContaining("older than 6.5"));
   expect(node.requests).toHaveLength(1);
   expect(deviceAt(successorSource)).toBeUndefined();
+});
+
+it("moves where the kernel cannot replace a mount without a gap, if that is allowed, and reports the gap", async () => {
+  start({ replacement: "withGap" });
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => moved, soon).toMatchObject([{ to: successor, targets: [target], hadGap: true }]);
+  expect(failed).toEqual([]);
+});
+
+it("completes a move in which a container has lost its mount: only a new container gets the volume", async () => {
+  const failure = { workload, mountPoint: "/data", because: "x", isUnsafe: false, isLost: true } as const;
+  const whole = swapperOn(node.kernel);
+  const swapper = {
+    ...whole,
+    swap: async (...args: Parameters<typeof whole.swap>) => {
+      const { replaced } = await whole.swap(...args);
+      return { replaced, failures: [failure] };
+    },
+  };
+  rooms = node.process({ storage: mapStorage(), swapper });
+  await publish(call, rooms.publishing, intentOf());
+  start({ replacement: "withGap" });
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => lost, soon).toEqual([`${target} /data`]);
+  expect(moved).toMatchObject([{ to: successor, targets: [target] }]);
+  expect(failed).toEqual([]);
+});
+
+it.for([
+  [true, false, "withoutGap"],
+  [true, true, "withoutGap"],
+  [false, false, "refused"],
+  [false, true, "withGap"],
+] as const)("can mount beneath: %s, may show a gap: %s → %s", ([canMountBeneath, movesWithGap, replacement]) => {
+  expect(replacementFor(canMountBeneath, { movesWithGap })).toBe(replacement);
 });
 
 it("leaves dead mounts to healing", async () => {

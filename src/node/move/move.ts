@@ -12,6 +12,7 @@ import { sourcePath, targetAt } from "../domain/target-path.ts";
 import { bringBack } from "../heal/bring-back.ts";
 import { pause } from "../heal/pause.ts";
 import { workloadAt } from "../mounts/mount-table.ts";
+import type { SwapFailure } from "../swap/carry-out.ts";
 import type { Swapper } from "../swap/swap.ts";
 import type { MoveRoom } from "./move-room.ts";
 import { type Move, movesIn, type Successor, successorsAmong } from "./plan-moves.ts";
@@ -20,9 +21,11 @@ import { differenceOf } from "./same-data.ts";
 /** Receives the outcome of each attempt, to emit events. */
 export interface MoveReports {
   /** These workloads have the mount of the successor. */
-  moved(call: Call, moved: Move): void;
+  moved(call: Call, moved: Move & { readonly hadGap: boolean }): void;
   /** These workloads keep the mount that they have. */
   failed(call: Call, failed: Pick<Move, "from" | "to" | "targets"> & { readonly because: unknown }): void;
+  /** A container of these workloads has no mount at a path any more. */
+  lost(call: Call, lost: Pick<Move, "from" | "to" | "targets"> & Pick<SwapFailure, "mountPoint" | "because">): void;
 }
 
 /** kubelet repeats its calls every 60 to 90 seconds. */
@@ -179,9 +182,14 @@ async function moveOnce(call: Call, room: MoveRoom, move: Move, reports: MoveRep
   for (const target of done) room.records.mounts.moveUser(target, to);
   if (done.length > 0) {
     room.metrics.moves.inc(done.length);
-    reports.moved(call, { ...move, targets: done });
+    reports.moved(call, { ...move, targets: done, hadGap: room.replacement === "withGap" });
   }
-  if (failures.length > 0) throw notReplaced(failures);
+  for (const failure of failures.filter(({ isLost }) => isLost)) {
+    const affected = targets.filter((mountPoint) => workloadAt(kubeletDir, { mountPoint }) === failure.workload);
+    reports.lost(call, { ...failure, from, to, targets: affected });
+  }
+  const kept = failures.filter(({ isLost }) => isLost !== true);
+  if (kept.length > 0) throw notReplaced(kept);
 }
 
 /** SE-6. Credentials of one identity never reach a Mountpoint Pod of another. Pods of 2.x name none. */
@@ -216,14 +224,14 @@ function notReplaced(
   });
 }
 
-function checkAbility({ swapper, canMountBeneath }: MoveRoom): Swapper {
+function checkAbility({ swapper, replacement }: MoveRoom): Swapper {
   if (swapper === undefined) {
     throw new DriverError("unsupported", "running containers cannot be reached: the host's /proc is not mounted", {
       hint: "Install the node plugin with the chart of this version, which mounts it.",
     });
   }
-  if (canMountBeneath) return swapper;
+  if (replacement !== "refused") return swapper;
   throw new DriverError("unsupported", "the kernel is older than 6.5 and cannot replace a mount without a gap", {
-    hint: "Restart the Pod: it then gets the mount of the new Mountpoint Pod.",
+    hint: "Restart the Pod: it then gets the mount of the new Mountpoint Pod. Or allow the gap with the chart value node.movesWithGap.",
   });
 }

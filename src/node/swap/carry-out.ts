@@ -21,6 +21,8 @@ export interface SwapFailure {
   readonly because: string;
   /** The path led to another file, so nothing was changed. */
   readonly isUnsafe: boolean;
+  /** Nothing is mounted at the path any more, and only a new container gets the volume there. */
+  readonly isLost?: true;
 }
 
 interface Steps {
@@ -46,7 +48,8 @@ export async function carryOut(
       // A replacement is not a failure if its mount is gone by now, with its container or its volume.
       if (!(error instanceof MountLost || (await isStillPlanned(swap)))) continue;
       if (error instanceof MountLost) onLost?.(swap, error);
-      failed.push({ mountPoint, because: describeError(error), isUnsafe: leadsElsewhere(error) });
+      const lost = error instanceof MountLost ? ({ isLost: true } as const) : {};
+      failed.push({ mountPoint, because: describeError(error), isUnsafe: leadsElsewhere(error), ...lost });
       // Each hung path takes seconds to time out, and other Pods wait: the next attempt continues with the rest.
       if (error instanceof PathHangs) break;
     }

@@ -155,6 +155,7 @@ export class HostSwapper implements Swapper {
           mountPoint,
           because: describeError(error),
           isUnsafe: false,
+          isLost: true,
         });
       },
       isStillPlanned: async (swap) => {
@@ -179,6 +180,7 @@ export class HostSwapper implements Swapper {
       mountPoint,
       because,
       isUnsafe,
+      isLost: true as const,
     }));
     return { replaced, failures: [...lost, ...failures] };
   }
@@ -229,7 +231,8 @@ function isInScope({ scope }: Work, workload: PodUid | undefined): boolean {
 }
 
 function without(scope: SwapScope | undefined, failures: readonly SwapFailure[]): SwapScope | undefined {
-  const failed = new Set(failures.map(({ workload }) => workload));
+  // Where nothing is mounted any more nothing is kept either: a new container of the Pod gets the new mount.
+  const failed = new Set(failures.filter(({ isLost }) => isLost !== true).map(({ workload }) => workload));
   return scope && { workloads: new Set([...scope.workloads].filter((workload) => !failed.has(workload))) };
 }
 
