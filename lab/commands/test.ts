@@ -147,7 +147,8 @@ async function nodeRing(
   project: "node" | "node-end" = "node",
 ): Promise<Outcome> {
   const { signal, progress } = request;
-  const labs = labNames("node", availableParallelism()).map((name) =>
+  // One more than cores: tests of nodes wait for kubelet most of the time.
+  const labs = labNames("node", availableParallelism() + 1).map((name) =>
     labStart(request, parts, { name, nodes: 2 }, async (lab) => {
       await loadImages(signal, lab, archives, progress);
       await installDriver(signal, lab, progress);
