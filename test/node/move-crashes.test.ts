@@ -1,7 +1,9 @@
 /** Programs that are killed in the middle of a move: it goes on, or the workload stays where it was. */
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { signalProcess } from "../../lab/process-id.ts";
+import { type ProcessId, signalProcess } from "../../lab/process-id.ts";
 import { openCluster, type PodRef } from "../support/cluster.ts";
+import { processOf } from "../support/container-process.ts";
 import { type Fault, Injection, untilKilled } from "../support/faults.ts";
 import { belowTheMount, identityOf, long, untilWorking } from "../support/healing.ts";
 import { reconcilerProcess } from "../support/installed-reconciler.ts";
@@ -87,6 +89,46 @@ it("LC-21 the new mount-s3 killed as soon as it runs, and then the old one: the 
   await untilWorking(cluster, pod);
   expect(await belowTheMount(cluster, node, pod)).toBe("");
 });
+
+it("LC-21 the node plugin killed between the containers' mounts and kubelet's, and the new mount-s3 with it: every path works again", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await strictPod(cluster, sandbox, claim, node);
+  await untilWorking(cluster, pod);
+  const { name: former } = await mountS3Of(cluster, node, claim);
+  const plugin = await mortalPlugin(cluster, node);
+  const container = await processOf(cluster, pod);
+  const before = mountsIn(container);
+  const isSuccessor = ({ name }: { readonly name: string }) => name !== former;
+  const newPid = async () => {
+    const uid = (await mountpointPodsWith(cluster, claim)).find(isSuccessor)?.uid;
+    return uid === undefined ? "" : await pidOf(cluster, node, uid);
+  };
+  {
+    const ofKubelet = { syscall: "move_mount", effect: "signal=KILL", mainThread: true } as const;
+    await using injection = await Injection.into(plugin, ofKubelet);
+    await requestMove(cluster, former, "1");
+    await expect.poll(newPid, { ...long, interval: 5 }).not.toBe("");
+    // It would start the next node plugin while the new mount-s3 still runs.
+    const kubelet = cluster.lab.component(`${node}/kubelet`);
+    await kubelet.kill(AbortSignal.timeout(long.timeout));
+    await using _started = { [Symbol.asyncDispose]: () => kubelet.start(AbortSignal.timeout(long.timeout)) };
+    await untilKilled(plugin, injection);
+    expect(mountsIn(container)).not.toEqual(before);
+    await onNode(cluster, node, "kill", "-KILL", await newPid());
+    await expect.poll(newPid, long).toBe("");
+  }
+  const everyPath = "ls /data /part /ro && cat /data/before && sh -c 'echo x > /data/last'";
+  const works = () => cluster.exec(pod, everyPath).then(() => "works", String);
+  await expect.poll(works, long).toBe("works");
+  await expectMoved(pod, { claim, former, bucket: sandbox.bucket });
+});
+
+/** The devices of the volume in a container. */
+function mountsIn(container: ProcessId | undefined): readonly string[] {
+  const table = readFileSync(`/proc/${container?.pid}/mountinfo`, "utf8").split("\n");
+  return table.filter((line) => line.includes("mountpoint-s3")).map((line) => line.split(" ")[2] ?? "");
+}
 
 interface Moved {
   readonly claim: string;

@@ -15,15 +15,13 @@ const strict = `mkdir -p /tmp/seen; : > /tmp/errors
   n=0
   while true; do
     n=$((n + 1))
-    ls /data /part /ro > /dev/null 2>>/tmp/errors || echo "list $n" >> /tmp/errors
-    echo $n > /tmp/seen/list
+    ls /data /part /ro > /dev/null 2>>/tmp/errors && echo $n > /tmp/seen/list || echo "list $n" >> /tmp/errors
     for file in /data/before /ro/before; do
-      cat $file 2>>/tmp/errors | cmp -s - /tmp/before || echo "read $file $n" >> /tmp/errors
+      cat $file 2>>/tmp/errors | cmp -s - /tmp/before && echo $n > /tmp/seen/read || echo "read $file $n" >> /tmp/errors
     done
-    echo $n > /tmp/seen/read
-    sh -c "echo $n > /data/write-$n; echo $n > /part/write-$n" 2>>/tmp/errors || echo "write $n" >> /tmp/errors
+    sh -c "echo $n > /data/write-$n && echo $n > /part/write-$n" 2>>/tmp/errors && echo $n >> /tmp/seen/write ||
+      echo "write $n" >> /tmp/errors
     if sh -c "echo $n > /ro/write-$n" 2>/dev/null; then echo "read-only $n" >> /tmp/errors; fi
-    echo $n >> /tmp/seen/write
     sleep 0.02
   done`;
 

@@ -20,6 +20,7 @@ import { sourcePath } from "../domain/target-path.ts";
 import { publish } from "../publish/publish.ts";
 import { unpublish } from "../publish/unpublish.ts";
 import type { SourceRegistry } from "../source/source-registry.ts";
+import type { SwapFailure } from "../swap/carry-out.ts";
 import { moveWorkloads } from "./move.ts";
 import { type MoveRoom, replacementFor } from "./move-room.ts";
 import type { Move } from "./plan-moves.ts";
@@ -173,16 +174,7 @@ it("moves where the kernel cannot replace a mount without a gap, if that is allo
 });
 
 it("completes a move in which a container has lost its mount: only a new container gets the volume", async () => {
-  const failure = { workload, mountPoint: "/data", because: "x", isUnsafe: false, isLost: true } as const;
-  const whole = swapperOn(node.kernel);
-  const swapper = {
-    ...whole,
-    swap: async (...args: Parameters<typeof whole.swap>) => {
-      const { replaced } = await whole.swap(...args);
-      return { replaced, failures: [failure] };
-    },
-  };
-  rooms = node.process({ storage: mapStorage(), swapper });
+  swapperWith([{ workload, mountPoint: "/data", because: "x", isUnsafe: false, isLost: true }]);
   await publish(call, rooms.publishing, intentOf());
   start({ replacement: "withGap" });
   node.put(successorPod());
@@ -199,6 +191,41 @@ it.for([
   [false, true, "withGap"],
 ] as const)("can mount beneath: %s, may show a gap: %s → %s", ([canMountBeneath, movesWithGap, replacement]) => {
   expect(replacementFor(canMountBeneath, { movesWithGap })).toBe(replacement);
+});
+
+/** Replaces the mount, with these failures besides. */
+function swapperWith(failures: readonly SwapFailure[], storage = mapStorage()) {
+  const whole = swapperOn(node.kernel);
+  const pending: (readonly string[])[] = [];
+  const swap: typeof whole.swap = async (...args) => {
+    pending.push(rooms.records.pendingHeals.all.flatMap(({ mountpointPod: pod, targets }) => [pod ?? "", ...targets]));
+    const { replaced } = await whole.swap(...args);
+    return { replaced, failures };
+  };
+  rooms = node.process({ storage, swapper: { ...whole, swap } });
+  return pending;
+}
+
+it("remembers the new mount as one that containers may have, until all of them have it", async () => {
+  const pending = swapperWith([]);
+  await publish(call, rooms.publishing, intentOf());
+  start();
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => moved.length, soon).toBe(1);
+  expect(pending).toEqual([[successor, target]]);
+  expect(rooms.records.pendingHeals.all).toEqual([]);
+});
+
+it("still remembers it after an attempt that has reached a part of them", async () => {
+  const failure = { workload, mountPoint: "/other", because: "it hangs", isUnsafe: false };
+  swapperWith([failure]);
+  await publish(call, rooms.publishing, intentOf());
+  start();
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => failed.length, soon).toBeGreaterThan(0);
+  expect(rooms.records.pendingHeals.all).toMatchObject([{ mountpointPod: successor, targets: [target] }]);
 });
 
 it("leaves dead mounts to healing", async () => {

@@ -14,6 +14,7 @@ import { pause } from "../heal/pause.ts";
 import { workloadAt } from "../mounts/mount-table.ts";
 import type { SwapFailure } from "../swap/carry-out.ts";
 import type { Swapper } from "../swap/swap.ts";
+import { rememberedWhile } from "./half-moved.ts";
 import type { MoveRoom } from "./move-room.ts";
 import { type Move, movesIn, type Successor, successorsAmong } from "./plan-moves.ts";
 import { differenceOf } from "./same-data.ts";
@@ -175,7 +176,9 @@ async function moveOnce(call: Call, room: MoveRoom, move: Move, reports: MoveRep
   if (difference !== undefined) throw new DriverError("invalid", `the mounts do not show the same data: ${difference}`);
   takeOverCredentials(room, move);
   const workloads = new Set(targets.flatMap((mountPoint) => workloadAt(kubeletDir, { mountPoint }) ?? []));
-  const { replaced, failures } = await swapper.swap(limited, deviceId, sourcePath(kubeletDir, to), { workloads });
+  const { replaced, failures } = await rememberedWhile(room, move, () =>
+    swapper.swap(limited, deviceId, sourcePath(kubeletDir, to), { workloads }),
+  );
   call.log.info("mounts replaced", { replaced, failures });
   const mounts = room.mounts.table();
   const done = targets.filter((target) => mounts.at(target)?.deviceId !== deviceId);
