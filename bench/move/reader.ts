@@ -23,6 +23,7 @@ const nothing = (): Seen => ({ longestMs: 0, errors: 0, changedAt: undefined });
 let seen = paths.map(nothing);
 
 parentPort?.on("message", () => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   parentPort?.postMessage(seen);
   seen = paths.map(nothing);
 });

@@ -17,7 +17,7 @@ export class Readings {
   /** A new phase: what was read so far counts for none. */
   async begin(): Promise<void> {
     await this.#take();
-    this.#pending.fill(nothing);
+    for (const at of this.#pending.keys()) this.#pending[at] = nothing;
   }
 
   /** The phase so far. */
@@ -41,6 +41,7 @@ export class Readings {
   }
 
   async #take(): Promise<void> {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage("report");
     const [readings] = (await once(this.#worker, "message")) as [readonly Reading[]];
     for (const [at, reading] of readings.entries()) this.#pending[at] = joined(this.#pending[at] ?? nothing, reading);
