@@ -32,3 +32,24 @@ it.for([1, 4, 64])("SC-5 %i workers share the time of a turn", async (workers) =
   // In the first turn each worker begins with a piece, before it can be asked to pause.
   expect(Math.max(...turns.slice(1))).toBeLessThanOrEqual(5);
 });
+
+it("SC-5 callers with little to do go on in the same turn, until its time is over", async () => {
+  let atMs = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => atMs);
+  const limit = new TurnLimit(5);
+  atMs = 10;
+  const state = { done: 0 };
+  const once = async () => {
+    await limit.pause();
+    state.done += 1;
+    atMs += 1;
+  };
+  const working = Promise.all(Array.from({ length: 20 }, once));
+  const turns: number[] = [];
+  for (let before = 0; state.done < 20; before = state.done) {
+    await nextTurn();
+    turns.push(state.done - before);
+  }
+  await working;
+  expect(turns.filter((pieces) => pieces > 0)).toEqual([5, 5, 5, 5]);
+});

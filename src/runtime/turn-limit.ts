@@ -18,8 +18,8 @@ export class TurnLimit {
   /**
    * To be called between two pieces. Resolves at once, or in a later turn if the work of all callers has lasted for longer than the limit.
    *
-   * Every turn ends one pause, and that caller may use the whole time of the turn. Node runs all callbacks of setImmediate in one turn, so
-   * callers with a setImmediate each would all go on in the same turn.
+   * A turn ends pauses one after the other, each when the work of the one before has come to its end or waits for something, for as long as
+   * the limit allows. Node runs all callbacks of setImmediate in one turn, so callers with a setImmediate each would all go on in the same turn.
    */
   async pause(): Promise<void> {
     if (performance.now() - this.#beganMs < this.#limitMs) return;
@@ -32,8 +32,22 @@ export class TurnLimit {
   #wakeInNextTurn(): void {
     setImmediate(() => {
       this.#beganMs = performance.now();
-      this.#waiting.shift()?.();
-      if (this.#waiting.length > 0) this.#wakeInNextTurn();
+      this.#wakeNext();
     });
   }
+
+  #wakeNext(): void {
+    this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) afterMicrotasks(() => this.#wakeAnother());
+  }
+
+  #wakeAnother(): void {
+    if (performance.now() - this.#beganMs < this.#limitMs) this.#wakeNext();
+    else this.#wakeInNextTurn();
+  }
+}
+
+/** Node runs a tick that a microtask asks for when no microtask is left: whoever was woken before has then worked and waits again. */
+function afterMicrotasks(work: () => void): void {
+  queueMicrotask(() => process.nextTick(work));
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { DriverError } from "../../core/errors.ts";
 import { jsonLogger } from "../../runtime/log.ts";
@@ -163,4 +164,27 @@ it("reports the result of every attempt", async () => {
   stop.abort();
   await running;
   expect(results).toEqual(["again", "failed", "refused", "done"]);
+});
+
+it("SC-5 keys that arrive together while all workers wait are begun in several turns of the event loop", async () => {
+  vi.useRealTimers();
+  let atMs = performance.now();
+  using _clock = vi.spyOn(performance, "now").mockImplementation(() => atMs);
+  const attempts = { begun: 0 };
+  const running = run(async () => {
+    attempts.begun += 1;
+    atMs += 1;
+    return { kind: "done" };
+  }, 64);
+  await nextTurn();
+  atMs += 1000;
+  for (let index = 0; index < 64; index += 1) queue.add(`key-${index}`);
+  const turns: number[] = [];
+  for (let before = 0; attempts.begun < 64; before = attempts.begun) {
+    await nextTurn();
+    turns.push(attempts.begun - before);
+  }
+  stop.abort();
+  await running;
+  expect(Math.max(...turns)).toBeLessThanOrEqual(5);
 });

@@ -35,8 +35,9 @@ export async function runController<Key extends string>(call: Call, controller: 
     try {
       while (!call.signal.aborted) {
         const key = await controller.queue.take(call);
-        controller.queue.settle(key, await attempt(call, controller, key, problems));
+        // Before the attempt: one event of a watch may give every idle worker a key.
         await turn.pause();
+        controller.queue.settle(key, await attempt(call, controller, key, problems));
       }
     } catch (error) {
       if (!call.signal.aborted) throw error;
