@@ -270,11 +270,14 @@ describe("a Mountpoint Pod with workloads", () => {
 
 describe("a Mountpoint Pod that no attachment lists", () => {
   const fresh = new Date(now.getTime() - 119_000);
+  const [inAMinute, inAnHour] = [60_000, 3_600_000].map((ms) => new Date(now.getTime() + ms));
   const old = new Date(now.getTime() - 120_000);
 
   it.for([
     ["is young: its attachment may not be written yet", { createdAt: fresh }, []],
     ["is old: it is orphaned", { createdAt: old }, ["annotate w1#0"]],
+    ["is of the far future: the clock of this replica is behind", { createdAt: inAnHour }, ["annotate w1#0"]],
+    ["is of the near future: clocks differ a little", { createdAt: inAMinute }, []],
     ["is old and has ended", { createdAt: old, phase: "failed" }, ["annotate w1#0"]],
     ["is annotated and runs: the node plugin unmounts it", { needsUnmount: true, needsUnmountSince: now }, []],
     ["is annotated by 2.x and runs: the time is added", { needsUnmount: true }, ["annotate w1#0"]],

@@ -19,7 +19,9 @@ export interface OrphanedPodFacts {
 /** undefined: no step now. The attachment of a young Pod may be about to be written. */
 export function orphanedPodStep(pod: ReportedMountpointPod, facts: OrphanedPodFacts): OrphanedPodStep | undefined {
   if (!pod.needsUnmount) {
-    const stale = facts.now.getTime() - pod.createdAt.getTime() >= facts.staleAfterMs;
+    // The API server's clock made the one time, and the clock of this replica, which may be wrong, the other. A Pod of the far future is no
+    // young Pod, and would otherwise stay until the clock of this replica has passed that time.
+    const stale = Math.abs(facts.now.getTime() - pod.createdAt.getTime()) >= facts.staleAfterMs;
     return stale ? { do: "annotateForUnmount", because: "cleanup: no attachment lists it" } : undefined;
   }
   if (pod.terminating) return undefined;
