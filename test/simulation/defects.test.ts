@@ -1,6 +1,7 @@
 /** Defects that the simulation must find: each is put into the program, and a short story shows it. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Outcome, WorkQueue } from "../../src/kube/controller/work-queue.ts";
+import { Term } from "../../src/kube/lease/term.ts";
 import { Freshness } from "../../src/kube/watch/freshness.ts";
 import { Attachments } from "../../src/node/cluster/attachments.ts";
 import { MountTable } from "../../src/node/mounts/mount-table.ts";
@@ -52,6 +53,24 @@ const deadMountS3 = planWith([{ ...mountpointPod, what: "crashes" }], {
 /** The workload ends while no replica leads. */
 const endWithoutLeader = planWith([{ atSeconds: 1025, replica: 0, fault: "crash", forSeconds: 60 }]);
 
+/** Frozen for longer than its term after it has decided to unmount a Mountpoint Pod, and before it has. */
+async function frozenBeforeAnnotation(): Promise<Plan> {
+  const story = await played(planWith([]));
+  const decided = story.find((line) => line.includes('"step":"annotateForUnmount"')) ?? "";
+  const atSeconds = Number.parseFloat(decided) + 0.001;
+  return planWith([{ atSeconds, replica: 0, fault: "freeze", forSeconds: 18 }]);
+}
+
+/** The leader is frozen for longer than its term, and workloads come when it goes on. */
+const frozenLeader = planWith([{ atSeconds: 100, replica: 0, fault: "freeze", forSeconds: 60 }], {
+  workloads: [170, 180, 190, 200].map((atSeconds, index) => ({
+    ...workload,
+    atSeconds,
+    fsGroup: index % 2 === 0 ? 0 : 2000,
+    node: index >> 1,
+  })),
+});
+
 type Settle = (this: WorkQueue<string>, key: string, result: Outcome | Error) => void;
 
 const defects = [
@@ -69,6 +88,22 @@ const defects = [
     plan: lateReplica,
     putIn: takeMissingForGone,
     finds: "is detached and needs its volume",
+  },
+  {
+    what: "LC-6 a former leader that makes the writes that it has decided on",
+    plan: frozenBeforeAnnotation,
+    putIn: () => {
+      vi.spyOn(Term.prototype, "writer").mockImplementation((client) => client);
+    },
+    finds: "replica-0 writes while replica-1 leads",
+  },
+  {
+    what: "LC-6 a leader that works on after its term",
+    plan: frozenLeader,
+    putIn: () => {
+      vi.spyOn(Term.prototype, "end").mockReturnValue();
+    },
+    finds: "replica-0 writes while replica-1 leads",
   },
   {
     what: "LC-5 a new leader that looks only at what changes from then on",
@@ -118,7 +153,8 @@ const defects = [
 ];
 
 describe("the simulation finds", () => {
-  it.for(defects)("$what", async ({ plan, putIn, finds }) => {
+  it.for(defects)("$what", async ({ plan: given, putIn, finds }) => {
+    const plan = typeof given === "function" ? await given() : given;
     expect(await played(plan)).not.toEqual([]);
     putIn();
     await expect(played(plan)).rejects.toThrow(finds);
