@@ -154,7 +154,7 @@ async function takeOver(attachments: AttachmentWatch, claims: readonly string[])
 }
 
 async function phase<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
-  for (const replica of replicas.values()) await replica.longestGapMs();
+  for (const replica of replicas.values()) await replica.loop();
   const before = cpuOfAll();
   const began = performance.now();
   const result = await work();
@@ -174,7 +174,9 @@ async function note(what: string, ms: number, before: ReadonlyMap<string, number
   const cpu = [...before].map(([name, was]) => `${name} ${(((after.get(name) ?? was) - was) / 1000).toFixed(1)}`);
   const states = [];
   for (const [name, replica] of replicas) {
-    states.push(`${name} ${replica.residentMb.toFixed(0)} MB, gap ${(await replica.longestGapMs()).toFixed(0)} ms`);
+    const { longestGapMs, longestTurnMs } = await replica.loop();
+    const turn = `longest turn ${longestTurnMs.toFixed(0)} ms of CPU, longest gap ${longestGapMs.toFixed(0)} ms`;
+    states.push(`${name} ${replica.residentMb.toFixed(0)} MB, ${turn}`);
   }
   const row = { what, figure: `${(ms / 1000).toFixed(1)} s`, "CPU s": cpu.join(", "), replicas: states.join("; ") };
   process.stderr.write(`${JSON.stringify(row)}\n`);

@@ -1,12 +1,9 @@
 /** Loaded into a reconciler (`node --import`): says on SIGUSR2 for how long its event loop was held at most since the last time. */
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { LoopWatch } from "./loop-watch.ts";
 
-const resolution = 10;
-const loop = monitorEventLoopDelay({ resolution });
-loop.enable();
+const loop = new LoopWatch(10);
 
 process.on("SIGUSR2", () => {
-  const longestGapMs = Math.max(0, loop.max / 1e6 - resolution);
-  loop.reset();
-  process.stderr.write(`${JSON.stringify({ longestGapMs })}\n`);
+  const { longestGapMs, longestTurnMs } = loop.read();
+  process.stderr.write(`${JSON.stringify({ longestGapMs, longestTurnMs })}\n`);
 });

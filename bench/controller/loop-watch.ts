@@ -10,9 +10,6 @@ export interface Reading {
   readonly longestTurnMs: number;
 }
 
-/** A timer of this interval is due in every turn that matters here. */
-const intervalMs = 2;
-
 export class LoopWatch implements Disposable {
   readonly #timer: NodeJS.Timeout;
   #atMs = performance.now();
@@ -21,8 +18,10 @@ export class LoopWatch implements Disposable {
   #longestTurnMs = 0;
   #began = { atMs: performance.now(), cpuMs: processCpuMs() };
 
-  constructor() {
+  /** A timer of this interval is due in every turn that matters here. Each look costs a little CPU time. */
+  constructor(intervalMs = 2) {
     this.#timer = setInterval(() => this.#tick(), intervalMs);
+    this.#timer.unref();
   }
 
   /** What happened since the last reading. */

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { bundle, type growingProcess, type steadyMemory } from "../../scripts/bundle.ts";
 import { freePort } from "../../test/support/free-port.ts";
+import type { Reading } from "./loop-watch.ts";
 
 export interface Program extends Disposable {
   start(args: readonly string[]): Promise<Reconciler>;
@@ -30,14 +31,12 @@ export async function reconcilerProgram(checkout = join(import.meta.dirname, "..
   };
 }
 
-interface Gap {
-  readonly longestGapMs: number;
-}
+type LoopReading = Pick<Reading, "longestGapMs" | "longestTurnMs">;
 
 export class Reconciler implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ended = new AbortController();
-  #gap = Promise.withResolvers<Gap>();
+  #reading = Promise.withResolvers<LoopReading>();
 
   private constructor(
     program: string,
@@ -54,7 +53,7 @@ export class Reconciler implements AsyncDisposable {
     let lastLine = "";
     createInterface({ input: child.stderr }).on("line", (line) => {
       lastLine = line;
-      if (line.startsWith('{"longestGapMs"')) this.#gap.resolve(JSON.parse(line) as Gap);
+      if (line.startsWith('{"longestGapMs"')) this.#reading.resolve(JSON.parse(line) as LoopReading);
     });
     child.once("close", () => this.#ended.abort(new Error(`the reconciler ended: ${lastLine}`)));
   }
@@ -73,10 +72,10 @@ export class Reconciler implements AsyncDisposable {
   }
 
   /** For how long its event loop was held at most since the last call. */
-  async longestGapMs(): Promise<number> {
-    this.#gap = Promise.withResolvers();
+  async loop(): Promise<LoopReading> {
+    this.#reading = Promise.withResolvers();
     this.#child.kill("SIGUSR2");
-    return (await this.#gap.promise).longestGapMs;
+    return await this.#reading.promise;
   }
 
   get pid(): number {

@@ -1,11 +1,11 @@
 /**
  * The reconciler of one checkout in a settled cluster in memory, in a process of its own. Prints its measurements as JSON lines.
- * Arguments: the checkout, the size as JSON.
+ * Arguments: the checkout, the size as JSON, and "48 MB FLAG" for a flag of V8 that is set when the heap is that large.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { WatchHealth } from "../../src/kube/watch/watch-health.ts";
@@ -13,7 +13,6 @@ import type { controllerStatus } from "../../src/reconciler/domain/controller-st
 import type { installation } from "../../src/reconciler/domain/installation.fixture.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";
-import type { growLargeHeapsFreely } from "../../src/runtime/heap-growth.ts";
 import type { Logger } from "../../src/runtime/log.ts";
 import type { Progress } from "../../src/runtime/progress.ts";
 import { LoopWatch, untilIdle } from "./loop-watch.ts";
@@ -37,10 +36,11 @@ interface Sources {
   readonly installation: typeof installation;
   readonly Progress: typeof Progress;
   readonly WatchHealth: typeof WatchHealth;
-  readonly growLargeHeapsFreely?: typeof growLargeHeapsFreely;
+  /** Another checkout may be older. */
+  readonly growLargeHeapsFreely?: () => Disposable;
 }
 
-const [checkout = "", sizeText = "{}"] = process.argv.slice(2);
+const [checkout = "", sizeText = "{}", laterFlag = ""] = process.argv.slice(2);
 const size = JSON.parse(sizeText) as Size;
 const newcomers = Math.min(300, size.nodes);
 /** Long enough for everything that is measured between two sweeps, on cores that others use, too. */
@@ -56,7 +56,7 @@ const progress = () => passes + api.requests.filter((request) => !request.includ
 let terms = 0;
 
 using loop = new LoopWatch();
-using _growth = sources.growLargeHeapsFreely?.();
+using _growth = laterFlag === "" ? sources.growLargeHeapsFreely?.() : setLater(laterFlag);
 const log = logger();
 const running = sources.runReconciler({ signal: stop.signal, log }, api as never, {
   mountpointPods: { ...sources.installation, namespace: mountpointNamespace, driverVersion },
@@ -154,7 +154,8 @@ function report(phase: string): void {
   const requests = Map.groupBy(api.requests.splice(0), (request) => request);
   const counts = [...requests].map(([request, all]) => `${request} ${all.length}`);
   const shown = counts.filter((count) => !count.includes("leases")).join(", ");
-  const line = { phase, ...loop.read(), passes, requests: shown, leaderChanges: terms - 1 };
+  const rssMb = process.memoryUsage.rss() / 1024 / 1024;
+  const line = { phase, ...loop.read(), rssMb, passes, requests: shown, leaderChanges: terms - 1 };
   passes = 0;
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
@@ -162,11 +163,20 @@ function report(phase: string): void {
 function reportMemory(): void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  const rssBeforeMb = process.memoryUsage().rss / 1024 / 1024;
   collect();
   loop.read();
   const heapMb = process.memoryUsage().heapUsed / 1024 / 1024;
-  process.stdout.write(`${JSON.stringify({ memory: { rssBeforeMb, heapMb } })}\n`);
+  process.stdout.write(`${JSON.stringify({ memory: { heapMb } })}\n`);
+}
+
+function setLater(text: string): Disposable {
+  const [limitMb = "", , flag = ""] = text.split(" ");
+  const timer = setInterval(() => {
+    if (getHeapStatistics().used_heap_size < Number(limitMb) * 1024 * 1024) return;
+    clearInterval(timer);
+    setFlagsFromString(flag);
+  }, 1000);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 function logged(message: string): Promise<void> {

@@ -2,7 +2,7 @@
  * How long the reconciler holds the event loop, and what it costs, where a few volumes are used on every one of many nodes: in one
  * process, without a server, cluster or lab. A second checkout is measured beside it in the same run, in turns.
  * Arguments: nodes, volumes on every node, foreign Pods with claims, foreign Pods without; --beside CHECKOUT; --rounds N; --flags="…", any
- * number of times, for flags of V8 other than those of the image.
+ * number of times, for flags of V8 other than those of the image; "A, above 48 MB B": A from the beginning, B when the heap is that large.
  */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -14,7 +14,13 @@ import type { Reading } from "./loop-watch.ts";
 import type { Size } from "./settled-cluster.ts";
 
 type Line =
-  | ({ readonly phase: string; readonly passes: number; readonly requests: string; leaderChanges: number } & Reading)
+  | ({
+      readonly phase: string;
+      readonly passes: number;
+      readonly requests: string;
+      rssMb: number;
+      leaderChanges: number;
+    } & Reading)
   | { readonly memory: Readonly<Record<string, number>> };
 
 const { values, positionals } = parseArgs({
@@ -33,7 +39,7 @@ const variants = values.flags.flatMap((flags) => [
   { name: "here", checkout: here, flags },
 ]);
 const rows: Record<string, string>[] = [];
-const emptyRow = { s: "", "CPU s": "", "longest turn, CPU ms": "", "longest gap, ms": "", passes: "" };
+const emptyRow = { s: "", "CPU s": "", "longest turn, CPU ms": "", "longest gap, ms": "", "RSS, MB": "", passes: "" };
 for (let round = 1; round <= Number(values.rounds); round += 1) {
   for (const variant of variants) await measure(variant, round);
 }
@@ -42,9 +48,10 @@ process.stdout.write(table(rows));
 
 async function measure({ name, checkout, flags }: (typeof variants)[number], round: number): Promise<void> {
   const program = join(import.meta.dirname, "settled-program.ts");
-  const args = [...flags.split(" ").filter(Boolean), program, checkout, JSON.stringify(size)];
+  const [first = "", later = ""] = flags.split(", above ");
+  const args = [...first.split(" ").filter(Boolean), program, checkout, JSON.stringify(size), later];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: steadyMemory });
-  const reconciler = [name, round, ...(variants.length > 2 ? [flags] : [])].join(" ");
+  const reconciler = [name, round, ...(values.flags.length > 1 ? [flags] : [])].join(" ");
   for await (const line of createInterface({ input: child.stdout })) note(reconciler, JSON.parse(line) as Line);
 }
 
@@ -58,6 +65,7 @@ function note(reconciler: string, line: Line): void {
           "CPU s": line.cpuSeconds.toFixed(2),
           "longest turn, CPU ms": line.longestTurnMs.toFixed(0),
           "longest gap, ms": line.longestGapMs.toFixed(0),
+          "RSS, MB": line.rssMb.toFixed(0),
           passes: String(line.passes),
           requests: line.requests,
           "leader changes": String(line.leaderChanges),

@@ -9,7 +9,6 @@ import { apiRequests } from "../metrics/requests.ts";
 import { reconcilerConfigFrom } from "../reconciler/config.ts";
 import { ReconcilerMetrics } from "../reconciler/metrics.ts";
 import { runReconciler } from "../reconciler/run-reconciler.ts";
-import { growLargeHeapsFreely } from "../runtime/heap-growth.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { scrapedFrom } from "./scraped.ts";
@@ -19,7 +18,6 @@ async function run(signal: AbortSignal): Promise<void> {
   const config = reconcilerConfigFrom(process.argv.slice(2), process.env, driverVersion);
   const call = { signal, log: stderrLogger(config.verbosity) };
   const { healthPort, mountpointPods } = config;
-  using _growth = growLargeHeapsFreely();
   call.log.info("Pod Reconciler starts", { driverVersion, mountpointNamespace: mountpointPods.namespace });
 
   const progress = new Progress();
