@@ -34,9 +34,8 @@ export async function runController<Key extends string>(call: Call, controller: 
   const work = async () => {
     try {
       while (!call.signal.aborted) {
-        const key = await controller.queue.take(call);
-        // Before the attempt: one event of a watch may give every idle worker a key.
-        await turn.pause();
+        // With a pause: one event of a watch may wake every idle worker.
+        const key = await controller.queue.take(call, () => turn.pause());
         controller.queue.settle(key, await attempt(call, controller, key, problems));
       }
     } catch (error) {

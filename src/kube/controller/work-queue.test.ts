@@ -265,3 +265,10 @@ it("counts keys that wait, and for how long the first of them has, and keys that
   await work(done, 5000);
   expect(queue.figures).toEqual({ depth: 0, oldestMs: 0, failing: 0 });
 });
+
+it("processes what changes before a worker chooses its key together with the first change", async () => {
+  queue.add("a");
+  const pause = async () => queue.add("a");
+  queue.settle(await queue.take(call(), pause), done);
+  expect(queue.figures.depth).toBe(0);
+});

@@ -23,6 +23,8 @@ const changeDelayMs = 1000;
 /** One in so many keys comes from the background, however many others are ready. */
 const backgroundEvery = 8;
 
+const noPause = () => Promise.resolve();
+
 export interface QueueFigures {
   readonly depth: number;
   readonly oldestMs: number;
@@ -46,8 +48,8 @@ export class WorkQueue<Key extends string> implements Disposable {
   readonly #dirty = new Set<Key>();
   readonly #delayed = new Map<Key, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #failing = new Map<Key, { readonly failures: number; readonly notBefore: number }>();
-  /** Workers that wait for a key. */
-  readonly #takers = new Set<(key: Key) => void>();
+  /** Wakes the workers that wait for a key. */
+  readonly #takers = new Set<() => void>();
   /** When a key was last taken, or became the only one that is ready. */
   #movedAtMs = 0;
   /** Keys that were taken since one of the background was. */
@@ -81,17 +83,16 @@ export class WorkQueue<Key extends string> implements Disposable {
     this.#wakeTaker();
   }
 
-  /** Waits for a key. The caller must settle the key. Rejects when the call is aborted. */
-  async take(call: Call): Promise<Key> {
-    const first = this.#next();
-    if (first !== undefined) return this.#startProcessing(first);
-
-    const { promise, resolve } = Promise.withResolvers<Key>();
-    this.#takers.add(resolve);
-    try {
-      return await orAborted(call, promise);
-    } finally {
-      this.#takers.delete(resolve);
+  /**
+   * Waits for a key. The caller must settle the key. Rejects when the call is aborted. Before the key is chosen `pause` is called: further
+   * changes of a key that arrive during the pause are processed together with the first.
+   */
+  async take(call: Call, pause: () => Promise<void> = noPause): Promise<Key> {
+    for (;;) {
+      await pause();
+      const key = this.#next();
+      if (key !== undefined) return this.#startProcessing(key);
+      await this.#untilAdded(call);
     }
   }
 
@@ -156,13 +157,23 @@ export class WorkQueue<Key extends string> implements Disposable {
     if (this.#waitingKeys === 0) this.#movedAtMs = performance.now();
   }
 
+  async #untilAdded(call: Call): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#takers.add(resolve);
+    try {
+      await orAborted(call, promise);
+    } finally {
+      // Whoever is woken and does not take the key leaves it to another.
+      if (!this.#takers.delete(resolve) && call.signal.aborted && this.#waitingKeys > 0) this.#wakeTaker();
+    }
+  }
+
+  /** It finds the key by itself, or finds that another worker was faster, and waits again. */
   #wakeTaker(): void {
-    const { value: taker } = this.#takers.values().next();
-    if (taker === undefined) return;
-    const key = this.#next();
-    if (key === undefined) return;
-    this.#takers.delete(taker);
-    taker(this.#startProcessing(key));
+    const { value: wake } = this.#takers.values().next();
+    if (wake === undefined) return;
+    this.#takers.delete(wake);
+    wake();
   }
 
   #next(): Key | undefined {
