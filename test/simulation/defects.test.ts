@@ -63,12 +63,12 @@ async function frozenBeforeAnnotation(): Promise<Plan> {
 
 /** The leader is frozen for longer than its term, and workloads come when it goes on. */
 const frozenLeader = planWith([{ atSeconds: 100, replica: 0, fault: "freeze", forSeconds: 60 }], {
-  workloads: [170, 180, 190, 200].map((atSeconds, index) => ({
-    ...workload,
-    atSeconds,
-    fsGroup: index % 2 === 0 ? 0 : 2000,
-    node: index >> 1,
-  })),
+  workloads: [
+    { ...workload, atSeconds: 170 },
+    { ...workload, atSeconds: 180, fsGroup: 2000 },
+    { ...workload, atSeconds: 190, node: 1 },
+    { ...workload, atSeconds: 200, node: 1, fsGroup: 2000 },
+  ],
 });
 
 type Settle = (this: WorkQueue<string>, key: string, result: Outcome | Error) => void;
