@@ -2,6 +2,7 @@
 import { isAlive, type MountpointPod, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { isStaying } from "../../src/reconciler/domain/move.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
 import { ApiServer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
@@ -184,10 +185,11 @@ export class World {
     return needing.length;
   }
 
-  /** LC-21. A request is fulfilled, or has failed. */
-  #checkMoved(pod: Pod, { move: { requested, failed } }: MountpointPod): void {
+  /** LC-21. A request is fulfilled, or has failed. Nothing moves from a Mountpoint Pod that somebody has annotated for unmount. */
+  #checkMoved(pod: Pod, serves: MountpointPod): void {
+    const { requested, failed } = serves.move;
     const isServed = this.nodes.some(({ machine }) => machine.isServed(pod.metadata.uid as PodUid));
-    const canMove = isServed && volumeOf(this.server, pod)?.attributes["bucketName"] !== undefined;
+    const canMove = isServed && isStaying(serves) && volumeOf(this.server, pod)?.attributes["bucketName"] !== undefined;
     if (!canMove || requested === undefined || failed.includes(requested)) return;
     throw new BrokenRule(`${pod.metadata.name} is not moved at rest`);
   }
