@@ -71,6 +71,33 @@ const frozenLeader = planWith([{ atSeconds: 100, replica: 0, fault: "freeze", fo
   ],
 });
 
+/** The leader does not see that it has listed the second workload, whose volume then changes, and the first one ends. */
+const silentAttachments = planWith(
+  [
+    { atSeconds: 90, replica: 0, fault: "watchStandsStill", kind: "mountpoints3podattachments" },
+    { atSeconds: 100, replica: 0, fault: "volumeBecomes", volume: 0, what: "withOtherSecret" },
+  ],
+  {
+    workloads: [
+      { ...workload, livesSeconds: 70, end: "isDeletedByForce" },
+      { ...workload, atSeconds: 95, livesSeconds: 5000 },
+    ],
+  },
+);
+
+/** A patch with a version and nothing else asks whether the object still has that version. */
+function confirmNothing(): void {
+  const writerOf = Reflect.get(Term.prototype, "writer") as Term["writer"];
+  vi.spyOn(Term.prototype, "writer").mockImplementation(function (this: Term, client) {
+    const writer = writerOf.call(this, client);
+    const patch: typeof writer.patch = (call, kind, ref, change) =>
+      /^\{"metadata":\{"resourceVersion":"\d+"\}\}$/.test(JSON.stringify(change))
+        ? Promise.resolve({} as never)
+        : writer.patch(call, kind, ref, change);
+    return { ...writer, patch };
+  });
+}
+
 type Settle = (this: WorkQueue<string>, key: string, result: Outcome | Error) => void;
 
 const defects = [
@@ -88,6 +115,12 @@ const defects = [
     plan: lateReplica,
     putIn: takeMissingForGone,
     finds: "is detached and needs its volume",
+  },
+  {
+    what: "SC-7 an unmount without a look at the attachment of now",
+    plan: silentAttachments,
+    putIn: confirmNothing,
+    finds: "is to be unmounted, and",
   },
   {
     what: "LC-6 a former leader that makes the writes that it has decided on",
