@@ -87,7 +87,7 @@ const silentAttachments = planWith(
 
 /** A patch with a version and nothing else asks whether the object still has that version. */
 function confirmNothing(): void {
-  const writerOf = Reflect.get(Term.prototype, "writer") as Term["writer"];
+  const writerOf = Reflect.get(Term.prototype, "writer");
   vi.spyOn(Term.prototype, "writer").mockImplementation(function (this: Term, client) {
     const writer = writerOf.call(this, client);
     const patch: typeof writer.patch = (call, kind, ref, change) =>
