@@ -3,6 +3,7 @@
  * attached while other Pods come and go, and how soon the second takes over from a leader that was killed.
  * Arguments: nodes; volumes; nodes that use each volume; Pods of others.
  */
+import { loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { kinds } from "../../src/kube/kinds.ts";
 import { openCluster } from "../../test/support/cluster.ts";
@@ -178,7 +179,13 @@ async function note(what: string, ms: number, before: ReadonlyMap<string, number
     const turn = `longest turn ${longestTurnMs.toFixed(0)} ms of CPU, longest gap ${longestGapMs.toFixed(0)} ms`;
     states.push(`${name} ${replica.residentMb.toFixed(0)} MB, ${turn}`);
   }
-  const row = { what, figure: `${(ms / 1000).toFixed(1)} s`, "CPU s": cpu.join(", "), replicas: states.join("; ") };
+  const row = {
+    what,
+    figure: `${(ms / 1000).toFixed(1)} s`,
+    "CPU s": cpu.join(", "),
+    replicas: states.join("; "),
+    "load average": loadavg()[0]?.toFixed(0) ?? "",
+  };
   process.stderr.write(`${JSON.stringify(row)}\n`);
   rows.push(row);
 }
