@@ -42,3 +42,11 @@ it("SC-8 notices within 5 seconds that the machine slept for longer than the lim
   vi.advanceTimersByTime(5000);
   expect(onSilence).toHaveBeenCalledOnce();
 });
+
+it("does not look at the uptime for each of many chunks", () => {
+  using uptime = vi.spyOn(os, "uptime");
+  const timer = new SilenceTimer(150_000, onSilence);
+  for (let chunk = 0; chunk < 1000; chunk += 1) timer.heard();
+  timer.stop();
+  expect(uptime.mock.calls.length).toBeLessThan(500);
+});

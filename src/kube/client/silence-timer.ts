@@ -1,4 +1,4 @@
-import { nowWithSuspendMs } from "../../runtime/suspend-clock.ts";
+import { nowWithSuspendMs, recentNowWithSuspendMs } from "../../runtime/suspend-clock.ts";
 
 /** How soon after the machine woke up it is noticed that a connection was silent for too long. */
 const lookEveryMs = 5000;
@@ -10,7 +10,7 @@ const lookEveryMs = 5000;
 export class SilenceTimer {
   readonly #limitMs: number;
   readonly #timer: NodeJS.Timeout;
-  #heardAtMs = nowWithSuspendMs();
+  #heardAtMs = recentNowWithSuspendMs();
 
   constructor(limitMs: number, onSilence: () => void) {
     this.#limitMs = limitMs;
@@ -25,7 +25,7 @@ export class SilenceTimer {
   }
 
   heard(): void {
-    this.#heardAtMs = nowWithSuspendMs();
+    this.#heardAtMs = recentNowWithSuspendMs();
   }
 
   stop(): void {
