@@ -269,9 +269,8 @@ describe("a Mountpoint Pod with workloads", () => {
 });
 
 describe("a Mountpoint Pod that no attachment lists", () => {
-  const fresh = new Date(now.getTime() - 119_000);
-  const [inAMinute, inAnHour] = [60_000, 3_600_000].map((ms) => new Date(now.getTime() + ms));
-  const old = new Date(now.getTime() - 120_000);
+  const at = (ms: number) => new Date(now.getTime() + ms);
+  const [fresh, old, inAMinute, inAnHour] = [at(-119_000), at(-120_000), at(60_000), at(3_600_000)];
 
   it.for([
     ["is young: its attachment may not be written yet", { createdAt: fresh }, []],
