@@ -269,8 +269,8 @@ describe("a Mountpoint Pod with workloads", () => {
 });
 
 describe("a Mountpoint Pod that no attachment lists", () => {
-  const at = (ms: number) => new Date(now.getTime() + ms);
-  const [fresh, old, inAMinute, inAnHour] = [at(-119_000), at(-120_000), at(60_000), at(3_600_000)];
+  const moments = [-119_000, -120_000, 60_000, 3_600_000].map((ms) => new Date(now.getTime() + ms));
+  const [fresh, old, inAMinute, inAnHour] = moments as [Date, Date, Date, Date];
 
   it.for([
     ["is young: its attachment may not be written yet", { createdAt: fresh }, []],
