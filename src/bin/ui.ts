@@ -20,12 +20,14 @@ async function run(signal: AbortSignal): Promise<void> {
   let isRead = false;
   const readiness = () =>
     isRead ? ({ ready: true } as const) : ({ ready: false, because: "the cluster is not read yet" } as const);
-  const health = { readiness, liveness: new Progress().liveness };
+  const progress = new Progress();
+  const health = { readiness, liveness: progress.liveness };
   await using _ = config.healthPort === undefined ? undefined : await serveHealth(call, config.healthPort, health);
   await runUi(call, {
     client,
     files,
     config,
+    progress,
     onServing: () => undefined,
     onState: () => {
       isRead = true;

@@ -42,6 +42,19 @@ it("a page that reads slowly skips states, and gets the difference to the last o
   });
 });
 
+it("OP-2 a page that reads too slowly for the changes holds no state, and gets the latest one whole", () => {
+  const feed = new Feed();
+  feed.setState(one);
+  const page = reader([true, false]);
+  const { ready } = feed.subscribe(page);
+  for (let change = 0; change < 50; change += 1) feed.setState(emptyState({ volumes: [volumeView(`v${change}`)] }));
+  feed.setState(two);
+  ready();
+  expect(page.received[2]).toEqual({ type: "state", state: two });
+  feed.setState(three);
+  expect(page.received[3]).toMatchObject({ type: "change", change: { volumes: { changed: [{ name: "c" }] } } });
+});
+
 it("a page that was closed gets nothing", () => {
   const feed = new Feed();
   const page = reader();

@@ -49,12 +49,16 @@ export class Feed {
   }
 }
 
+/** A page that skipped more states than this gets the latest one whole: what it has is no longer kept for it. Ten seconds of changes. */
+const mostSkipped = 50;
+
 /** What one page has. A page that reads slowly skips states: it gets the difference to the latest one when it has caught up. */
 class FeedReader {
   readonly #reader: Reader;
   readonly #changes: Changes;
   isReady = true;
   #state: PageState | undefined;
+  #skipped = 0;
   #connection: ClusterConnection | undefined;
 
   constructor(reader: Reader, changes: Changes) {
@@ -67,11 +71,21 @@ class FeedReader {
       this.#connection = connection;
       this.#send({ type: "connection", connection });
     }
-    if (this.isReady && state !== undefined && this.#state !== state) {
-      const message = this.#changes.between(this.#state, state);
-      this.#state = state;
-      if (message !== undefined) this.#send(message);
+    if (state === undefined || this.#state === state) return;
+    if (!this.isReady) {
+      this.#skip();
+      return;
     }
+    const message = this.#changes.between(this.#state, state);
+    this.#state = state;
+    this.#skipped = 0;
+    if (message !== undefined) this.#send(message);
+  }
+
+  /** States of a large cluster take megabytes: a viewer that does not read must not hold one of its own. */
+  #skip(): void {
+    this.#skipped += 1;
+    if (this.#skipped > mostSkipped) this.#state = undefined;
   }
 
   keepAlive(): void {

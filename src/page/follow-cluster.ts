@@ -20,6 +20,8 @@ export interface Follower {
   readonly onState: (state: PageState) => void;
   /** Empty: the cluster answers. May be repeated. */
   readonly onConnection: (problem: string) => void;
+  /** For each loop, once: the result is called in every turn, so at least every few minutes, whether the API server answers or not. */
+  readonly pulse?: ((loop: string) => () => void) | undefined;
 }
 
 /** Changes come in bursts: several objects change when one Pod starts. */
@@ -33,7 +35,7 @@ export async function followCluster(
   signal: AbortSignal,
   api: ClusterApi,
   { namespace, namespaces, unreadable }: Followed,
-  { onState, onConnection }: Follower,
+  { onState, onConnection, pulse }: Follower,
 ): Promise<void> {
   let probeProblem = "";
   let timer: NodeJS.Timeout | undefined;
@@ -41,7 +43,7 @@ export async function followCluster(
     timer ??= setTimeout(publish, settleMs);
   };
   const { volumes, attachments, mountpointPods, workloads, events } = followedCollections(
-    { api, onChange: changed },
+    { api, onChange: changed, pulse },
     namespace,
     namespaces.mountpointPods,
   );
@@ -69,10 +71,12 @@ export async function followCluster(
   }
 
   async function probe(): Promise<void> {
+    const turned = pulse?.("looking whether the API server answers");
     while (!signal.aborted) {
       await elapsed(signal, probeMs);
       const before = probeProblem;
       probeProblem = await problemOf(signal, api);
+      turned?.();
       if (probeProblem !== "" && before === "") for (const each of all) each.restart();
       if (probeProblem !== before) changed();
     }

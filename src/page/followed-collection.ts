@@ -13,10 +13,19 @@ export interface CollectionSpec<Shape> {
   readonly latest?: { readonly count: number; readonly timeOf: (object: Shape) => string };
 }
 
+interface Following {
+  /** Runs after every change of objects, refusal or problem. */
+  readonly onChange: () => void;
+  /** Runs with every event and every new request, so at least every few minutes, whether the server answers or not. */
+  readonly turned?: (() => void) | undefined;
+}
+
 /** Small pages: an answer is in memory as text and as objects before most of it is dropped. */
 const pageSize = 250;
 /** The API server ends the watch then; the next one continues where it ended. */
 const watchSeconds = 300;
+/** A connection that is dead without an error lasts longer: nothing ends it but this limit. */
+const watchLimitMs = (watchSeconds + 30) * 1000;
 /** Between two watches, so that a proxy that ends every watch at once does not cause a flood of requests. */
 const pauseMs = 500;
 const firstRetryMs = 250;
@@ -28,6 +37,7 @@ export class FollowedCollection<Shape extends KubeObject> {
   readonly #api: ClusterApi;
   readonly #spec: CollectionSpec<Shape>;
   readonly #onChange: () => void;
+  readonly #turned: () => void;
   readonly #objects = new Map<string, Shape>();
   #restart = new AbortController();
   #version = "";
@@ -36,11 +46,11 @@ export class FollowedCollection<Shape extends KubeObject> {
   #refusal = "";
   #problem = "";
 
-  /** `onChange` runs after every change of objects, refusal or problem. */
-  constructor(api: ClusterApi, spec: CollectionSpec<Shape>, onChange: () => void) {
+  constructor(api: ClusterApi, spec: CollectionSpec<Shape>, { onChange, turned = () => undefined }: Following) {
     this.#api = api;
     this.#spec = spec;
     this.#onChange = onChange;
+    this.#turned = turned;
   }
 
   get objects(): readonly Shape[] {
@@ -94,6 +104,7 @@ export class FollowedCollection<Shape extends KubeObject> {
     const found = new Map<string, Shape>();
     let next = "";
     do {
+      this.#turned();
       const query = new URLSearchParams({ limit: String(pageSize), ...(next !== "" && { continue: next }) });
       const list = await this.#api.json<List<Shape>>(signal, { path: `${this.#spec.path}?${query.toString()}` });
       for (const object of list.items) {
@@ -112,21 +123,24 @@ export class FollowedCollection<Shape extends KubeObject> {
     this.#onChange();
   }
 
-  /** Rejects when the stream breaks, or the server no longer knows the version (410). */
+  /** Rejects when the stream breaks or outlasts its limit, or the server no longer knows the version (410). */
   async #watchOn(signal: AbortSignal): Promise<never> {
     while (true) {
+      this.#turned();
+      using limit = limitedTo(signal, watchLimitMs);
       const query = new URLSearchParams({
         ...{ watch: "true", allowWatchBookmarks: "true", timeoutSeconds: String(watchSeconds) },
         resourceVersion: this.#version,
       });
-      const lines = await this.#api.lines(signal, `${this.#spec.path}?${query.toString()}`);
+      const lines = await this.#api.lines(limit.signal, `${this.#spec.path}?${query.toString()}`);
       for await (const line of lines) if (line !== "") this.#take(JSON.parse(line) as WatchEvent<Shape>);
-      signal.throwIfAborted();
+      limit.signal.throwIfAborted();
       await elapsed(signal, pauseMs);
     }
   }
 
   #take({ type, object }: WatchEvent<Shape>): void {
+    this.#turned();
     if (type === "ERROR") throw new Error(object.message ?? "the watch failed");
     const { uid, resourceVersion } = object.metadata;
     this.#version = resourceVersion;
@@ -155,6 +169,13 @@ export class FollowedCollection<Shape extends KubeObject> {
     this.#problem = refused ? "" : error.message;
     this.#onChange();
   }
+}
+
+/** Must be disposed of, or the timer keeps the program running. */
+function limitedTo(signal: AbortSignal, limitMs: number): Disposable & { readonly signal: AbortSignal } {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new Error("the watch outlasted its limit")), limitMs);
+  return { signal: AbortSignal.any([signal, limit.signal]), [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 interface List<Shape> {

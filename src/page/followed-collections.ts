@@ -10,6 +10,7 @@ import { keptAttachment, keptEvent, keptMountpointPod, keptVolume, keptWorkload 
 export interface Following {
   readonly api: ClusterApi;
   readonly onChange: () => void;
+  readonly pulse?: ((loop: string) => () => void) | undefined;
 }
 
 /** Most events of a cluster are about Pods without S3 volumes, which is not known before they are compared with the topology. */
@@ -17,12 +18,12 @@ const mostEvents = 20_000;
 
 /** `namespace`: of the claims whose volumes are shown; undefined: all. */
 export function followedCollections(
-  { api, onChange }: Following,
+  { api, onChange, pulse }: Following,
   namespace: string | undefined,
   mountpointNamespace: string,
 ) {
   const followed = <Shape extends KubeObject>(spec: CollectionSpec<Shape>) =>
-    new FollowedCollection<Shape>(api, spec, onChange);
+    new FollowedCollection<Shape>(api, spec, { onChange, turned: pulse?.(`watch over ${spec.what}`) });
   const isShown = ({ spec }: PersistentVolume) =>
     spec.csi?.driver === driverName && (namespace === undefined || spec.claimRef?.namespace === namespace);
   // The namespace of an event is that of its object.

@@ -5,6 +5,7 @@ import { Feed } from "../page/feed.ts";
 import { followCluster } from "../page/follow-cluster.ts";
 import type { PageFiles } from "../page/page-files.ts";
 import type { Call } from "../runtime/call.ts";
+import type { Pulses } from "../runtime/progress.ts";
 import { clusterApiOf } from "./cluster-api.ts";
 import type { UiConfig } from "./config.ts";
 import { type PageServer, servePage } from "./page-server.ts";
@@ -20,13 +21,15 @@ export interface Ui {
   readonly onServing: (server: PageServer) => void;
   /** Called when the cluster was read, and again with every new state. */
   readonly onState: () => void;
+  /** Of the loops that follow the cluster. */
+  readonly progress?: Pulses;
 }
 
 const usualPace = { allowedMs: viewing.allowedMs, recheckMs };
 
 /** Resolves when the call is aborted; rejects if the port cannot be opened. */
 export async function runUi(call: Call, ui: Ui): Promise<void> {
-  const { client, files, config, pace = usualPace, onServing, onState } = ui;
+  const { client, files, config, pace = usualPace, onServing, onState, progress } = ui;
   const feed = new Feed();
   const tokens = new TokenAccess(client, { ...viewing, allowedMs: pace.allowedMs });
   const parts = { files, feed, access: tokens.of.bind(tokens), recheckMs: pace.recheckMs };
@@ -45,5 +48,6 @@ export async function runUi(call: Call, ui: Ui): Promise<void> {
       if (now !== problem && now !== "") call.log.error("the cluster cannot be followed", { because: now });
       problem = now;
     },
+    pulse: progress?.pulse.bind(progress),
   });
 }
