@@ -36,7 +36,7 @@ export async function startMonitoring(signal: AbortSignal, lab: Lab, progress: P
 const job = "s3-csi";
 
 /** The ports of the programs that serve metrics, by their names in the chart. */
-const portNames = new Set(["healthz", "csi-healthz", "prov-healthz"]);
+const portNames = new Set(["healthz", "csi-healthz", "prov-healthz", "ui-healthz"]);
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly namespace: string };
@@ -51,7 +51,7 @@ interface Pod {
 
 /** With the labels that the operator gives them. */
 async function targetsIn(signal: AbortSignal, lab: Lab): Promise<readonly object[]> {
-  const selector = "app in (s3-csi-node,s3-csi-controller)";
+  const selector = "app in (s3-csi-node,s3-csi-controller,s3-csi-ui)";
   const list = await lab.kubectl(["get", "pods", "-n", driverNamespace, "-l", selector, "-o", "json"], { signal });
   const { items } = JSON.parse(list) as { readonly items: readonly Pod[] };
   return items.flatMap(({ metadata: { name: pod, namespace }, spec, status }) =>

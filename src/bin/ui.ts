@@ -2,11 +2,15 @@
 import { serveHealth } from "../csi/health.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
+import { ProgramMetrics } from "../metrics/program-metrics.ts";
+import { apiRequests } from "../metrics/requests.ts";
 import { bundledPage } from "../page/page-files.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { uiConfigFrom } from "../ui-server/config.ts";
+import { UiMetrics } from "../ui-server/metrics.ts";
 import { runUi } from "../ui-server/run-ui.ts";
+import { scrapedFrom } from "./scraped.ts";
 import { version } from "./version.ts";
 
 async function run(signal: AbortSignal): Promise<void> {
@@ -16,19 +20,24 @@ async function run(signal: AbortSignal): Promise<void> {
   if (files === undefined) throw new Error("the page is only in the bundled program: run the bundle");
   const { api, ...shown } = config;
   call.log.info("the page starts", { version, ...shown });
-  using client = new KubeClient(credentialsAt(api), { userAgent: `s3-csi-ui/${version}` });
+  const progress = new Progress();
+  using programMetrics = new ProgramMetrics({ component: "s3-csi-ui", version, progress, served: config.metrics });
+  const { registry } = programMetrics;
+  const metrics = new UiMetrics(registry);
+  const ofClient = { userAgent: `s3-csi-ui/${version}`, onAnswered: apiRequests(registry) };
+  using client = new KubeClient(credentialsAt(api), ofClient);
   let isRead = false;
   const readiness = () =>
     isRead ? ({ ready: true } as const) : ({ ready: false, because: "the cluster is not read yet" } as const);
-  const progress = new Progress();
-  const health = { readiness, liveness: progress.liveness };
+  const health = { readiness, liveness: progress.liveness, metrics: scrapedFrom(programMetrics, client, config) };
   await using _ = config.healthPort === undefined ? undefined : await serveHealth(call, config.healthPort, health);
   await runUi(call, {
     client,
     files,
     config,
     progress,
-    onServing: () => undefined,
+    onServing: (server) => metrics.measure(server),
+    onAnswered: metrics.answered,
     onState: () => {
       isRead = true;
     },

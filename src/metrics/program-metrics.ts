@@ -7,7 +7,7 @@ import { byLabel, declareMeasured, single } from "./measured.ts";
 
 export interface Program {
   /** The name of its container. */
-  readonly component: "s3-csi-controller" | "s3-pod-reconciler" | "s3-plugin";
+  readonly component: "s3-csi-controller" | "s3-pod-reconciler" | "s3-plugin" | "s3-csi-ui";
   readonly version: string;
   readonly progress: Pick<Progress, "stalls">;
   /** Whether anybody can read the metrics: without readers the event loop is not measured. */

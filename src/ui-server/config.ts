@@ -1,6 +1,6 @@
 /** Flags and environment → the configuration of the program that serves the page, or every mistake at once. */
 import { defaultMountpointNamespace } from "../core/names.ts";
-import { healthPort } from "../csi/settings.ts";
+import { healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import { verbosity } from "../runtime/log-settings.ts";
 import { integer, names, text } from "../runtime/settings/kinds.ts";
@@ -15,6 +15,9 @@ export interface UiConfig {
   readonly mountpointNamespace: string;
   /** Undefined: no probes are answered. */
   readonly healthPort: number | undefined;
+  /** Served on the health port. */
+  readonly metrics: boolean;
+  readonly metricsAuthorization: boolean;
   readonly verbosity: number;
 }
 
@@ -27,6 +30,7 @@ const declared = {
   mountpointNamespace: { flag: "mountpoint-namespace", kind: text, default: defaultMountpointNamespace },
   ...apiSettings,
   healthPort,
+  ...metricsSettings,
   verbosity,
 } as const satisfies Settings;
 
@@ -40,6 +44,8 @@ export function uiConfigFrom(args: readonly string[], env: Environment): UiConfi
     clusterName,
     mountpointNamespace,
     healthPort: settings.healthPort,
+    metrics: settings.metrics,
+    metricsAuthorization: settings.metricsAuthorization,
     verbosity: settings.verbosity,
   });
 }

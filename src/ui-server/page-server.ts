@@ -23,6 +23,14 @@ export interface PageParts {
   readonly recheckMs: number;
   /** A test has less time. */
   readonly silenceMs?: number;
+  /** Called when an answer is complete, that of the feed when the page is closed. */
+  readonly onAnswered?: ((answered: Answered) => void) | undefined;
+}
+
+export interface Answered {
+  readonly what: "feed" | "file";
+  /** HTTP status; undefined: the browser left before it got one. */
+  readonly code: number | undefined;
 }
 
 export interface PageAddress {
@@ -37,6 +45,8 @@ export interface PageAddress {
 
 export interface PageServer extends AsyncDisposable {
   readonly port: number;
+  /** Pages that are open now. */
+  readonly viewers: number;
 }
 
 /** Who connects and sends nothing must not use up the connections of others. Node looks for such connections every 30 s unless told otherwise. */
@@ -59,6 +69,7 @@ export async function servePage(call: Call, parts: PageParts, address: PageAddre
   server.setTimeout(parts.silenceMs ?? usualSilenceMs);
   const viewers = new Viewers(parts.feed, { most: address.mostViewers, recheckMs: parts.recheckMs });
   server.on("request", (request, response) => {
+    response.on("close", () => parts.onAnswered?.(answeredWith(request, response)));
     answer(call, { ...parts, ...address, viewers }, { request, response }).catch((error: unknown) => {
       call.log.error("the page cannot be served", { error });
       response.destroy();
@@ -72,7 +83,13 @@ export async function servePage(call: Call, parts: PageParts, address: PageAddre
   const alive = setInterval(() => parts.feed.keepAlive(), aliveMs);
   starting.defer(() => clearInterval(alive));
   const running = starting.move();
-  return { port, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return {
+    port,
+    get viewers() {
+      return viewers.count;
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
 }
 
 interface Serving extends PageParts, PageAddress {
@@ -82,6 +99,10 @@ interface Serving extends PageParts, PageAddress {
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+}
+
+function answeredWith({ url }: IncomingMessage, { headersSent, statusCode }: ServerResponse): Answered {
+  return { what: pathOf(url) === feedPath ? "feed" : "file", code: headersSent ? statusCode : undefined };
 }
 
 const refusals = { unauthenticated: 401, forbidden: 403, unknown: 503 } as const;

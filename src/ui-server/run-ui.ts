@@ -8,7 +8,7 @@ import type { Call } from "../runtime/call.ts";
 import type { Pulses } from "../runtime/progress.ts";
 import { clusterApiOf } from "./cluster-api.ts";
 import type { UiConfig } from "./config.ts";
-import { type PageServer, servePage } from "./page-server.ts";
+import { type PageParts, type PageServer, servePage } from "./page-server.ts";
 import { recheckMs, viewing } from "./viewing-rights.ts";
 
 export interface Ui {
@@ -21,6 +21,7 @@ export interface Ui {
   readonly onServing: (server: PageServer) => void;
   /** Called when the cluster was read, and again with every new state. */
   readonly onState: () => void;
+  readonly onAnswered?: PageParts["onAnswered"];
   /** Of the loops that follow the cluster. */
   readonly progress?: Pulses;
 }
@@ -29,10 +30,10 @@ const usualPace = { allowedMs: viewing.allowedMs, recheckMs };
 
 /** Resolves when the call is aborted; rejects if the port cannot be opened. */
 export async function runUi(call: Call, ui: Ui): Promise<void> {
-  const { client, files, config, pace = usualPace, onServing, onState, progress } = ui;
+  const { client, files, config, pace = usualPace, onServing, onState, onAnswered, progress } = ui;
   const feed = new Feed();
   const tokens = new TokenAccess(client, { ...viewing, allowedMs: pace.allowedMs });
-  const parts = { files, feed, access: tokens.of.bind(tokens), recheckMs: pace.recheckMs };
+  const parts = { files, feed, access: tokens.of.bind(tokens), recheckMs: pace.recheckMs, onAnswered };
   await using server = await servePage(call, parts, config.address);
   onServing(server);
   let problem = "";

@@ -18,6 +18,10 @@ export class Viewers {
     this.#recheckMs = recheckMs;
   }
 
+  get count(): number {
+    return this.#count;
+  }
+
   get isFull(): boolean {
     return this.#count >= this.#most;
   }

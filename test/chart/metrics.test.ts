@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { csiControllerConfigFrom } from "../../src/csi-controller/config.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
+import { uiConfigFrom } from "../../src/ui-server/config.ts";
 import { chartDirectory, containerOf, containersOf, type Manifest, notes, only, render } from "./rendered-chart.ts";
 
 const metricsOn = { "metrics.enabled": "true" };
@@ -70,6 +71,37 @@ it("a ServiceMonitor leads Prometheus to the ports that serve metrics, and is ma
     "metrics: s3-plugin",
     "pod-reconciler: s3-pod-reconciler",
   ]);
+});
+
+describe("OP-3 the page in the cluster has metrics like the other programs", () => {
+  const withPage = { ...monitored, "ui.enabled": "true" };
+
+  it.for([
+    [{ "ui.enabled": "true" }, false, false],
+    [{ ...metricsOn, "ui.enabled": "true" }, true, false],
+    [withPage, true, false],
+    [{ ...withPage, "metrics.authorization": "true" }, true, true],
+  ] as const)("OP-3 %j → served: %j, with authorisation: %j", ([values, metrics, metricsAuthorization]) => {
+    const config = uiConfigFrom(flagsOf(render(values), "s3-csi-ui"), environment);
+    expect(config).toMatchObject({ metrics, metricsAuthorization, healthPort: 9812 });
+    expect(notes(values).includes("9812")).toBe(metrics);
+  });
+
+  it("OP-3 the ServiceMonitor leads to its port", () => {
+    const chart = render(withPage);
+    const service = only(chart, "Service", "s3-csi-ui-metrics");
+    expect(service.metadata.labels).toMatchObject(only(chart, "ServiceMonitor")["spec"].selector.matchLabels);
+    const { metadata, spec } = only(chart, "Deployment", "s3-csi-ui")["spec"].template;
+    expect(metadata.labels).toMatchObject(service["spec"].selector);
+    expect(service["spec"].ports).toEqual([{ name: "metrics", port: 80, targetPort: "ui-healthz" }]);
+    expect(spec.containers[0].ports).toContainEqual({ name: "ui-healthz", containerPort: 9812 });
+    expect(render(monitored).map(({ metadata: { name } }) => name)).not.toContain("s3-csi-ui-metrics");
+  });
+
+  it("SE-7 a policy of the network lets Prometheus in there, and browsers nowhere", () => {
+    const [rule] = ingressOf(render({ ...closed, ...withPage })) as readonly { ports: readonly { port: number }[] }[];
+    expect(rule?.ports.map(({ port }) => port)).toEqual([9808, 9809, 9810, 9811, 9812]);
+  });
 });
 
 describe("SE-7 the API server decides who may scrape, if the values say so", () => {

@@ -9,6 +9,7 @@ import { NodeMetrics } from "../../src/node/metrics.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { emptyView } from "../../src/reconciler/observe/view.ts";
 import { Progress } from "../../src/runtime/progress.ts";
+import { UiMetrics } from "../../src/ui-server/metrics.ts";
 
 const declarations: Readonly<Record<Program["component"], (registry: Registry) => unknown>> = {
   "s3-plugin": (registry) => {
@@ -21,6 +22,7 @@ const declarations: Readonly<Record<Program["component"], (registry: Registry) =
     storeRequests(registry);
     return new CsiControllerMetrics(registry);
   },
+  "s3-csi-ui": (registry) => new UiMetrics(registry).measure({ viewers: 0 }),
 };
 
 export interface DeclaredMetric {

@@ -5,12 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
 import type { Browser } from "playwright-core";
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { pageFiles } from "../../scripts/page.ts";
 import { KubeClient } from "../../src/kube/client/client.ts";
 import type { PageFiles } from "../../src/page/page-files.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import type { UiConfig } from "../../src/ui-server/config.ts";
+import { UiMetrics } from "../../src/ui-server/metrics.ts";
 import type { PageServer } from "../../src/ui-server/page-server.ts";
 import { runUi } from "../../src/ui-server/run-ui.ts";
 import { openBrowser, openPage } from "../support/browser.ts";
@@ -36,6 +38,7 @@ class ServedUi implements AsyncDisposable {
   readonly api = new FakeApiServer();
   readonly log: string[] = [];
   readonly #stop = new AbortController();
+  readonly #registry = new Registry();
   #client: KubeClient | undefined;
   #running: Promise<void> = Promise.resolve();
   port = 0;
@@ -54,6 +57,7 @@ class ServedUi implements AsyncDisposable {
     };
     ui.#client = new KubeClient(credentials, { userAgent: "test" });
     const serving = Promise.withResolvers<PageServer>();
+    const metrics = new UiMetrics(ui.#registry);
     ui.#running = runUi(
       { signal: ui.#stop.signal, log: jsonLogger((line) => ui.log.push(line), 9) },
       {
@@ -65,7 +69,11 @@ class ServedUi implements AsyncDisposable {
           clusterName: "production",
           mountpointNamespace: "mount-s3",
         },
-        onServing: serving.resolve,
+        onServing: (server) => {
+          metrics.measure(server);
+          serving.resolve(server);
+        },
+        onAnswered: metrics.answered,
         onState: () => undefined,
       },
     );
@@ -75,6 +83,12 @@ class ServedUi implements AsyncDisposable {
 
   get address(): string {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The samples of a metric. */
+  async measured(name: string): Promise<readonly string[]> {
+    const lines = (await this.#registry.metrics()).split("\n");
+    return lines.filter((line) => line.startsWith(name)).map((line) => line.slice(name.length).trim());
   }
 
   async feed(token?: string): Promise<Response> {
@@ -120,6 +134,26 @@ it("the feed is for users who may list all that it shows; others are told what t
   expect(feed.status).toBe(200);
   await until(feed, '"photos"');
   await feed.body?.cancel();
+});
+
+it("OP-3 pages that are open and answers are counted, by what they were", async () => {
+  await using ui = await ServedUi.start();
+  expect(await ui.measured("s3_csi_page_viewers")).toEqual(["0"]);
+  const feed = await ui.feed("token-of-viewer");
+  await until(feed, '"photos"');
+  expect(await ui.measured("s3_csi_page_viewers")).toEqual(["1"]);
+  await (await ui.feed("token-of-tenant")).text();
+  for (const path of ["/", "/none-1", "/none-2"]) await (await fetch(`${ui.address}${path}`)).text();
+  await feed.body?.cancel();
+  await expect
+    .poll(async () => (await ui.measured("s3_csi_page_requests_total")).toSorted())
+    .toEqual([
+      '{what="feed",code="200"} 1',
+      '{what="feed",code="403"} 1',
+      '{what="file",code="200"} 1',
+      '{what="file",code="404"} 2',
+    ]);
+  expect(await ui.measured("s3_csi_page_viewers")).toEqual(["0"]);
 });
 
 it("the files of the page are open, and nothing else is answered", async () => {
