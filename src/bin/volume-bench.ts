@@ -1,8 +1,8 @@
 /** The program of the Pod that `kubectl s3 bench` starts: measures the volume and prints a line for each step, and the result. */
-import { type BenchLine, type BenchPlan, benchLine } from "../core/volume-bench.ts";
+import { type BenchLine, type BenchPlan, benchLine, noFilesLeft } from "../core/volume-bench.ts";
 import { runProgram } from "../runtime/program.ts";
 import { measureReads } from "../volume-bench/measure-reads.ts";
-import { measureWrites } from "../volume-bench/measure-writes.ts";
+import { FailedStepError, measureWrites } from "../volume-bench/measure-writes.ts";
 
 const report = (line: BenchLine) => void process.stdout.write(benchLine(line));
 
@@ -16,7 +16,8 @@ await runProgram("volume-bench", async (signal) => {
         : await measureWrites(signal, { ...plan, directory }, report);
     report({ result });
   } catch (error) {
-    report({ problem: (error as Error).message });
+    const filesLeft = error instanceof FailedStepError ? error.filesLeft : noFilesLeft;
+    report({ problem: (error as Error).message, filesLeft });
     throw error;
   }
 });

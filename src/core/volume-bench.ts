@@ -27,17 +27,25 @@ export interface Measurement {
   readonly latencyMs: { readonly p50: number; readonly p95: number; readonly max: number };
 }
 
+/** Files that the program wrote and could not remove. */
+export interface FilesLeft {
+  readonly count: number;
+  /** Of the first few, in the volume. */
+  readonly paths: readonly string[];
+}
+
+export const noFilesLeft: FilesLeft = { count: 0, paths: [] };
+
 export interface BenchResult {
   readonly measurements: readonly Measurement[];
-  /** Files that the program wrote and could not remove. */
-  readonly filesLeft: number;
+  readonly filesLeft: FilesLeft;
 }
 
 /** One line of the program's output: what it does now, and at last the result or the reason why there is none. */
 export type BenchLine =
   | { readonly step: Measurement["name"] | "remove" }
   | { readonly result: BenchResult }
-  | { readonly problem: string };
+  | { readonly problem: string; readonly filesLeft: FilesLeft };
 
 const field = "volumeBench";
 

@@ -1,13 +1,14 @@
 /** For a volume that must not be written: lists what is there, reads the beginning of small numbers of files, and one large file. */
-import { open, readdir, stat } from "node:fs/promises";
+import { open, opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type BenchPlan, type BenchResult, smallFileBytes } from "../core/volume-bench.ts";
+import { type BenchPlan, type BenchResult, noFilesLeft, smallFileBytes } from "../core/volume-bench.ts";
 import type { Report } from "./measure-writes.ts";
 import { readWhole } from "./read-file.ts";
 import { Stopwatch } from "./stopwatch.ts";
 
-/** A bucket may have millions of prefixes. */
+/** A bucket may have millions of prefixes, and a prefix millions of objects. */
 const directoryLimit = 20;
+const entryLimit = 1000;
 
 export async function measureReads(signal: AbortSignal, plan: BenchPlan, report: Report): Promise<BenchResult> {
   const list = new Stopwatch("list");
@@ -26,7 +27,7 @@ export async function measureReads(signal: AbortSignal, plan: BenchPlan, report:
     await readWhole(signal, large, largest, plan.sizeBytes);
   }
   const measurements = [large, small, list].flatMap(({ measurement }) => measurement ?? []);
-  return { measurements, filesLeft: 0 };
+  return { measurements, filesLeft: noFilesLeft };
 }
 
 /** The first files of the volume, from the top down. */
@@ -41,9 +42,12 @@ async function found(
     const directory = directories[at] ?? mountPath;
     signal.throwIfAborted();
     await watch.time(async () => {
-      for (const entry of await readdir(directory, { withFileTypes: true })) {
+      let entries = 0;
+      for await (const entry of await opendir(directory)) {
         if (entry.isDirectory()) directories.push(join(directory, entry.name));
         else if (entry.isFile() && files.length < limit) files.push(join(directory, entry.name));
+        entries += 1;
+        if (entries === entryLimit) break;
       }
       return 0;
     });

@@ -1,13 +1,30 @@
 /** Writes files into a directory of its own, reads, lists and deletes them. What was written is removed whatever happens. */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rmdir, unlink } from "node:fs/promises";
-import { join } from "node:path";
-import { type BenchLine, type BenchPlan, type BenchResult, smallFileBytes } from "../core/volume-bench.ts";
+import { join, relative } from "node:path";
+import {
+  type BenchLine,
+  type BenchPlan,
+  type BenchResult,
+  type FilesLeft,
+  smallFileBytes,
+} from "../core/volume-bench.ts";
 import { isErrno } from "../runtime/errno.ts";
 import { blockBytes, readWhole } from "./read-file.ts";
 import { Stopwatch } from "./stopwatch.ts";
 
 export type Report = (line: BenchLine) => void;
+
+/** A step failed, and its files are removed but for these. */
+export class FailedStepError extends Error {
+  override readonly name = "FailedStepError";
+  readonly filesLeft: FilesLeft;
+
+  constructor(cause: Error, filesLeft: FilesLeft) {
+    super(cause.message, { cause });
+    this.filesLeft = filesLeft;
+  }
+}
 
 /** Several, because the first one may fill a cache that the others use. */
 const listings = 5;
@@ -20,6 +37,25 @@ export async function measureWrites(
   const directory = join(plan.mountPath, plan.directory);
   await mkdir(directory);
   const written = new Written(directory);
+  try {
+    const measurements = await measured(signal, plan, { directory, written, report });
+    return { measurements, filesLeft: await removed(plan.mountPath, written, report) };
+  } catch (error) {
+    throw new FailedStepError(error as Error, await removed(plan.mountPath, written, report));
+  }
+}
+
+interface Writing {
+  readonly directory: string;
+  readonly written: Written;
+  readonly report: Report;
+}
+
+async function measured(
+  signal: AbortSignal,
+  plan: BenchPlan,
+  { directory, written, report }: Writing,
+): Promise<BenchResult["measurements"]> {
   const watches: Stopwatch[] = [];
   const start = (name: ConstructorParameters<typeof Stopwatch>[0]) => {
     signal.throwIfAborted();
@@ -28,26 +64,30 @@ export async function measureWrites(
     watches.push(watch);
     return watch;
   };
-  try {
-    const large = written.path("large");
-    await writeLarge(signal, start("write"), large, plan.sizeBytes);
-    await readWhole(signal, start("read"), large);
-    const names = Array.from({ length: plan.files }, (_, index) => written.path(`small-${index}`));
-    await each(signal, start("write small files"), names, (path) => writeSmall(path));
-    await each(signal, start("list"), Array(listings).fill(directory), async (path) => {
-      await readdir(path);
-      return 0;
-    });
-    await each(signal, start("read small files"), names, readSmall);
-    await each(signal, start("delete"), names, async (path) => {
-      await written.remove(path);
-      return 0;
-    });
-  } finally {
-    report({ step: "remove" });
-    await written.removeAll();
-  }
-  return { measurements: watches.flatMap(({ measurement }) => measurement ?? []), filesLeft: await written.left() };
+  const large = written.path("large");
+  await writeLarge(signal, start("write"), large, plan.sizeBytes);
+  await readWhole(signal, start("read"), large);
+  const names = Array.from({ length: plan.files }, (_, index) => written.path(`small-${index}`));
+  await each(signal, start("write small files"), names, (path) => writeSmall(path));
+  await each(signal, start("list"), Array(listings).fill(directory), async (path) => {
+    await readdir(path);
+    return 0;
+  });
+  await each(signal, start("read small files"), names, readSmall);
+  await each(signal, start("delete"), names, async (path) => {
+    await written.remove(path);
+    return 0;
+  });
+  return watches.flatMap(({ measurement }) => measurement ?? []);
+}
+
+/** The result has few names, because it is one line of a log. */
+const mostNames = 20;
+
+async function removed(mountPath: string, written: Written, report: Report): Promise<FilesLeft> {
+  report({ step: "remove" });
+  const left = await written.removeAll();
+  return { count: left.length, paths: left.slice(0, mostNames).map((path) => relative(mountPath, path)) };
 }
 
 async function each(
@@ -114,8 +154,8 @@ class Written {
     this.#paths.delete(path);
   }
 
-  /** Several at a time, because kubelet may be waiting to end the Pod. A file that cannot be removed stays counted. */
-  async removeAll(): Promise<void> {
+  /** Several at a time, because kubelet may be waiting to end the Pod. Resolves with the files that could not be removed. */
+  async removeAll(): Promise<readonly string[]> {
     const queue = [...this.#paths];
     const worker = async () => {
       for (let path = queue.pop(); path !== undefined; path = queue.pop())
@@ -124,14 +164,6 @@ class Written {
     await Promise.all(Array.from({ length: 8 }, worker));
     // A bucket has no directories: this one is gone with its last object, unless nothing was ever written.
     await rmdir(this.#directory).catch(() => undefined);
-  }
-
-  async left(): Promise<number> {
-    try {
-      return (await readdir(this.#directory)).length;
-    } catch (error) {
-      if (isErrno(error, "ENOENT")) return 0;
-      throw error;
-    }
+    return [...this.#paths];
   }
 }

@@ -111,7 +111,7 @@ it("OP-5 kubectl s3 bench measures a volume from a Pod, and leaves neither Pod n
   expect(JSON.parse(out)).toMatchObject({
     volume,
     claim: { namespace: sandbox.name, name: volume },
-    filesLeft: 0,
+    filesLeft: { count: 0 },
     measurements: ["write", "read", "write small files", "list", "read small files", "delete"].map((name) => ({
       name,
     })),

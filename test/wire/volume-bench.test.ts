@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type BenchLine, type BenchPlan, parseBenchLine } from "../../src/core/volume-bench.ts";
+import { type BenchLine, type BenchPlan, noFilesLeft, parseBenchLine } from "../../src/core/volume-bench.ts";
 
 const program = join(import.meta.dirname, "../../src/bin/volume-bench.ts");
 let root = "";
@@ -56,7 +56,7 @@ it("OP-5 bench measures writes, reads, a listing and deletions, and leaves nothi
     expect(seconds).toBeGreaterThan(0);
     expect(latencyMs.p50).toBeLessThanOrEqual(latencyMs.p95);
   }
-  expect(last.result.filesLeft).toBe(0);
+  expect(last.result.filesLeft).toEqual(noFilesLeft);
   expect(readdirSync(mount)).toEqual([]);
 });
 
@@ -89,10 +89,35 @@ it("OP-5 bench of a volume that must not be written reads what is there, within 
   expect(readdirSync(mount)).toEqual(["a", "below"]);
 });
 
+it("OP-5 bench does not read a large directory to its end", async () => {
+  const mount = mkdtempSync(join(root, "large-"));
+  for (let file = 0; file < 3000; file += 1) writeFileSync(join(mount, `f${file}`), "");
+  const lines = await allOf(start({ sizeBytes: 2 ** 20, files: 5000 }, mount));
+  const last = lines.at(-1);
+  if (last === undefined || !("result" in last)) throw new Error(JSON.stringify(lines));
+  expect(last.result.measurements.find(({ name }) => name === "read small files")?.operations).toBe(1000);
+});
+
+it("OP-4 bench reports the files that it could not remove after a failed step", async () => {
+  const mount = mkdtempSync(join(root, "full-"));
+  const child = start({ directory: "own", sizeBytes: 2 ** 26, files: 1000 }, mount);
+  const lines: BenchLine[] = [];
+  for await (const line of linesOf(child)) {
+    lines.push(line);
+    // In the place of a file that is written much later. It cannot be unlinked.
+    if ("step" in line && line.step === "write") mkdirSync(join(mount, "own/small-999"));
+  }
+  expect(lines.at(-1)).toEqual({
+    problem: expect.stringContaining("EEXIST") as string,
+    filesLeft: { count: 1, paths: ["own/small-999"] },
+  });
+  expect(readdirSync(join(mount, "own"))).toEqual(["small-999"]);
+});
+
 it("OP-4 bench reports why it failed", async () => {
   const child = start({ directory: "own", sizeBytes: 2 ** 20, files: 1 }, join(root, "none"));
   const ended = once(child, "exit");
   const lines = await allOf(child);
-  expect(lines).toEqual([{ problem: expect.stringContaining("ENOENT") as string }]);
+  expect(lines).toEqual([{ problem: expect.stringContaining("ENOENT") as string, filesLeft: noFilesLeft }]);
   expect(await ended).toEqual([1, null]);
 });

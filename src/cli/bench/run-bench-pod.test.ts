@@ -1,18 +1,18 @@
 import { expect, it } from "vitest";
-import { benchLine } from "../../core/volume-bench.ts";
+import { type BenchLine, benchLine, noFilesLeft } from "../../core/volume-bench.ts";
 import type { ApiRequest, ApiServer } from "../api/api-server.ts";
 import { benchPod } from "./bench-pod.ts";
 import { runBenchPod } from "./run-bench-pod.ts";
 
-const result = { measurements: [], filesLeft: 0 };
+const result = { measurements: [], filesLeft: noFilesLeft };
 const pod = benchPod({
   ...{ name: "bench-1", namespace: "shop", claim: "claim", image: "driver", node: undefined, nodesInUse: [] },
   identity: { user: 1000, fsGroup: undefined },
-  plan: { mountPath: "/volume", sizeBytes: 1, files: 1 },
+  plan: { mountPath: "/volume", directory: "own", sizeBytes: 1, files: 1 },
 });
 
 /** An API server that runs the Pod, beside a container that a webhook has added; `fails` answers these methods with an error. */
-function apiServer(fails: readonly string[] = []) {
+function apiServer(fails: readonly string[] = [], lines: readonly BenchLine[] = [{ result }]) {
   const asked: string[] = [];
   const waiting = { name: "proxy", ready: false, restartCount: 0, state: { waiting: { reason: "ImagePullBackOff" } } };
   const statuses = [
@@ -32,7 +32,7 @@ function apiServer(fails: readonly string[] = []) {
     list: async () => await Promise.resolve([]),
     lines: async (_: AbortSignal, path: string) => {
       asked.push(`GET ${path}`);
-      return await Promise.resolve([benchLine({ result }).trim()]);
+      return await Promise.resolve(lines.map((line) => benchLine(line).trim()));
     },
   };
   return { asked, server: server as unknown as ApiServer };
@@ -59,4 +59,19 @@ it("OP-5 bench deletes the Pod also if the answer to its creation was lost", asy
   const { server, asked } = apiServer(["POST"]);
   await expect(runBenchPod(signal, server, pod, () => undefined)).rejects.toThrow("no answer to POST");
   expect(asked.at(-1)).toBe(`DELETE ${path}`);
+});
+
+it("OP-4 bench that failed names the files that it could not remove", async () => {
+  const filesLeft = { count: 3, paths: ["own/large", "own/small-0"] };
+  const { server } = apiServer([], [{ problem: "EIO: write", filesLeft }]);
+  const run = runBenchPod(signal, server, pod, () => undefined);
+  await expect(run).rejects.toThrow("the benchmark failed: EIO: write");
+  await expect(run).rejects.toMatchObject({
+    fix: "3 files could not be removed. Delete them from the volume: own/large, own/small-0 and 1 more",
+  });
+});
+
+it("OP-4 bench whose Pod was ended names the directory in which files may be left", async () => {
+  const run = runBenchPod(signal, apiServer([], [{ step: "write" }]).server, pod, () => undefined);
+  await expect(run).rejects.toMatchObject({ fix: "files may be left in the directory own of the volume" });
 });

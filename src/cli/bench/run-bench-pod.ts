@@ -1,6 +1,6 @@
 /** Runs the Pod of a benchmark, follows what it prints, and deletes it whatever happens. */
 import { eventCatalogue } from "../../core/event-catalogue.ts";
-import { type BenchResult, parseBenchLine } from "../../core/volume-bench.ts";
+import { type BenchPlan, type BenchResult, type FilesLeft, parseBenchLine } from "../../core/volume-bench.ts";
 import type { EventObject, Pod } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";
 import type { ApiServer } from "../api/api-server.ts";
@@ -33,7 +33,7 @@ export async function runBenchPod(
       throw error;
     });
     const node = await started(signal, api, { path, name, namespace, progress });
-    return { node, result: await result(signal, api, path, progress) };
+    return { node, result: await result(signal, api, pod, progress) };
   } finally {
     // Also after Ctrl-C: the program then removes what it wrote, and ends. Also if the answer to the creation was lost.
     if (!isRefused && !(await isDeleted(api, path)))
@@ -127,18 +127,34 @@ async function lastWarning(signal: AbortSignal, api: ApiServer, { name, namespac
 async function result(
   signal: AbortSignal,
   api: ApiServer,
-  path: string,
+  { metadata, spec: { containers } }: ReturnType<typeof benchPod>,
   progress: (what: string) => void,
 ): Promise<BenchResult> {
+  const path = `${paths.pods(metadata.namespace)}/${metadata.name}`;
   const others: string[] = [];
   for await (const text of await api.lines(signal, `${path}/log?container=${benchContainer}&follow=true`)) {
     const line = parseBenchLine(text);
     if (line === undefined) others.push(text);
     else if ("step" in line) progress(line.step);
     else if ("result" in line) return line.result;
-    else throw new Error(`the benchmark failed: ${line.problem}`);
+    else throw failed(line.problem, line.filesLeft);
   }
-  throw new Error(`the Pod of the benchmark ended without a result: ${others.at(-1) ?? "it printed nothing"}`);
+  const { directory } = JSON.parse(containers[0]?.args[0] ?? "{}") as BenchPlan;
+  throw new UserError(
+    `the Pod of the benchmark ended without a result: ${others.at(-1) ?? "it printed nothing"}`,
+    directory === undefined ? "nothing was written" : `files may be left in the directory ${directory} of the volume`,
+  );
+}
+
+function failed(problem: string, filesLeft: FilesLeft): Error {
+  const message = `the benchmark failed: ${problem}`;
+  return filesLeft.count === 0 ? new Error(message) : new UserError(message, filesLeftText(filesLeft));
+}
+
+/** For files that the program could not remove: what the user has to delete. */
+export function filesLeftText({ count, paths: named }: FilesLeft): string {
+  const more = count > named.length ? ` and ${count - named.length} more` : "";
+  return `${count} files could not be removed. Delete them from the volume: ${named.join(", ")}${more}`;
 }
 
 /** Never rejects: the result, or the reason why there is none, matters more than the Pod, which ends by its own deadline. */

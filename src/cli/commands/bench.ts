@@ -8,7 +8,7 @@ import type { VolumeView } from "../../topology/topology.ts";
 import { benchClaim } from "../bench/bench-claim.ts";
 import { benchMountPath, benchPod } from "../bench/bench-pod.ts";
 import { type BenchOptions, benchIdentity, benchSizes, readsOnly } from "../bench/bench-request.ts";
-import { type BenchRun, runBenchPod } from "../bench/run-bench-pod.ts";
+import { type BenchRun, filesLeftText, runBenchPod } from "../bench/run-bench-pod.ts";
 import { readable, readCluster } from "../cluster/read-cluster.ts";
 import { formatted } from "../output/format.ts";
 import { type Column, printable, table } from "../output/table.ts";
@@ -41,8 +41,8 @@ export async function benchCommand(session: Session, name: string, options: Benc
   const run = await runBenchPod(signal, api, pod, (what) => terminal.printError(`${printable(what)}\n`));
   const data = { volume: view.name, claim, node: run.node, ...sizes, smallFileBytes, ...run.result };
   terminal.print(formatted(scope.output, data, () => benchText(view, run)));
-  if (run.result.filesLeft > 0)
-    terminal.printError(`${run.result.filesLeft} files could not be removed: they are in ${directory} of the volume\n`);
+  const { filesLeft } = run.result;
+  if (filesLeft.count > 0) terminal.printError(`${printable(filesLeftText(filesLeft))}\n`);
 }
 
 function onlyVolume(volumes: readonly VolumeView[], name: string): VolumeView {
