@@ -29,6 +29,7 @@ const healthy: Series = {
   's3_csi_dead_mounts{instance="n1"}': "0x60 1 0x59",
   's3_csi_mount_deaths_total{instance="n1"}': "0x60 1x60",
   's3_csi_mount_heal_refusals_total{instance="n1"}': "3x120",
+  's3_csi_mount_move_failures_total{instance="n1"}': "3x120",
   's3_csi_rpc_seconds_count{instance="n1",method="NodePublishVolume",code="OK"}': "0+5x120",
   's3_csi_rpc_seconds_count{instance="n1",method="NodePublishVolume",code="UNAVAILABLE"}': "0x30 4x90",
   's3_csi_rpc_seconds_count{instance="c1",method="CreateVolume",code="OK"}': "0+1x120",
@@ -53,6 +54,7 @@ const faults: Readonly<Record<string, Series>> = {
   S3CsiMountHung: { 's3_csi_mounts{instance="n1",health="hung"}': "1x120" },
   S3CsiMountDiesOften: { 's3_csi_mount_deaths_total{instance="n1"}': "0+0.5x120" },
   S3CsiHealRefused: { 's3_csi_mount_heal_refusals_total{instance="n1"}': "3x110 4x10" },
+  S3CsiMoveFails: { 's3_csi_mount_move_failures_total{instance="n1"}': "3x110 4x10" },
   S3CsiPublishFails: {
     's3_csi_rpc_seconds_count{instance="n1",method="NodePublishVolume",code="UNAVAILABLE"}': "0+1x120",
   },
@@ -98,6 +100,13 @@ it("OP-3 no alert fires while everything is well", () => {
 
 it.for(Object.entries(faults))("OP-3 %s fires for its fault, and no other alert does", ([alert, fault]) => {
   expect(judged({ ...healthy, ...fault }, [alert])).toContain("SUCCESS");
+});
+
+it.for(["none", "401", "403", "503"])("OP-2 S3CsiApiServerRefuses fires for a program that only gets %s", (code) => {
+  const requests = {
+    [`s3_csi_api_requests_total{instance="n1",verb="watch",resource="pods",code="${code}"}`]: "0+2x120",
+  };
+  expect(judged({ ...healthy, ...requests }, ["S3CsiApiServerRefuses"])).toContain("SUCCESS");
 });
 
 it("OP-3 S3CsiNoLeader also fires when there are no metrics of the reconciler", () => {
