@@ -9,7 +9,8 @@ import type { Pod } from "../../src/kube/kinds.ts";
 import { targetPath } from "../../src/node/domain/target-path.ts";
 import { openCluster, type PodRef, type Sandbox } from "../../test/support/cluster.ts";
 import { csiClient } from "../../test/support/csi-client.ts";
-import { csiSocketOf, mountS3Of, onNode } from "../../test/support/mount-s3-process.ts";
+import { csiSocketOf, mountS3Of } from "../../test/support/mount-s3-process.ts";
+import { figuresOf, nodePluginOn, nodeToMeasure, restartNodePlugins, untilPagedOut } from "../measured-plugin.ts";
 import { percentile, table } from "../table.ts";
 import { WatchedPods } from "../watched-pods.ts";
 
@@ -22,29 +23,29 @@ const endsWhenAsked = {
 };
 
 const cluster = openCluster();
-const node = await nodeToMeasure();
+const node = await nodeToMeasure(cluster);
+const where = { cluster, node };
 
 await using sandbox = await cluster.sandbox();
 const claim = await sandbox.volume();
 const workload = await sandbox.pod("app", { node, claim });
 await cluster.untilReady(workload);
 
-await cluster.kubectl("rollout", "restart", "-n", "kube-system", "daemonset/s3-csi-node");
-await cluster.kubectl("rollout", "status", "-n", "kube-system", "daemonset/s3-csi-node", "--timeout=240s");
-const plugin = await nodePlugin();
-const started = await residentKb(plugin);
-await untilPagedOut(plugin);
-const idle = await residentKb(plugin);
+await restartNodePlugins(cluster);
+const plugin = await nodePluginOn(cluster, node);
+const { residentKb: started } = await figuresOf(where, plugin.metadata.uid);
+await untilPagedOut(cluster, plugin);
+const { residentKb: idle } = await figuresOf(where, plugin.metadata.uid);
 
 using driver = csiClient(NodeService, csiSocketOf(cluster, node));
 const request = await publishRequest(workload, claim);
 const first = await pair();
 const times: number[] = [];
 for (let made = 0; made < pairs; made += 1) times.push(await pair());
-const busy = await residentKb(plugin);
+const { residentKb: busy } = await figuresOf(where, plugin.metadata.uid);
 
 const { uid } = await mountS3Of(cluster, node, claim);
-const beside = await residentKb(uid, "mount-s3");
+const { residentKb: beside } = await figuresOf(where, uid, "mount-s3");
 const ended: number[] = [];
 for (let round = 0; round < endings; round += 1) ended.push(await timeToEnd(sandbox, `end-${round}`));
 
@@ -64,44 +65,6 @@ process.stdout.write(
     { what: "last workload gone → Mountpoint Pod deleted, p95", figure: `${ms(percentile(ended, 95))} ms` },
   ]),
 );
-
-/** One without the controller: both run the same program file, and the kernel does not page out what others use, too. */
-async function nodeToMeasure(): Promise<string> {
-  const controllers = await cluster.list<Pod>("pods", "-n", "kube-system", "-l", "app=s3-csi-controller");
-  const taken = new Set(controllers.map(({ spec }) => spec.nodeName));
-  const free = cluster.lab.nodes.find(({ name }) => !taken.has(name));
-  if (free === undefined) throw new Error("this needs a node without the controller: ./dev up --nodes 2");
-  return free.name;
-}
-
-/** UID of its Pod. */
-async function nodePlugin(): Promise<string> {
-  const on = ["--field-selector", `spec.nodeName=${node}`];
-  const pods = await cluster.list<Pod>("pods", "-n", "kube-system", "-l", "app=s3-csi-node", ...on);
-  return pods.find(({ metadata }) => metadata.deletionTimestamp === undefined)?.metadata.uid ?? "";
-}
-
-/** Of all processes in all containers of a Pod, except one by name, and the one (of busybox) that holds the namespaces. */
-async function residentKb(pod: string, except = ""): Promise<number> {
-  const script = [
-    "for p in /proc/[0-9]*; do",
-    '  grep -qs "$1" $p/cgroup || continue',
-    '  case "$(cat $p/comm)" in busybox|"$2") continue;; esac',
-    "  grep VmRSS $p/status",
-    "done; true",
-  ].join("\n");
-  const lines = (await onNode(cluster, node, "sh", "-c", script, "resident", pod, except)).matchAll(/(\d+) kB/g);
-  return [...lines].reduce((sum, [, kb]) => sum + Number(kb), 0);
-}
-
-async function untilPagedOut(pod: string): Promise<void> {
-  const name = (await cluster.list<Pod>("pods", "-n", "kube-system")).find(({ metadata }) => metadata.uid === pod);
-  for (;;) {
-    const log = await cluster.kubectl("logs", "-n", "kube-system", name?.metadata.name ?? "");
-    if (log.includes("start-up code is paged out")) return;
-    await new Promise((again) => setTimeout(again, 1000));
-  }
-}
 
 async function publishRequest(pod: PodRef, volume: string) {
   const bucketName = sandbox.bucket;
@@ -131,9 +94,9 @@ async function pair(): Promise<number> {
 }
 
 /** Both ends as a watch sees them. */
-async function timeToEnd(where: Sandbox, name: string): Promise<number> {
-  const volume = await where.volume();
-  const pod = await where.pod(name, { node, claim: volume, ...endsWhenAsked });
+async function timeToEnd(from: Sandbox, name: string): Promise<number> {
+  const volume = await from.volume();
+  const pod = await from.pod(name, { node, claim: volume, ...endsWhenAsked });
   await cluster.untilReady(pod);
   const server = await mountS3Of(cluster, node, volume);
   await using pods = new WatchedPods(cluster);

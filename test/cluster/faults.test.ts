@@ -125,3 +125,23 @@ it("OP-2 a reconciler that has lost the API server for a minute is not ready, an
   await expect.poll(() => reconciler.probe("healthz"), longer).toMatch(/^503 watch over \w+: interrupted for \d+ s$/);
   expect(await reconciler.probe("livez")).toBe("200 ok");
 });
+
+it("OP-2 a reconciler whose token is not accepted any more is not ready, is no leader, and counts the refusals; it recovers by itself", async () => {
+  await using stage = await Stage.open(cluster);
+  await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, fair);
+  const flags = ["--health-port=0", "--metrics"];
+  await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
+  const metrics = () => reconciler.probe("metrics");
+  await expect.poll(metrics, long).toMatch(/^s3_csi_leader 1$/m);
+  expect(await metrics()).not.toContain('code="401"');
+  way.become({ ...fair, fateOf: () => 401 });
+  way.cutOff();
+  await expect.poll(metrics, long).toMatch(/^s3_csi_leader 0$/m);
+  await expect.poll(() => reconciler.probe("healthz"), longer).toMatch(/^503 watch over \w+: interrupted for \d+ s$/);
+  const refused = /^s3_csi_api_requests_total\{verb="watch",resource="pods",code="401"\} [1-9]/m;
+  await expect.poll(metrics, long).toMatch(refused);
+  expect(await reconciler.probe("livez")).toBe("200 ok");
+  way.become(fair);
+  await expect.poll(() => reconciler.probe("healthz"), longer).toBe("200 ok");
+  await expect.poll(metrics, long).toMatch(/^s3_csi_leader 1$/m);
+});

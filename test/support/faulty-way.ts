@@ -17,6 +17,7 @@ export type Fate = "passed" | "lost" | "cut" | "held" | keyof typeof refusals;
 
 /** As the API server, its priority levels, a load balancer before it, etcd and the authorizer answer in a bad hour. */
 const refusals = {
+  401: "Unauthorized",
   403: "Forbidden",
   422: "Invalid",
   429: "TooManyRequests",
@@ -75,6 +76,11 @@ export class FaultyWay implements AsyncDisposable {
     for (const answer of this.#held.splice(0)) answer.destroy();
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
+  }
+
+  /** Watches and connections that are open end. New ones meet the faults of now. */
+  cutOff(): void {
+    this.#server.closeAllConnections();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -55,7 +55,7 @@ export class ReconcilerProcess implements AsyncDisposable {
   }
 
   /** What it answers to a probe of kubelet, which waits no longer than this; it needs the flag --health-port=0. */
-  async probe(path: "livez" | "healthz"): Promise<string> {
+  async probe(path: "livez" | "healthz" | "metrics"): Promise<string> {
     const port = /"serving health","port":(\d+)/.exec(this.log)?.[1];
     const answer = await fetch(`http://127.0.0.1:${port}/${path}`, { signal: AbortSignal.timeout(5000) });
     return `${answer.status} ${await answer.text()}`;
