@@ -55,6 +55,28 @@ it("OP-2 a page that reads too slowly for the changes holds no state, and gets t
   expect(page.received[3]).toMatchObject({ type: "change", change: { volumes: { changed: [{ name: "c" }] } } });
 });
 
+it("rates go to all pages that read, the latest to a new one, and none that are older than the last page", () => {
+  const feed = new Feed();
+  const rates = { mp: { readBytes: 1, writtenBytes: 0, requests: 0, errors: 0 } };
+  expect(feed.isWatched).toBe(false);
+  const [first, second, slow] = [reader(), reader(), reader([false])];
+  const { end } = feed.subscribe(first);
+  const ends = [end, feed.subscribe(slow).end];
+  feed.setRates(rates);
+  ends.push(feed.subscribe(second).end);
+  expect([first, second, slow].map(({ received }) => received.filter(({ type }) => type === "rates"))).toEqual([
+    [{ type: "rates", rates }],
+    [{ type: "rates", rates }],
+    [],
+  ]);
+  expect(feed.isWatched).toBe(true);
+  for (const each of ends) each();
+  expect(feed.isWatched).toBe(false);
+  const later = reader();
+  feed.subscribe(later);
+  expect(later.types()).toEqual(["connection"]);
+});
+
 it("a page that was closed gets nothing", () => {
   const feed = new Feed();
   const page = reader();

@@ -1,5 +1,6 @@
 /** Passes states on to all open pages, as differences to what each of them has. */
 import type { ClusterConnection, FeedMessage, PageState } from "./page-state.ts";
+import type { RatesByPod } from "./rates.ts";
 import { changeBetween } from "./state-change.ts";
 
 /** An open page. */
@@ -18,6 +19,11 @@ export class Feed {
   readonly #changes = new Changes();
   #state: PageState | undefined;
   #connection: ClusterConnection = { problem: "", since: new Date().toISOString() };
+  #rates: RatesByPod | undefined;
+
+  get isWatched(): boolean {
+    return this.#readers.size > 0;
+  }
 
   setState(state: PageState): void {
     this.#state = state;
@@ -31,6 +37,12 @@ export class Feed {
     for (const reader of this.#readers) reader.catchUp(this.#state, this.#connection);
   }
 
+  /** A page that reads slowly gets the next ones. */
+  setRates(rates: RatesByPod): void {
+    this.#rates = rates;
+    for (const reader of this.#readers) reader.show(rates);
+  }
+
   keepAlive(): void {
     for (const reader of this.#readers) reader.keepAlive();
   }
@@ -39,12 +51,17 @@ export class Feed {
     const subscribed = new FeedReader(reader, this.#changes);
     this.#readers.add(subscribed);
     subscribed.catchUp(this.#state, this.#connection);
+    if (this.#rates !== undefined) subscribed.show(this.#rates);
     return {
       ready: () => {
         subscribed.isReady = true;
         subscribed.catchUp(this.#state, this.#connection);
       },
-      end: () => void this.#readers.delete(subscribed),
+      end: () => {
+        this.#readers.delete(subscribed);
+        // Nobody reads rates any more: the next page must not get old ones.
+        if (!this.isWatched) this.#rates = undefined;
+      },
     };
   }
 }
@@ -86,6 +103,10 @@ class FeedReader {
   #skip(): void {
     this.#skipped += 1;
     if (this.#skipped > mostSkipped) this.#state = undefined;
+  }
+
+  show(rates: RatesByPod): void {
+    if (this.isReady) this.#send({ type: "rates", rates });
   }
 
   keepAlive(): void {

@@ -1,6 +1,7 @@
 /** States of clusters that do not exist. */
 import type { AttachmentView, Health, MountpointPodView, VolumeView, WorkloadView } from "../topology/topology.ts";
 import type { EventView, PageState } from "./page-state.ts";
+import type { RatesByPod } from "./rates.ts";
 
 export const fixtureTime = "2026-03-01T12:00:00Z";
 
@@ -51,6 +52,23 @@ export function eventView(uid: string, more: Partial<EventView> = {}): EventView
     ...{ kind: "Pod", namespace: "shop", name: "app", volumes: [] },
     ...more,
   };
+}
+
+/** Of the Mountpoint Pods of `largeState`. */
+export function largeRates(count: number): RatesByPod {
+  const pods = largeState(count).volumes.flatMap(({ attachments }) =>
+    attachments.flatMap(({ mountpointPods }) => mountpointPods),
+  );
+  const rates = pods.map(({ name }, at) => [
+    name,
+    {
+      readBytes: ((at * 7919) % 997) * 50_000,
+      writtenBytes: ((at * 104_729) % 89) * 9000,
+      requests: at % 41,
+      errors: at % 23 === 0 ? 0.5 : 0,
+    },
+  ]);
+  return Object.fromEntries(rates) as RatesByPod;
 }
 
 /** A mixed cluster: one volume in 25 has a problem, one in 40 waits, one in 10 is idle. */

@@ -1,5 +1,6 @@
 /** What the page shows, and the messages that keep it up to date: one JSON object per line of `GET /feed`. */
 import type { MountpointPodView, VolumeView } from "../topology/topology.ts";
+import type { RatesByPod } from "./rates.ts";
 import type { StateChange } from "./state-change.ts";
 
 export interface PageState {
@@ -44,6 +45,8 @@ export type FeedMessage =
   | { readonly type: "state"; readonly state: PageState }
   | { readonly type: "change"; readonly change: StateChange }
   | { readonly type: "connection"; readonly connection: ClusterConnection }
+  /** Of Mountpoint Pods whose node plugin can be read; the latest counts. */
+  | { readonly type: "rates"; readonly rates: RatesByPod }
   /** Nothing has changed, and the plugin is there. */
   | { readonly type: "alive" };
 

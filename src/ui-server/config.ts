@@ -13,6 +13,8 @@ export interface UiConfig {
   /** How the page calls the cluster. */
   readonly clusterName: string;
   readonly mountpointNamespace: string;
+  /** Where node plugins serve metrics without authorisation; undefined: the page shows no rates. */
+  readonly ratesFrom: { readonly driverNamespace: string; readonly port: number } | undefined;
   /** Undefined: no probes are answered. */
   readonly healthPort: number | undefined;
   /** Served on the health port. */
@@ -28,6 +30,7 @@ const declared = {
   mostViewers: { flag: "max-viewers", kind: integer({ min: 1, max: 1000 }), default: 50 },
   clusterName: { flag: "cluster-name", kind: text, default: "" },
   mountpointNamespace: { flag: "mountpoint-namespace", kind: text, default: defaultMountpointNamespace },
+  ratesFrom: { flag: "rates-from-namespace", kind: text },
   ...apiSettings,
   healthPort,
   ...metricsSettings,
@@ -43,6 +46,7 @@ export function uiConfigFrom(args: readonly string[], env: Environment): UiConfi
     address: { port, hosts: hosts.map((host) => host.toLowerCase()), tls, mostViewers },
     clusterName,
     mountpointNamespace,
+    ratesFrom: settings.ratesFrom === undefined ? undefined : { driverNamespace: settings.ratesFrom, port: 9808 },
     healthPort: settings.healthPort,
     metrics: settings.metrics,
     metricsAuthorization: settings.metricsAuthorization,

@@ -3,11 +3,13 @@ import { TokenAccess } from "../kube/access/token-access.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { Feed } from "../page/feed.ts";
 import { followCluster } from "../page/follow-cluster.ts";
+import { followRates, type RatesFollower } from "../page/follow-rates.ts";
 import type { PageFiles } from "../page/page-files.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Pulses } from "../runtime/progress.ts";
 import { clusterApiOf } from "./cluster-api.ts";
 import type { UiConfig } from "./config.ts";
+import { figuresInCluster } from "./figures-in-cluster.ts";
 import { type PageParts, type PageServer, servePage } from "./page-server.ts";
 import { recheckMs, viewing } from "./viewing-rights.ts";
 
@@ -16,7 +18,7 @@ export interface Ui {
   readonly files: PageFiles;
   /** How long an answer about a token counts, and how often open streams are looked at; a test has less time. */
   readonly pace?: { readonly allowedMs: number; readonly recheckMs: number };
-  readonly config: Pick<UiConfig, "address" | "clusterName" | "mountpointNamespace">;
+  readonly config: Pick<UiConfig, "address" | "clusterName" | "mountpointNamespace" | "ratesFrom">;
   /** Called when the page is served. */
   readonly onServing: (server: PageServer) => void;
   /** Called when the cluster was read, and again with every new state. */
@@ -39,7 +41,9 @@ export async function runUi(call: Call, ui: Ui): Promise<void> {
   let problem = "";
   const namespaces = { driver: "", mountpointPods: config.mountpointNamespace };
   const followed = { namespaces, unreadable: [] };
-  await followCluster(call.signal, clusterApiOf(client, call.log, config.clusterName), followed, {
+  const rates =
+    config.ratesFrom && followRates(call.signal, figuresInCluster(client, call.log, config.ratesFrom), feedOf(feed));
+  const following = followCluster(call.signal, clusterApiOf(client, call.log, config.clusterName), followed, {
     onState: (state) => {
       feed.setState(state);
       onState();
@@ -51,4 +55,9 @@ export async function runUi(call: Call, ui: Ui): Promise<void> {
     },
     pulse: progress?.pulse.bind(progress),
   });
+  await Promise.all([following, rates]);
+}
+
+function feedOf(feed: Feed): RatesFollower {
+  return { isWatched: () => feed.isWatched, onRates: (rates) => feed.setRates(rates) };
 }

@@ -11,6 +11,7 @@ import { type Route, views } from "./route.ts";
 import type { Search } from "./search.ts";
 import { SearchBar } from "./search-bar.tsx";
 import { totalsOf } from "./totals.ts";
+import { RatesContext } from "./traffic.tsx";
 import { type Go, useRoute } from "./use-route.ts";
 import { VolumesView } from "./volumes-view.tsx";
 
@@ -35,7 +36,9 @@ export function App({ model, onLogOut }: AppProps) {
         )}
       </Top>
       <Notices model={model} />
-      {state === undefined ? <Waiting model={model} /> : <Content state={state} route={route} go={go} />}
+      <RatesContext.Provider value={model.rates}>
+        {state === undefined ? <Waiting model={model} /> : <Content state={state} route={route} go={go} />}
+      </RatesContext.Provider>
       <p class="hidden" role="status">
         {model.announcement}
       </p>

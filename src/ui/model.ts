@@ -1,5 +1,6 @@
 /** Pure: everything that the page knows, after each message of the server. */
 import type { ClusterConnection, FeedMessage, PageState } from "../page/page-state.ts";
+import type { RatesByPod } from "../page/rates.ts";
 import { changed } from "../page/state-change.ts";
 import { announcementOf } from "./announcement.ts";
 
@@ -7,6 +8,7 @@ export interface Model {
   /** Undefined: nothing has been read yet. */
   readonly state: PageState | undefined;
   readonly connection: ClusterConnection;
+  readonly rates: RatesByPod;
   /** Why the page does not reach its server; empty: it does. */
   readonly serverProblem: string;
   /** What a screen reader says. */
@@ -22,6 +24,7 @@ export type Happening =
 export const emptyModel: Model = {
   state: undefined,
   connection: { problem: "", since: "" },
+  rates: {},
   serverProblem: "",
   announcement: "",
 };
@@ -34,6 +37,8 @@ export function modelAfter(model: Model, happening: Happening): Model {
       return model.state === undefined ? model : withState(model, changed(model.state, happening.change));
     case "connection":
       return { ...model, connection: happening.connection };
+    case "rates":
+      return { ...model, rates: happening.rates };
     case "server":
       return model.serverProblem === happening.problem ? model : { ...model, serverProblem: happening.problem };
     case "forget":

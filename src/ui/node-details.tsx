@@ -6,6 +6,7 @@ import { Limited } from "./limited-list.tsx";
 import type { Mount, NodeView } from "./nodes.ts";
 import { mountpointPodFacts } from "./pod-facts.ts";
 import { fragmentOf } from "./route.ts";
+import { Traffic } from "./traffic.tsx";
 
 interface NodeDetailsProps {
   readonly node: NodeView;
@@ -62,6 +63,7 @@ function MountRow({ mount: { volume, pod }, now }: { readonly mount: Mount; read
           {pod.name}
         </p>
         <p class="quiet">{mountpointPodFacts(pod, now).join(" · ")}</p>
+        <Traffic pod={pod} />
         {pod.problem !== "" && <p class="problem-text">{pod.problem}</p>}
       </td>
       <td>

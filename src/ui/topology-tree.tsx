@@ -6,6 +6,7 @@ import { HealthBadge } from "./health-badge.tsx";
 import { Limited } from "./limited-list.tsx";
 import { mountpointPodFacts } from "./pod-facts.ts";
 import { fragmentOf } from "./route.ts";
+import { Traffic } from "./traffic.tsx";
 import { bucketOf } from "./volume-columns.tsx";
 
 interface TreeProps {
@@ -45,6 +46,7 @@ function MountpointPod({ pod, now }: { readonly pod: MountpointPodView; readonly
     <li>
       <Card kind="Mountpoint Pod" name={pod.name} health={pod.health}>
         <p>{mountpointPodFacts(pod, now).join(" · ")}</p>
+        <Traffic pod={pod} />
       </Card>
       <Branches items={pod.workloads} what="workloads">
         {(workload) => <Workload key={workload.uid} workload={workload} now={now} />}

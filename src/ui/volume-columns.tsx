@@ -3,6 +3,7 @@ import type { VolumeView } from "../topology/topology.ts";
 import type { GridColumn } from "./data-grid.tsx";
 import { HealthBadge } from "./health-badge.tsx";
 import { nodeCount, workloadsOf } from "./totals.ts";
+import { VolumeTraffic } from "./traffic.tsx";
 
 export function volumeColumns(now: string): readonly GridColumn<VolumeView>[] {
   return [
@@ -12,6 +13,7 @@ export function volumeColumns(now: string): readonly GridColumn<VolumeView>[] {
     { title: "Bucket", kind: "text", cell: bucketOf, hint: bucketOf },
     { title: "Nodes", kind: "number", cell: nodeCount },
     { title: "Pods", kind: "number", cell: workloadsOf },
+    { title: "Traffic", kind: "number traffic", cell: (volume) => <VolumeTraffic volume={volume} /> },
     { title: "Age", kind: "number", cell: ({ createdAt }) => age(createdAt, now) },
   ];
 }

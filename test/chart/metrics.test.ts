@@ -4,7 +4,16 @@ import { csiControllerConfigFrom } from "../../src/csi-controller/config.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
 import { uiConfigFrom } from "../../src/ui-server/config.ts";
-import { chartDirectory, containerOf, containersOf, type Manifest, notes, only, render } from "./rendered-chart.ts";
+import {
+  chartDirectory,
+  containerOf,
+  containersOf,
+  type Manifest,
+  notes,
+  only,
+  releaseNamespace,
+  render,
+} from "./rendered-chart.ts";
 
 const metricsOn = { "metrics.enabled": "true" };
 const monitored = { "serviceMonitor.enabled": "true" };
@@ -99,9 +108,29 @@ describe("OP-3 the page in the cluster has metrics like the other programs", () 
   });
 
   it("SE-7 a policy of the network lets Prometheus in there, and browsers nowhere", () => {
-    const [rule] = ingressOf(render({ ...closed, ...withPage })) as readonly { ports: readonly { port: number }[] }[];
+    const [rule, rates] = ingressOf(render({ ...closed, ...withPage })) as readonly Ingress[];
     expect(rule?.ports.map(({ port }) => port)).toEqual([9808, 9809, 9810, 9811, 9812]);
+    // The page reads rates, of node plugins only.
+    expect(rates).toMatchObject({
+      from: [{ podSelector: { matchLabels: { app: "s3-csi-ui" } } }],
+      ports: [{ port: 9808, protocol: "TCP" }],
+    });
   });
+
+  it.for([
+    [withPage, "kube-system"],
+    [{ ...withPage, "metrics.authorization": "true" }, undefined],
+    [{ ...withPage, "metrics.volumes": "false" }, undefined],
+    [{ "ui.enabled": "true" }, undefined],
+  ] as const)(
+    "SE-7 rates are on the page only where the metrics of volumes are open: %j → %j",
+    ([values, namespace]) => {
+      const { ratesFrom } = uiConfigFrom(flagsOf(render(values), "s3-csi-ui"), environment);
+      expect(ratesFrom?.driverNamespace).toBe(namespace === undefined ? undefined : releaseNamespace);
+      const rules = ingressOf(render({ ...closed, ...values })) as readonly Ingress[] | undefined;
+      expect(JSON.stringify(rules ?? "").includes("s3-csi-ui")).toBe(namespace !== undefined);
+    },
+  );
 });
 
 describe("SE-7 the API server decides who may scrape, if the values say so", () => {
@@ -187,6 +216,10 @@ describe("SE-7 a policy of the network lets Prometheus in", () => {
     expect(ingressOf(render({ ...closed, ...monitored }, chartDirectory, nobody))).toBeUndefined();
   });
 });
+
+interface Ingress {
+  readonly ports: readonly { readonly port: number }[];
+}
 
 const environment = {
   AWS_ENDPOINT_URL: "http://s3",

@@ -26,6 +26,8 @@ it("the page follows a workload that starts, loses its mount-s3, is healed, and 
     {
       onState: (state) => feed.setState(state),
       onConnection: (problem) => feed.setConnection(problem),
+      isWatched: () => feed.isWatched,
+      onRates: (rates) => feed.setRates(rates),
     },
   );
   stack.defer(async () => {
@@ -53,6 +55,11 @@ it("the page follows a workload that starts, loses its mount-s3, is healed, and 
   await cluster.untilReady(pod);
   // An event of the workload.
   await expect.poll(() => details.innerText(), long).toContain("Successfully assigned");
+  // Of what mount-s3 reports to the node plugin, once it was read twice.
+  const work = "while true; do head -c 100000 /dev/zero > /data/$(date +%s); sleep 1; done > /dev/null 2>&1 &";
+  await cluster.exec(pod, work);
+  await expect.poll(() => details.innerText(), long).toMatch(/writes [1-9][\d.]* [KM]iB\/s · [1-9]/);
+  expect(await row.innerText()).toMatch(/iB\/s/);
   await killMountS3(cluster, node, volume);
   await expect.poll(() => details.innerText(), long).toContain("healed once");
   await expect.poll(() => row.innerText(), long).toContain("OK");

@@ -21,6 +21,12 @@ interface Review {
 export class FakeApiServer {
   volumes: object[] = [];
   refused = new Set<string>();
+  /** Addresses of Pods with the label of node plugins. */
+  nodePlugins: readonly string[] = [];
+  /** What they serve through the proxy; undefined: the user may not use it. */
+  metrics: string | undefined;
+  /** Paths of requests through the proxy, in order. */
+  readonly proxied: string[] = [];
   /** Token → user, for TokenReviews. */
   readonly users = new Map<string, string>();
   /** User → plural names of what the user may list in the whole cluster, for SubjectAccessReviews. */
@@ -95,7 +101,16 @@ export class FakeApiServer {
   #show(url: string, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(url, "http://api");
     const collection = pathname.split("/").at(-1) ?? "";
-    if (this.refused.has(collection)) {
+    if (pathname.includes("/proxy/")) {
+      this.proxied.push(pathname);
+      response.writeHead(this.metrics === undefined ? 403 : 200).end(this.metrics ?? "{}");
+    } else if (searchParams.get("labelSelector") === "app=s3-csi-node") {
+      const items = this.nodePlugins.map((podIP, at) => ({
+        metadata: { name: `node-plugin-${at}` },
+        status: { podIP },
+      }));
+      response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items }));
+    } else if (this.refused.has(collection)) {
       response.writeHead(403).end(JSON.stringify({ message: "forbidden" }));
     } else if (searchParams.has("watch")) {
       response.writeHead(200).flushHeaders();

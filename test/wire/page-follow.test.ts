@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import { logIn } from "../../src/cli/api/login.ts";
 import { followAsUser } from "../../src/cli/ui/follow-as-user.ts";
 import type { PageState } from "../../src/page/page-state.ts";
+import type { RatesByPod } from "../../src/page/rates.ts";
 import { FakeApiServer } from "../support/fake-api-server.ts";
 
 function volume(name: string, resourceVersion = "1"): object {
@@ -19,6 +20,7 @@ class Followed implements AsyncDisposable {
   readonly server = new FakeApiServer();
   state: PageState | undefined;
   problem = "";
+  rates: RatesByPod | undefined;
   readonly #stop = new AbortController();
   readonly #home = mkdtempSync(join(tmpdir(), "page-follow-"));
   #following: Promise<void> = Promise.resolve();
@@ -39,6 +41,10 @@ class Followed implements AsyncDisposable {
         },
         onConnection: (problem) => {
           followed.problem = problem;
+        },
+        isWatched: () => true,
+        onRates: (rates) => {
+          followed.rates = rates;
         },
       },
     );
@@ -109,6 +115,22 @@ it("an API server that goes away is a problem until it is back, and the state st
   await server.start();
   await expect.poll(() => followed.names).toEqual(["after"]);
   await expect.poll(() => followed.problem).toBe("");
+});
+
+it("rates are read from the node plugins through the API server, if the user may", async () => {
+  await using followed = await Followed.start((server) => {
+    server.nodePlugins = ["127.0.0.1"];
+    server.metrics = 's3_csi_volume_s3_requests_total{mountpoint_pod="mp-a"} 5\n';
+  });
+  await expect.poll(() => followed.rates).toEqual({});
+  expect(followed.server.proxied).toEqual(["/api/v1/namespaces/kube-system/pods/node-plugin-0:9808/proxy/metrics"]);
+
+  await using stranger = await Followed.start((server) => {
+    server.nodePlugins = ["127.0.0.1"];
+  });
+  await expect.poll(() => stranger.server.proxied.length).toBe(1);
+  await expect.poll(() => stranger.state).toBeDefined();
+  expect([stranger.rates, stranger.problem]).toEqual([undefined, ""]);
 });
 
 it("what the user may not read is named, and the rest is shown", async () => {

@@ -10,6 +10,7 @@ import {
   attachmentView,
   emptyState,
   eventView,
+  largeRates,
   largeState,
   mountpointPodView,
   volumeView,
@@ -100,6 +101,26 @@ it("follows changes without a reload, and announces them", async () => {
   await page.close();
 });
 
+it("shows rates in the list and in the topology, as soon as they are known", async () => {
+  await using served = await serve();
+  const { page, faults } = await openPage(browser, served.server.address);
+  await rowsOf(page).first().click();
+  const details = page.getByRole("region", { name: "Details" });
+  await expect.poll(() => details.innerText()).toContain("mp-s3pa-alpha");
+  expect(await rowsOf(page).first().innerText()).not.toContain("B/s");
+  served.feed.setRates({ "mp-s3pa-alpha": { readBytes: 3 * 2 ** 20, writtenBytes: 2 ** 20, requests: 12, errors: 0 } });
+  await expect.poll(() => details.innerText()).toContain("reads 3.0 MiB/s · writes 1.0 MiB/s · 12.0 requests/s");
+  expect(await rowsOf(page).allInnerTexts()).toEqual([
+    expect.stringContaining("4.0 MiB/s"),
+    expect.not.stringContaining("B/s"),
+    expect.not.stringContaining("B/s"),
+  ]);
+  await page.goto(`${new URL(served.server.address).origin}/#/nodes/worker-1`);
+  await expect.poll(() => details.innerText()).toContain("writes 1.0 MiB/s");
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
 it("is used with the keyboard alone", async () => {
   await using served = await serve();
   const { page } = await openPage(browser, served.server.address);
@@ -145,6 +166,7 @@ it.for(
 )("axe finds nothing in $view, $scheme", async ({ scheme, view }) => {
   await using served = await serve(largeState(200));
   served.feed.setConnection("the API server does not answer");
+  served.feed.setRates(largeRates(200));
   // axe is put into the page from outside.
   const options = { colorScheme: scheme, bypassCSP: true };
   const { page } = await openPage(browser, served.server.address, options);

@@ -1,6 +1,9 @@
 /** The page as the cluster serves it: who is let in, for how long, and what a browser shows to those who are not. */
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { request } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
@@ -44,9 +47,10 @@ class ServedUi implements AsyncDisposable {
   port = 0;
 
   /** `viewer` may see everything, `tenant` everything but Pods. */
-  static async start(address: Partial<UiConfig["address"]> = {}): Promise<ServedUi> {
+  static async start(address: Partial<UiConfig["address"]> = {}, figures = 1): Promise<ServedUi> {
     const ui = new ServedUi();
     ui.api.volumes = [volume];
+    ui.api.nodePlugins = ["127.0.0.1"];
     ui.api.users.set("token-of-viewer", "viewer").set("token-of-tenant", "tenant");
     ui.api.rights.set("viewer", everything).set("tenant", new Set([...everything].filter((each) => each !== "pods")));
     await ui.api.start();
@@ -68,6 +72,7 @@ class ServedUi implements AsyncDisposable {
           address: { port: 0, hosts: ["s3.example.com"], tls: undefined, mostViewers: 2, ...address },
           clusterName: "production",
           mountpointNamespace: "mount-s3",
+          ratesFrom: { driverNamespace: "kube-system", port: figures },
         },
         onServing: (server) => {
           metrics.measure(server);
@@ -154,6 +159,23 @@ it("OP-3 pages that are open and answers are counted, by what they were", async 
       '{what="file",code="404"} 2',
     ]);
   expect(await ui.measured("s3_csi_page_viewers")).toEqual(["0"]);
+});
+
+it("rates come from the node plugins, without a token, while somebody looks", async () => {
+  const asked: unknown[] = [];
+  const plugin = createServer(({ url, headers }, response) => {
+    asked.push([url, headers.authorization]);
+    response.end('s3_csi_volume_s3_requests_total{mountpoint_pod="mp-a"} 5\n');
+  }).listen(0, "127.0.0.1");
+  await once(plugin, "listening");
+  {
+    await using ui = await ServedUi.start({}, (plugin.address() as AddressInfo).port);
+    const feed = await ui.feed("token-of-viewer");
+    await until(feed, '"type":"rates"');
+    await feed.body?.cancel();
+  }
+  expect(asked).toEqual([["/metrics", undefined]]);
+  plugin.close();
 });
 
 it("the files of the page are open, and nothing else is answered", async () => {

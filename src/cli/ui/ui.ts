@@ -18,6 +18,8 @@ export async function uiCommand(session: Session, options: { port?: string }): P
     await followAsUser(signal, api, session.options, {
       onState: (state) => feed.setState(state),
       onConnection: (problem) => feed.setConnection(problem),
+      isWatched: () => feed.isWatched,
+      onRates: (rates) => feed.setRates(rates),
     });
   } finally {
     await server.close();

@@ -18,3 +18,10 @@
 {{- $names := list "s3-csi-ui" (printf "s3-csi-ui.%s" .Release.Namespace) (printf "s3-csi-ui.%s.svc" .Release.Namespace) -}}
 {{- join "," (concat $names (.Values.ui.hosts | default list)) }}
 {{- end }}
+
+{{/* Not empty if the page shows rates: everybody may read the metrics, so everybody who may see the page may see rates. */}}
+{{- define "s3-csi.uiRates" -}}
+{{- if and (include "s3-csi.ui" .) (include "s3-csi.metrics" .) (not (include "s3-csi.metricsAuthorization" .)) }}
+{{- include "s3-csi.isOn" (list .Values.metrics "volumes" true) }}
+{{- end }}
+{{- end }}
