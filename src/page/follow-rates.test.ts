@@ -5,12 +5,13 @@ import type { RatesByPod } from "./rates.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-class Followed implements Disposable {
+class Followed implements AsyncDisposable {
   readonly rates: RatesByPod[] = [];
   readonly asked: string[] = [];
   isWatched: boolean;
   refused: ReadonlySet<string> = new Set();
   readonly #stop = new AbortController();
+  readonly #following: Promise<void>;
   #counted = 0;
 
   constructor({ isWatched = true, plugins = ["n1", "n2"] as readonly string[] } = {}) {
@@ -25,7 +26,7 @@ class Followed implements Disposable {
       },
     };
     const follower = { isWatched: () => this.isWatched, onRates: (rates: RatesByPod) => this.rates.push(rates) };
-    void followRates(this.#stop.signal, source, follower);
+    this.#following = followRates(this.#stop.signal, source, follower);
   }
 
   async after(seconds: number): Promise<readonly string[]> {
@@ -33,27 +34,28 @@ class Followed implements Disposable {
     return Object.keys(this.rates.at(-1) ?? {});
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
+    await this.#following;
   }
 }
 
 it("reads every node plugin, again and again", async () => {
-  using followed = new Followed();
+  await using followed = new Followed();
   expect(await followed.after(1)).toEqual([]);
   expect(await followed.after(15)).toEqual(["mp-n1", "mp-n2"]);
   expect(followed.rates.at(-1)?.["mp-n1"]?.requests).toBe(20);
 });
 
 it("a node plugin that does not answer has no rates, and the others have", async () => {
-  using followed = new Followed();
+  await using followed = new Followed();
   followed.refused = new Set(["n1"]);
   await followed.after(1);
   expect(await followed.after(15)).toEqual(["mp-n2"]);
 });
 
 it("asks nothing while nobody looks, and seldom where nothing is to be had", async () => {
-  using followed = new Followed({ isWatched: false });
+  await using followed = new Followed({ isWatched: false });
   await followed.after(600);
   expect(followed.asked).toEqual([]);
   followed.isWatched = true;
@@ -64,14 +66,14 @@ it("asks nothing while nobody looks, and seldom where nothing is to be had", asy
 });
 
 it("rates that cannot be read any more are shown no longer", async () => {
-  using followed = new Followed();
+  await using followed = new Followed();
   await followed.after(16);
   followed.refused = new Set(["n1", "n2"]);
   expect(await followed.after(16)).toEqual([]);
 });
 
 it("leaves clusters with many nodes to Prometheus", async () => {
-  using followed = new Followed({ plugins: Array.from({ length: 201 }, (_, at) => `n${at}`) });
+  await using followed = new Followed({ plugins: Array.from({ length: 201 }, (_, at) => `n${at}`) });
   await followed.after(60);
   expect(followed.asked).toEqual([]);
 });

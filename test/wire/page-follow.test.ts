@@ -8,6 +8,7 @@ import { followAsUser } from "../../src/cli/ui/follow-as-user.ts";
 import type { PageState } from "../../src/page/page-state.ts";
 import type { RatesByPod } from "../../src/page/rates.ts";
 import { FakeApiServer } from "../support/fake-api-server.ts";
+import { kubeconfigFor } from "../support/fake-kubeconfig.ts";
 
 function volume(name: string, resourceVersion = "1"): object {
   return {
@@ -30,7 +31,7 @@ class Followed implements AsyncDisposable {
     prepare(followed.server);
     await followed.server.start();
     const kubeconfig = join(followed.#home, "config");
-    writeFileSync(kubeconfig, JSON.stringify(configFor(followed.server.port)));
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(followed.server.port)));
     followed.#following = followAsUser(
       followed.#stop.signal,
       logIn({ kubeconfig }),
@@ -61,19 +62,6 @@ class Followed implements AsyncDisposable {
     await this.server.stop();
     rmSync(this.#home, { recursive: true });
   }
-}
-
-function configFor(port: number): object {
-  // The client library takes an address without TLS only with this setting.
-  const cluster = { server: `http://127.0.0.1:${port}`, "insecure-skip-tls-verify": true };
-  return {
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "fake",
-    clusters: [{ name: "fake", cluster }],
-    users: [{ name: "fake", user: {} }],
-    contexts: [{ name: "fake", context: { cluster: "fake", user: "fake" } }],
-  };
 }
 
 const kinds = ["events", "mountpoints3podattachments", "persistentvolumes", "pods", "pods"];

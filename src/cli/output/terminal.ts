@@ -1,9 +1,12 @@
 /** Where a command prints. */
+import type { ScreenSize } from "./fitted.ts";
 import { type Style, styleFor } from "./style.ts";
 
 export interface Terminal {
   readonly style: Style;
   readonly isTerminal: boolean;
+  /** Of the screen, which may change at any time. */
+  readonly size: () => ScreenSize;
   readonly print: (text: string) => void;
   readonly printError: (text: string) => void;
   /** Says on a terminal what is being waited for, once that takes longer than a second. */
@@ -16,6 +19,7 @@ export function terminalOn(out: NodeJS.WriteStream, err: NodeJS.WriteStream, noC
   return {
     style: styleFor(out.isTTY, noColor),
     isTerminal: out.isTTY,
+    size: () => ({ columns: out.columns || 80, rows: out.rows || 24 }),
     print: (text) => void out.write(text),
     printError: (text) => void err.write(text),
     progress: async (what, work) => {
