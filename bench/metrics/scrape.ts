@@ -3,13 +3,17 @@
  * is a process of its own, with the flags of V8 that the image has. Arguments: numbers of volumes.
  */
 import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { smallProcess, steadyMemory } from "../../scripts/bundle.ts";
-import type { NodeName, PodName, PodUid } from "../../src/core/names.ts";
+import { comm, type NodeName, type PodName, type PodUid } from "../../src/core/names.ts";
 import type { OtlpPoint } from "../../src/metrics/otlp.ts";
 import type { LocalMountpointPod } from "../../src/node/cluster/mountpoint-pods.ts";
+import { commDir } from "../../src/node/domain/target-path.ts";
 import { VolumeFigures } from "../../src/node/figures/volume-figures.ts";
-import { volumeMetrics } from "../../src/node/figures/volume-metrics.ts";
+import { metricsOfVolumes } from "../../src/node/figures/volume-metrics.ts";
+import { commVolumes } from "../../src/node/mounts/comm-volume.ts";
 import { percentile, table } from "../table.ts";
 
 const scrapes = 30;
@@ -49,20 +53,31 @@ function measure(volumes: number): Record<string, string> {
       return [name, { ...pod, persistentVolume: `pvc-${index}` } as LocalMountpointPod] as const;
     }),
   );
-  const parts = { node: "worker-1" as NodeName, receivers: { figures }, mountpointPods: pods };
+  // A memory volume, as that of every Mountpoint Pod: the age of credentials is read from it at every scrape.
+  const kubeletDir = mkdtempSync("/dev/shm/bench-metrics-");
+  for (const { uid } of pods.values()) writeCredentials(kubeletDir, uid);
+  const mountpointPods = { get: pods.get.bind(pods), store: pods };
+  const kernel = { onMountChange: () => ({ [Symbol.dispose]: () => undefined }) };
+  const parts = {
+    ...{ node: "worker-1" as NodeName, receivers: { figures }, mountpointPods },
+    comm: commVolumes(kubeletDir, kernel),
+  };
   const times: number[] = [];
+  const cpuTimes: number[] = [];
   let [bytes, series] = [0, 0];
   for (let scrape = 0; scrape < scrapes; scrape += 1) {
-    const started = performance.now();
+    const [started, cpuBefore] = [performance.now(), cpuMs()];
     // Written to a socket, every part becomes bytes.
     [bytes, series] = [0, 0];
-    for (const part of volumeMetrics(parts)) {
+    for (const part of metricsOfVolumes(parts)) {
       bytes += Buffer.from(part).length;
       series += part.startsWith("#") ? 0 : part.split("\n").length - 1;
     }
     times.push(performance.now() - started);
+    cpuTimes.push(cpuMs() - cpuBefore);
   }
   const rss = process.memoryUsage.rss();
+  rmSync(kubeletDir, { recursive: true });
   globalThis.gc?.();
   return {
     volumes: String(volumes),
@@ -70,9 +85,24 @@ function measure(volumes: number): Record<string, string> {
     "text, KB": (bytes / 1000).toFixed(0),
     "scrape, median ms": percentile(times, 50).toFixed(1),
     "longest ms": Math.max(...times).toFixed(1),
+    "CPU, median ms": percentile(cpuTimes, 50).toFixed(1),
+    "CPU, longest ms": Math.max(...cpuTimes).toFixed(1),
     "kept, MB": ((process.memoryUsage().heapUsed - before.heapUsed) / 1e6).toFixed(1),
     "RSS, MB": ((rss - before.rss) / 1e6).toFixed(1),
   };
+}
+
+/** Of the thread that scrapes, which other programs on the same cores do not lengthen. */
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+/** The files that the node plugin writes for a mount. */
+function writeCredentials(kubeletDir: string, uid: PodUid): void {
+  const directory = join(commDir(kubeletDir, uid), comm.credentials);
+  mkdirSync(directory, { recursive: true });
+  for (const name of ["config", "keys", "print-credentials"]) writeFileSync(join(directory, name), "0123456789");
 }
 
 const only = process.argv.slice(2).find((word) => word.startsWith("--row="));

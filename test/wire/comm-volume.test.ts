@@ -11,6 +11,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -90,6 +91,27 @@ it("writes credentials that only root and the Pod's group can read, and only fil
   expect(readFileSync(path("keys"), "utf8")).toBe("firs\n");
   expect(volume.credentialsChangedAt()).toEqual(lstatSync(path("keys")).mtime);
   expect(readdirSync(join(directory, "credentials")).toSorted()).toEqual(["config", "keys"]);
+});
+
+it("reads when credentials were written once, and again after it has written some", () => {
+  const volumes = commVolumes(kubeletDir, kernel);
+  expect(volumes.credentialsChangedAt(pod)).toBeUndefined();
+  const keys = join(directory, "credentials/keys");
+  const write = (content: string) => {
+    using volume = volumes.open(pod);
+    volume?.writeCredentials({ keys: content });
+  };
+  write("first\n");
+  utimesSync(keys, 1000, 1000);
+  expect(volumes.credentialsChangedAt(pod)).toEqual(new Date(1_000_000));
+  const reads = vi.spyOn(Directory, "open");
+  expect(volumes.credentialsChangedAt(pod)).toEqual(new Date(1_000_000));
+  expect(reads).not.toHaveBeenCalled();
+  reads.mockRestore();
+  write("first\n");
+  expect(volumes.credentialsChangedAt(pod)).toEqual(new Date(1_000_000));
+  write("second\n");
+  expect(volumes.credentialsChangedAt(pod)).toEqual(lstatSync(keys).mtime);
 });
 
 it("reads the age of credentials without changing the directory, and of a bounded number of files", () => {

@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { mountpointPod, podOf } from "../../../test/support/fake-node.ts";
 import type { NodeName, PodName, PodUid } from "../../core/names.ts";
-import type { CommVolume } from "../mounts/comm-volume.ts";
 import { VolumeFigures } from "./volume-figures.ts";
 import { credentialMetrics, volumeMetrics } from "./volume-metrics.ts";
 
@@ -56,10 +55,7 @@ it("MP-4 shows when the credentials of each mount were written last, and nothing
     podOf({ name: "mp-starting" as PodName, uid: "u2" as PodUid }),
   ];
   const changedAt = (uid: PodUid) => (uid === pod.uid ? new Date(1_768_471_800_500) : undefined);
-  const comm = {
-    open: (uid: PodUid) =>
-      ({ credentialsChangedAt: () => changedAt(uid), [Symbol.dispose]: () => undefined }) as CommVolume,
-  };
+  const comm = { credentialsChangedAt: changedAt };
   const store = { values: () => [pod, starting] };
   const text = [...credentialMetrics({ node: "node-1" as NodeName, mountpointPods: { store }, comm })].join("");
   expect(text).toMatch(

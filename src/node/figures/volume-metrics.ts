@@ -5,7 +5,7 @@
 import type { NodeName } from "../../core/names.ts";
 import { escapedLabel } from "../../metrics/text-format.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
-import type { CommVolumes } from "../mounts/comm-volume.ts";
+import type { CredentialTimes } from "../mounts/comm-volume.ts";
 import type { FigureReceivers } from "./figure-receivers.ts";
 import { type FigureName, type FigureSeries, figures } from "./volume-figures.ts";
 
@@ -25,10 +25,10 @@ export const credentialsMetric = {
 interface CredentialParts {
   readonly node: NodeName;
   readonly mountpointPods: { readonly store: { values(): Iterable<LocalMountpointPod> } };
-  readonly comm: Pick<CommVolumes, "open">;
+  readonly comm: CredentialTimes;
 }
 
-/** Read from the files at every scrape, so it is right after a restart of the node plugin, too. */
+/** Read from the files, so it is right after a restart of the node plugin, too. */
 export function* credentialMetrics({ node, mountpointPods, comm }: CredentialParts): Generator<string> {
   const { name, help, kind } = credentialsMetric;
   yield `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`;
@@ -39,10 +39,9 @@ export function* credentialMetrics({ node, mountpointPods, comm }: CredentialPar
 }
 
 /** A Mountpoint Pod can write its own volume: one that has made a mess of it must not end the scrape of the others. */
-function changeOf(comm: Pick<CommVolumes, "open">, { uid }: LocalMountpointPod): Date | undefined {
+function changeOf(comm: CredentialTimes, { uid }: LocalMountpointPod): Date | undefined {
   try {
-    using volume = comm.open(uid);
-    return volume?.credentialsChangedAt();
+    return comm.credentialsChangedAt(uid);
   } catch {
     return undefined;
   }

@@ -15,6 +15,12 @@ export interface CommVolumes {
   subscribe(mountpointPod: PodUid, listener: () => void): Disposable;
 }
 
+/** For metrics. */
+export interface CredentialTimes {
+  /** As `credentialsChangedAt` of the volume; undefined also if there is no volume. */
+  credentialsChangedAt(mountpointPod: PodUid): Date | undefined;
+}
+
 export interface CommVolume extends Disposable {
   /** undefined: no mounter listens. */
   connect(): Connection | undefined;
@@ -38,18 +44,33 @@ export interface Connection extends Disposable {
   send(message: Uint8Array, device: Descriptor): void;
 }
 
-export function commVolumes(kubeletDir: string, kernel: Pick<Kernel, "onMountChange">): CommVolumes {
+/** Above the number of Mountpoint Pods of any node. */
+const mostTimes = 5000;
+
+export function commVolumes(kubeletDir: string, kernel: Pick<Kernel, "onMountChange">): CommVolumes & CredentialTimes {
+  // Each look into a volume is a dozen system calls, and a scrape asks for all volumes. Nobody else writes credentials.
+  const times = new Map<PodUid, Date>();
+  const open = (mountpointPod: PodUid) => {
+    using undo = new DisposableStack();
+    const directory = unlessErrno(["ENOENT"], () => Directory.open(commDir(kubeletDir, mountpointPod)));
+    if (directory === undefined) return undefined;
+    undo.use(directory);
+    // Before kubelet mounts the volume, and after it is unmounted, the path is a directory on the node's disk.
+    if (!directory.isInMemory) return undefined;
+    undo.move();
+    return commVolume(directory, () => times.delete(mountpointPod));
+  };
   return {
+    open,
     subscribe: (mountpointPod, listener) => changesIn(kernel, commDir(kubeletDir, mountpointPod), listener),
-    open: (mountpointPod) => {
-      using undo = new DisposableStack();
-      const directory = unlessErrno(["ENOENT"], () => Directory.open(commDir(kubeletDir, mountpointPod)));
-      if (directory === undefined) return undefined;
-      undo.use(directory);
-      // Before kubelet mounts the volume, and after it is unmounted, the path is a directory on the node's disk.
-      if (!directory.isInMemory) return undefined;
-      undo.move();
-      return commVolume(directory);
+    credentialsChangedAt: (mountpointPod) => {
+      const known = times.get(mountpointPod);
+      if (known !== undefined) return known;
+      using volume = open(mountpointPod);
+      const changedAt = volume?.credentialsChangedAt();
+      if (times.size >= mostTimes) times.clear();
+      if (changedAt !== undefined) times.set(mountpointPod, changedAt);
+      return changedAt;
     },
   };
 }
@@ -86,7 +107,7 @@ const errorLimitBytes = 4096;
 /** The driver writes fewer. Their times are read at every scrape, and nothing else should be in the directory. */
 const credentialFileLimit = 16;
 
-function commVolume(directory: Directory): CommVolume {
+function commVolume(directory: Directory, onWritten: () => void): CommVolume {
   return {
     // EAGAIN: the backlog is full, another connection waits to be accepted.
     connect: () => unlessErrno(["ENOENT", "ECONNREFUSED", "EAGAIN"], () => connect(directory, comm.socket)),
@@ -94,7 +115,10 @@ function commVolume(directory: Directory): CommVolume {
       using credentials = directory.subdirectory(comm.credentials, 0o750);
       for (const [name, content] of Object.entries(files)) {
         const known = credentials.readTail(name, Buffer.byteLength(content) + 1);
-        if (known !== content) credentials.write(name, content, 0o640);
+        if (known === content) continue;
+        // Also if the write fails half-way.
+        onWritten();
+        credentials.write(name, content, 0o640);
       }
     },
     credentialFiles: () => {
