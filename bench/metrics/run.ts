@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { auditedRequests, userOf } from "../../lab/audit.ts";
 import { installDriver } from "../../lab/install-driver.ts";
 import type { Progress } from "../../lab/progress.ts";
+import { labels } from "../../src/core/names.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef } from "../../test/support/cluster.ts";
 import { figuresOf, nodePluginOn, nodeToMeasure, restartNodePlugins, untilPagedOut } from "../measured-plugin.ts";
@@ -160,8 +161,8 @@ function countsOf(made: readonly string[]): string {
 }
 
 async function untilUnmounted(): Promise<void> {
-  const on = ["-n", "mount-s3", "--field-selector", `spec.nodeName=${node}`];
-  while ((await cluster.list("pods", ...on)).length > 0) await delay(1000);
+  const isOurs = ({ metadata }: Pod) => claims.includes(metadata.labels?.[labels.volumeName] ?? "");
+  while ((await cluster.list<Pod>("pods", "-n", "mount-s3")).some(isOurs)) await delay(1000);
 }
 
 function mb(kb: number): string {

@@ -129,7 +129,8 @@ it("OP-2 a reconciler that has lost the API server for a minute is not ready, an
 it("OP-2 a reconciler whose token is not accepted any more is not ready, is no leader, and counts the refusals; it recovers by itself", async () => {
   await using stage = await Stage.open(cluster);
   await using way = await FaultyWay.open(cluster.lab.layout.kubeconfig, fair);
-  const flags = ["--health-port=0", "--metrics"];
+  const lease = [`--pod-namespace=${stage.name}`, "--pod-name=a", "--require-lease"];
+  const flags = ["--health-port=0", "--metrics", ...lease];
   await using reconciler = await ReconcilerProcess.start(stage, { kubeconfig: way.kubeconfig, flags });
   const metrics = () => reconciler.probe("metrics");
   await expect.poll(metrics, long).toMatch(/^s3_csi_leader 1$/m);
