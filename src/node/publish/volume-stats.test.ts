@@ -40,6 +40,16 @@ it.for([
   },
 );
 
+it("the mount table is read once for the many volumes that kubelet asks about at once", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const reads = vi.spyOn(node.kernel, "mounts");
+  for (let asked = 0; asked < 20; asked += 1) await volumeStats(call, node.rooms.publishing, request);
+  expect(reads).toHaveBeenCalledTimes(1);
+  vi.advanceTimersByTime(1001);
+  await volumeStats(call, node.rooms.publishing, request);
+  expect(reads).toHaveBeenCalledTimes(2);
+});
+
 describe("refuses", () => {
   it.for([
     { volumeId: "", volumePath: target, kind: "invalid", field: "volume_id" },

@@ -36,7 +36,7 @@ export async function volumeStats(
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (volumePath === "") throw new DriverError("invalid", "volume_path is required");
   const notPublished = () => new DriverError("missing", `volume ${volumeId} is not published at ${volumePath}`);
-  const mount = room.mounts.table().oursAt(normalize(volumePath));
+  const mount = room.mounts.recentTable().oursAt(normalize(volumePath));
   if (mount === undefined) throw notPublished();
   const health = await room.mounts.kernel.probe(call, mount.mountPoint, probeLimitMs);
   // The volume was unpublished during the probe.
@@ -71,6 +71,6 @@ function conditionOf(health: Exclude<Health, "absent">): Condition {
 
 /** A mount of 1.x has no Mountpoint Pod: systemd runs its mount-s3 on the host. */
 function hintAbout({ mounts, cluster }: Needed, mount: Mount): string {
-  const name = mounts.table().podBehind(mount);
+  const name = mounts.recentTable().podBehind(mount);
   return name === undefined ? "No Mountpoint Pod serves it" : cluster.mountpointPods.logsCommand(name);
 }

@@ -13,6 +13,7 @@ import {
   target,
   workload,
 } from "../../../test/support/fake-node.ts";
+import type { PodName, PodUid } from "../../core/names.ts";
 import { fuseDevice } from "../../linux/device-id.ts";
 import { Progress } from "../../runtime/progress.ts";
 import { publish } from "../publish/publish.ts";
@@ -48,6 +49,20 @@ it("reports the death of mount-s3 at once, and counts the heal", async () => {
   await publish(call, node.rooms.publishing, intentOf());
   await vi.advanceTimersByTimeAsync(2000);
   expect(seen()).toMatchObject({ condition: "serving", heals: 1 });
+});
+
+it("reads the mount table as often for many sources as for one", async () => {
+  const reads = vi.spyOn(node.kernel, "mounts");
+  const readsOfRound = async () => {
+    reads.mockClear();
+    await vi.advanceTimersByTimeAsync(30_000);
+    return reads.mock.calls.length;
+  };
+  const ofOne = await readsOfRound();
+  for (let more = 0; more < 5; more += 1) {
+    node.knows(podOf({ name: `mp-more-${more}` as PodName, uid: `more-${more}` as PodUid }), `more-${more}` as PodUid);
+  }
+  expect(await readsOfRound()).toBe(ofOne);
 });
 
 it("gives up a mount that neither answers nor uses CPU for the limit, and not before", async () => {

@@ -15,7 +15,7 @@ import { inBackground } from "../../runtime/in-background.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { isV1Mount } from "../legacy/v1-mounts.ts";
-import { isOurs } from "../mounts/mount-table.ts";
+import { isOurs, type MountTable } from "../mounts/mount-table.ts";
 import type { Hang } from "./hang.ts";
 import type { SourceRoom } from "./source-room.ts";
 
@@ -37,7 +37,11 @@ export async function probeSources(call: Call, room: SourceRoom, progress: Pulse
   using _mounts = room.mounts.kernel.onMountChange(() => changed.resolve());
   using _ends = room.registry.onEnd((name) => {
     // Immediately, because mount-s3 may serve again before the next round.
-    inBackground(call.log, "probing a source", unlessEnded(call, probeSource(call, room, name, "deaths")));
+    inBackground(
+      call.log,
+      "probing a source",
+      unlessEnded(call, probeSource(call, room, name, { purpose: "deaths", mounts: room.mounts.table() })),
+    );
   });
   const turned = progress.pulse("probing sources");
   let isDue = true;
@@ -77,17 +81,19 @@ interface Round {
 }
 
 async function probeAll(call: Call, room: SourceRoom, { problems, everySource }: Round): Promise<void> {
+  // Every probe begins in this turn of the event loop, and each entry of the table is expensive: it is read once for all.
+  const mounts = room.mounts.table();
   const names = new Set([
     ...[...room.cluster.mountpointPods.store.values()].map(({ name }) => name),
-    ...room.mounts.table().sourceNames,
+    ...mounts.sourceNames,
   ]);
   const due = [...names].filter((name) => everySource || !room.registry.isConnected(name));
   const probes = [
     ...due.map((name) => ({
       about: name as string,
-      probe: () => probeSource(call, room, name, everySource ? "everything" : "deaths"),
+      probe: () => probeSource(call, room, name, { purpose: everySource ? "everything" : "deaths", mounts }),
     })),
-    ...targetsWithoutSource(room).map((mount) => ({
+    ...targetsWithoutSource(room, mounts).map((mount) => ({
       about: mount.mountPoint,
       probe: () => probeTarget(call, room, mount),
     })),
@@ -113,9 +119,15 @@ async function probeAll(call: Call, room: SourceRoom, { problems, everySource }:
  */
 type Purpose = "everything" | "deaths";
 
-async function probeSource(call: Call, room: SourceRoom, name: PodName, purpose: Purpose): Promise<void> {
+interface Look {
+  readonly purpose: Purpose;
+  /** As it is now. */
+  readonly mounts: MountTable;
+}
+
+async function probeSource(call: Call, room: SourceRoom, name: PodName, { purpose, mounts }: Look): Promise<void> {
   const { registry } = room;
-  const mount = room.mounts.table().source(name);
+  const mount = mounts.source(name);
   // DS-14: the reconciler deletes a Mountpoint Pod that does not exit only when no workload uses its source.
   if (room.cluster.mountpointPods.get(name)?.needsUnmount === true) {
     registry.observe(name, { saw: "use", inUse: isInUse(room, name) });
@@ -174,8 +186,7 @@ async function notice(room: SourceRoom, mount: Mount, name: PodName | undefined)
 }
 
 /** One mount of each device that is mounted at targets but at no source. Mounts of 1.x, which never had a source, are excluded. */
-function targetsWithoutSource(room: SourceRoom): readonly Mount[] {
-  const mounts = room.mounts.table();
+function targetsWithoutSource(room: SourceRoom, mounts: MountTable): readonly Mount[] {
   const ours = mounts.all.filter(isOurs);
   const withSource = new Set(
     ours.flatMap((mount) => (mounts.sourceNameOf(mount) === undefined ? [] : [mount.deviceId])),
