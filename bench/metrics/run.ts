@@ -168,8 +168,11 @@ function countsOf(made: readonly string[]): string {
   return names.map((each) => `${made.filter((one) => one === each).length} ${each}`).join(", ") || "0";
 }
 
+function isOurs({ metadata }: Pod): boolean {
+  return claims.includes(metadata.labels?.[labels.volumeName] ?? "");
+}
+
 async function untilUnmounted(): Promise<void> {
-  const isOurs = ({ metadata }: Pod) => claims.includes(metadata.labels?.[labels.volumeName] ?? "");
   while ((await cluster.list<Pod>("pods", "-n", "mount-s3")).some(isOurs)) await delay(1000);
 }
 

@@ -82,7 +82,7 @@ it("OP-3 counts are those of what happened, and every panel of the dashboard has
   // Of all that is over only what is still to be looked at; on a machine that is busy with other tests any program may be late.
   const alerts = async () => {
     const states = await prometheus.query('ALERTS{alertname!="S3CsiEventLoopSlow"}');
-    return [...new Set(states.map(({ metric }) => metric["alertname"]))].toSorted();
+    return [...new Set(states.map(({ metric }) => metric["alertname"] ?? ""))].toSorted();
   };
   await expect.poll(alerts, long).toEqual(["S3CsiBucketKept", "S3CsiPublishFails"]);
 
