@@ -50,6 +50,22 @@ it("the mount table is read once for the many volumes that kubelet asks about at
   expect(reads).toHaveBeenCalledTimes(2);
 });
 
+it("finds a volume that was published since the table was read", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  await volumeStats(call, node.rooms.publishing, request);
+  const other = target.replace(workload, "another");
+  node.kernel.table = [...node.kernel.table, { ...published(), mountPoint: other }];
+  await expect(volumeStats(call, node.rooms.publishing, { ...request, volumePath: other })).resolves.toMatchObject({
+    volumeCondition: { abnormal: false },
+  });
+});
+
+function published() {
+  const mount = node.kernel.at(target);
+  if (mount === undefined) throw new Error("it is published");
+  return mount;
+}
+
 describe("refuses", () => {
   it.for([
     { volumeId: "", volumePath: target, kind: "invalid", field: "volume_id" },

@@ -36,7 +36,9 @@ export async function volumeStats(
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
   if (volumePath === "") throw new DriverError("invalid", "volume_path is required");
   const notPublished = () => new DriverError("missing", `volume ${volumeId} is not published at ${volumePath}`);
-  const mount = room.mounts.recentTable().oursAt(normalize(volumePath));
+  const path = normalize(volumePath);
+  // kubelet may ask as soon as a volume is published.
+  const mount = room.mounts.recentTable().oursAt(path) ?? room.mounts.table().oursAt(path);
   if (mount === undefined) throw notPublished();
   const health = await room.mounts.kernel.probe(call, mount.mountPoint, probeLimitMs);
   // The volume was unpublished during the probe.
