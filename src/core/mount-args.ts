@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path/posix";
 import { type CacheVolume, maxCacheMib } from "./cache-volume.ts";
-import { DriverError } from "./errors.ts";
+import { bytewise, longName, type MountOption, parseMountOption, rendered } from "./mount-option.ts";
 import { cacheContainerPath, scratch } from "./names.ts";
 
 export interface MountWish {
@@ -34,7 +34,7 @@ export interface MountArguments {
 }
 
 export function mountArguments(wish: MountWish): MountArguments {
-  const options = new Options(wish.options.flatMap(parseOption));
+  const options = new Options(wish.options.flatMap(parseMountOption));
 
   options.remove(ignored);
   const readOnly = options.remove(["--read-only"]) || wish.readOnly;
@@ -59,7 +59,7 @@ export function mountArguments(wish: MountWish): MountArguments {
 
 /** Whether a volume with these options has a cache, even if its attributes say nothing of one. */
 export function asksForCache(options: readonly string[]): boolean {
-  return options.flatMap(parseOption).some(({ key }) => key === "--cache");
+  return options.flatMap(parseMountOption).some(({ key }) => key === "--cache");
 }
 
 /** How a mount shows itself in the log of the object store. */
@@ -89,33 +89,8 @@ const refused = [
 /** mount-s3 refuses `--no-log` beside any of these; whoever asks for a log gets it. */
 const loggingWishes = ["--log-directory", "-l", "--debug", "-d", "--debug-crt", "--log-metrics"];
 
-/** mount-s3 knows two spellings of one option, and takes it once. */
-const longForm: Readonly<Record<string, string>> = { "-l": "--log-directory", "-d": "--debug" };
-
 /** The only option that mount-s3 takes more than once. */
 const repeatable = "--bind";
-
-interface Option {
-  readonly key: string;
-  /** undefined: a flag. */
-  readonly value: string | undefined;
-}
-
-/** `key value`, `key=value` or `key`, with or without the dashes. */
-function parseOption(item: string): readonly Option[] {
-  const text = item.trim();
-  if (text === "") return [];
-  const end = text.search(/[ =]/);
-  const name = end === -1 ? text : text.slice(0, end);
-  const key = name.startsWith("-") ? name : `--${name}`;
-  // mount-s3 reads `-df` as `-d -f` and `--` as the end of all options: a policy by name would not see through that.
-  if (!/^(-[^-]|--[^-].*)$/s.test(key)) {
-    throw new DriverError("invalid", `mount option ${JSON.stringify(text)} is not an option of mount-s3`, {
-      hint: "In mountOptions of the PersistentVolume or StorageClass: write one option per line, by its long name.",
-    });
-  }
-  return [{ key, value: end === -1 ? undefined : text.slice(end + 1).trim() }];
-}
 
 /** The root file system of a Mountpoint Pod is read-only: a log elsewhere would fail the mount. */
 function isInScratch(directory: string): boolean {
@@ -145,10 +120,10 @@ function addCache(options: Options, cache: CacheVolume): void {
 
 /** A set of options among which none can hide: every operation acts on all values of a key. */
 class Options {
-  #options: readonly Option[];
+  #options: readonly MountOption[];
   readonly warnings: string[] = [];
 
-  constructor(options: readonly Option[]) {
+  constructor(options: readonly MountOption[]) {
     this.#options = [...new Map(options.map((option) => [rendered(option), option])).values()];
   }
 
@@ -191,19 +166,11 @@ class Options {
     const chosen = new Map<string, string>();
     for (const option of this.#options.toSorted(bytewise)) {
       const text = rendered(option);
-      const identity = option.key === repeatable ? text : (longForm[option.key] ?? option.key);
+      const identity = option.key === repeatable ? text : longName(option.key);
       const first = chosen.get(identity);
       if (first === undefined) chosen.set(identity, text);
       else this.warnings.push(`mount option ${text} was left out, because ${first} was given, too`);
     }
     return [...chosen.values()];
   }
-}
-
-function bytewise(a: Option, b: Option): number {
-  return Buffer.compare(Buffer.from(rendered(a)), Buffer.from(rendered(b)));
-}
-
-function rendered({ key, value }: Option): string {
-  return value === undefined ? key : `${key}=${value}`;
 }
