@@ -77,6 +77,9 @@ export function cacheVolumeSource(cache: CacheVolume) {
 const emptyDirAttributes = ["cacheEmptyDirSizeLimit", "cacheEmptyDirMedium"] as const;
 const ephemeralAttributes = ["cacheEphemeralStorageClassName", "cacheEphemeralStorageResourceRequest"] as const;
 
+/** The attributes that `parseCacheVolume` reads. */
+export const cacheAttributes: readonly string[] = ["cache", ...emptyDirAttributes, ...ephemeralAttributes];
+
 /** A size that nobody looks at would be taken for a limit that holds. */
 function refuseOthers(raw: Attributes, own: readonly string[]): void {
   for (const [kind, attributes] of Object.entries({ emptyDir: emptyDirAttributes, ephemeral: ephemeralAttributes })) {

@@ -68,6 +68,12 @@ const suffixes = [
   ["memory", "Memory"],
 ] as const;
 
+/** The attributes that `parseContainerResources` reads. */
+export const resourceAttributes: readonly string[] = suffixes.flatMap(([, suffix]) => [
+  `${prefix}Requests${suffix}`,
+  `${prefix}Limits${suffix}`,
+]);
+
 function parseList(raw: Readonly<Record<string, string>>, kind: "Requests" | "Limits"): ResourceList {
   const given = suffixes.flatMap(([resource, suffix]) => {
     const value = raw[`${prefix}${kind}${suffix}`];

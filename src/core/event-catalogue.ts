@@ -30,6 +30,14 @@ export const eventCatalogue = {
       "the volume is served, but not as specified: mount options are left out, or the memory limit is below what mount-s3 needs",
     fix: "Remove the mount options that the message names, or raise the limit.",
   },
+  LiveOptionsRefused: {
+    type: "Warning",
+    on: ["Pod", "PersistentVolumeClaim"],
+    cause:
+      "an annotation of the PersistentVolume asks for something that cannot change for running mounts, or has a wrong value: it is ignored, and the volume is served without it",
+    fix: "Correct or remove the annotation that the message names, and request the move again.",
+    see: "../guides/moving.md#live-options",
+  },
   VolumeHandleShared: {
     type: "Warning",
     on: ["Pod", "PersistentVolumeClaim"],

@@ -67,6 +67,12 @@ export const annotations = {
   movedTo: `${driverName}/moved-to`,
 } as const;
 
+/**
+ * Annotations on a PersistentVolume whose values replace what it specifies, for its running mounts, too: what follows is `mountOptions` or
+ * the name of a volume attribute. A Mountpoint Pod has those with which it was created.
+ */
+export const livePrefix = `live.${driverName}/`;
+
 /** On a Secret whose credentials the deletion of volumes still needs. */
 export const secretFinalizer = `${driverName}/needed-by-volumes`;
 

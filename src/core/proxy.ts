@@ -9,9 +9,14 @@ export type Proxy = Readonly<Partial<Record<ProxyVariable, string>>>;
 
 const prefix = "mountpointEnv.";
 
+/** Whether `parseProxy` reads, or refuses, this attribute. */
+export function isProxyAttribute(attribute: string): boolean {
+  return attribute.startsWith(prefix);
+}
+
 /** The attributes `mountpointEnv.NAME`. An empty one takes away what the driver has. */
 export function parseProxy(raw: Readonly<Record<string, string>>): Proxy {
-  const given = Object.entries(raw).filter(([attribute]) => attribute.startsWith(prefix));
+  const given = Object.entries(raw).filter(([attribute]) => isProxyAttribute(attribute));
   return Object.fromEntries(given.map(([attribute, value]) => [variableOf(attribute), checked(attribute, value)]));
 }
 

@@ -101,6 +101,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     hostNetwork: false,
     waiting: undefined,
     lastTermination: undefined,
+    live: {},
     ...more,
   };
 }

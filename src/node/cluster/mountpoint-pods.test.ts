@@ -17,6 +17,7 @@ const volume = {
   cache: undefined,
   claim: undefined,
   moveRequest: undefined,
+  live: { annotations: { "live.s3.csi.scality.com/mountOptions": "--debug" }, refusals: [] },
 };
 
 function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {
@@ -40,6 +41,7 @@ it("parses a Pod of the controller", () => {
     needsUnmountSince: undefined,
     waiting: undefined,
     lastTermination: undefined,
+    live: volume.live.annotations,
   });
 });
 

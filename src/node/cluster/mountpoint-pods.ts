@@ -1,6 +1,6 @@
 import { DriverError } from "../../core/errors.ts";
 import { isAlive, type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
-import { annotations, mountpointContainer, type NodeName, type PodName } from "../../core/names.ts";
+import { annotations, livePrefix, mountpointContainer, type NodeName, type PodName } from "../../core/names.ts";
 import { startFailure } from "../../core/start-failure.ts";
 import { type ContainerState, kinds, type Pod } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
@@ -19,6 +19,8 @@ export interface LocalMountpointPod extends MountpointPod {
   readonly waiting: ContainerState["waiting"];
   /** The claim for which the Pod was created, as `namespace/name`; undefined on Pods of earlier versions. */
   readonly claim: string | undefined;
+  /** The annotations of live options; the prefix is part of their names. */
+  readonly live: Readonly<Record<string, string>>;
   /** Whether the Pod is in the network of the host, as a mutating webhook may have put it. */
   readonly hostNetwork: boolean;
   /** The last termination of the container. */
@@ -34,9 +36,18 @@ export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined
     isLegacy: /^[12]\./.test(known.driverVersion),
     hostNetwork: pod.spec.hostNetwork ?? false,
     claim: pod.metadata.annotations?.[annotations.claim],
+    live: liveIn(pod.metadata.annotations),
     explanation: [pod.status?.reason, pod.status?.message].filter(Boolean).join(": "),
     ...containerOf(pod),
   };
+}
+
+/** Almost no Pod has one: they share an object. */
+const noLiveOptions: LocalMountpointPod["live"] = {};
+
+function liveIn(notes: Readonly<Record<string, string>> = {}): LocalMountpointPod["live"] {
+  const live = Object.entries(notes).filter(([name]) => name.startsWith(livePrefix));
+  return live.length === 0 ? noLiveOptions : Object.fromEntries(live);
 }
 
 function containerOf({ status = {} }: Pod): Pick<LocalMountpointPod, "waiting" | "lastTermination"> {

@@ -13,6 +13,7 @@ import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { askSource } from "./ask-source.ts";
 import { connectToMounter, type Listening } from "./connect-to-mounter.ts";
+import { liveRequest } from "./live-request.ts";
 import { mountFailureFix, mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { SourceRoom } from "./source-room.ts";
 
@@ -83,7 +84,8 @@ function mountAndSend(call: Call, room: SourceRoom, spec: SourceSpec, { pod, vol
   protocol.prepare(volume);
   const { files, env } = protocol.profileFor(spec.credentials);
   volume.writeCredentials(files);
-  const request = room.exportsFigures && mayExport(pod) ? withExport(spec.request) : spec.request;
+  const wanted = liveRequest(call, spec.request, pod);
+  const request = room.exportsFigures && mayExport(pod) ? withExport(wanted) : wanted;
   const message = encodeMountRequest({ ...request, env: { ...request.env, ...env } });
   // Our copy of the device must be closed before the wait: the kernel reports the mount dead only when the last copy is closed.
   using device = kernel.openFuse();

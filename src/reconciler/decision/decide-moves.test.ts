@@ -182,6 +182,20 @@ describe("a move that cannot succeed changes nothing (LC-24)", () => {
   });
 
   it.for([
+    ["before it begins", [asked], attachment({ [mp(w1)]: [w1, w2] })],
+    ["while its successor starts", [asked, successor()], prepared()],
+    ["when its successor serves", [asked, successor()], prepared(serving)],
+  ] as const)("is given up where live options are refused: %s (LC-24)", ([, mountpointPods, listed]) => {
+    const live = { annotations: {}, refusals: ["the annotation x is ignored: y. Remove it."] };
+    const observed = { workloads: running, volume: { ...volume, live }, mountpointPods, attachments: [listed] };
+    const { steps } = decide(seen(observed));
+    expect(steps.at(-1)).toMatchObject({ do: "annotateFailedMove", because: live.refusals[0] });
+    const reports = steps.filter((step) => step.do === "report");
+    expect(reports.map(({ reason }) => reason)).toEqual(["VolumeNotMoved", "VolumeNotMoved"]);
+    expect(reports[0]?.because).toContain("works as before: the annotation x is ignored: y. Remove it.");
+  });
+
+  it.for([
     ["with the options of its attachment moves", {}, "create w1#1"],
     ["and a volume that is read-only moves", { readOnly: true }, "create w1#1"],
     [

@@ -235,6 +235,14 @@ describe("a running workload that is missing in the list of its sharers (LC-9)",
   });
 });
 
+it("live options that are refused cause an event on each workload, and the volume is served without them", () => {
+  const live = { annotations: {}, refusals: ["the annotation x is ignored: y. Remove it."] };
+  const { steps } = decide(seen({ volume: { ...volume, live }, workloads: [workload(w1), workload(w2)] }));
+  const because = "PersistentVolume data: the annotation x is ignored: y. Remove it.";
+  const report = { do: "reportVolume", reason: "LiveOptionsRefused", because };
+  expect(steps).toMatchObject([report, report, { do: "createMountpointPod" }, { do: "createAttachment" }]);
+});
+
 it("two volumes with one handle cause an event on workloads without a mount", () => {
   const sameHandle = ["other" as PvName];
   const observed = seen({ workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1))], sameHandle });

@@ -65,6 +65,9 @@ function volumeToMove({ observed: { volume } }: Draft, pod: ReportedMountpointPo
 
 function proceed(draft: Draft, move: Move): Draft {
   const { change, from, volume } = move;
+  // The successor would run without what the operator moves the workloads for.
+  const [refusal] = volume.live.refusals;
+  if (refusal !== undefined) return fail(draft, move, refusal);
   const difference = differenceFrom(from, volume, change.after.spec.mountOptions);
   if (difference !== undefined) {
     return fail(

@@ -1,6 +1,6 @@
 /** Policies that report to the owners of workloads. */
 import { mayHaveStarted, type Workload } from "../domain/workload.ts";
-import { handleWarning, holderWarning } from "../domain/workload-warnings.ts";
+import { handleWarning, holderWarning, liveWarnings } from "../domain/workload-warnings.ts";
 import { listingWorkload } from "./attachment-changes.ts";
 import type { Refusal } from "./decision.ts";
 import { type Draft, holderFor, type Report, reportOf, type Verdict, volumeReportOf } from "./draft.ts";
@@ -15,10 +15,14 @@ export function reportRefusedVolume(draft: Draft, workload: Workload, { name, re
   return { report: volumeReportOf(workload, { reason: "VolumeRefused", message: refused }, name) };
 }
 
-/** LC-20. The owner of a workload learns why its Mountpoint Pod does not serve, and of a volume handle that is not unique. */
+/**
+ * LC-20. The owner of a workload learns why its Mountpoint Pod does not serve, of a volume handle that is not unique, and of live options
+ * that are ignored.
+ */
 export function warnOwners(draft: Draft): Draft {
   const { volume, sameHandle } = draft.observed;
   if (volume === undefined || "refused" in volume) return draft;
+  const ofLive = liveWarnings(volume);
   const reports = draft.workloads.flatMap((workload): readonly Report[] => {
     const ofHandle = mayHaveStarted(workload) ? undefined : handleWarning(volume.name, sameHandle);
     const holder = holderFor(draft, workload);
@@ -26,6 +30,7 @@ export function warnOwners(draft: Draft): Draft {
     return [
       ...(ofHandle ? [volumeReportOf(workload, ofHandle, volume.name)] : []),
       ...(ofHolder ? [reportOf(workload, ofHolder)] : []),
+      ...ofLive.map((warning) => volumeReportOf(workload, warning, volume.name)),
     ];
   });
   return { ...draft, reports: [...draft.reports, ...reports] };

@@ -11,7 +11,7 @@ import {
 } from "../../core/names.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { S3Volume } from "../domain/persistent-volume.ts";
+import { noLiveOptions, type S3Volume } from "../domain/persistent-volume.ts";
 import type { Workload } from "../domain/workload.ts";
 import type { Observed, ObservedAttachment, Step } from "./decision.ts";
 
@@ -29,6 +29,7 @@ export const volume: S3Volume = {
   cache: undefined,
   claim: undefined,
   moveRequest: undefined,
+  live: noLiveOptions,
 };
 
 const uids = ["w1", "w2", "w3"] as PodUid[];

@@ -10,14 +10,22 @@ interface Wanted {
   readonly name?: string;
   readonly attributes?: Readonly<Record<string, string>>;
   readonly mountOptions?: readonly string[];
+  /** Of the PersistentVolume. */
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly generation?: number;
   readonly installation?: Partial<MountpointPodConfig>;
 }
 
-function purposeOf({ name = "test-vol", attributes = {}, mountOptions = [], generation = 0 }: Wanted) {
+function purposeOf({
+  name = "test-vol",
+  attributes = {},
+  mountOptions = [],
+  annotations = {},
+  generation = 0,
+}: Wanted) {
   const volumeAttributes = { bucketName: "data", ...attributes };
   const csi = { driver: "s3.csi.scality.com", volumeHandle: "some/handle", volumeAttributes };
-  const volume = s3VolumeFrom({ metadata: { name }, spec: { csi, mountOptions } });
+  const volume = s3VolumeFrom({ metadata: { name, annotations }, spec: { csi, mountOptions } });
   if (volume === undefined) throw new Error("not a volume of this driver");
   return { volume, workload: uid, node: "worker-1" as NodeName, generation };
 }
@@ -249,5 +257,51 @@ describe("an installation", () => {
     ]);
     expect(spec.initContainers?.[0]?.securityContext).toEqual(spec.containers[0].securityContext);
     expect(made().spec).not.toHaveProperty("initContainers");
+  });
+});
+
+describe("live options", () => {
+  const live = "live.s3.csi.scality.com";
+
+  it("LC-21 resources, cache and memory target are those of the annotations, and the Pod names all of them", () => {
+    const annotations = {
+      [`${live}/mountpointContainerResourcesLimitsMemory`]: "2Gi",
+      [`${live}/cache`]: "emptyDir",
+      [`${live}/cacheEmptyDirSizeLimit`]: "1Gi",
+      [`${live}/mountOptions`]: "metadata-ttl 60",
+      [`${live}/mountpointEnv.HTTPS_PROXY`]: "http://proxy",
+    };
+    const attributes = {
+      mountpointContainerResourcesLimitsMemory: "1Gi",
+      mountpointContainerResourcesRequestsCpu: "2",
+      "mountpointEnv.HTTPS_PROXY": "http://former",
+    };
+    const pod = made({ annotations, attributes });
+    expect(pod.metadata.annotations).toMatchObject({
+      ...annotations,
+      [`${live}/mountOptions`]: "--cache=/cache,--max-cache-size=972,--metadata-ttl=60",
+    });
+    const [container] = pod.spec.containers;
+    expect(container.resources).toMatchObject({ limits: { memory: "2Gi" }, requests: { cpu: "2" } });
+    expect(container.args).toEqual(["--memory-target=1945"]);
+    expect(pod.spec.volumes).toContainEqual({ name: "cache", emptyDir: { sizeLimit: "1Gi" } });
+  });
+
+  it("LC-24 one that is refused changes nothing", () => {
+    const annotations = { [`${live}/mountOptions`]: "prefix other/", [`${live}/cache`]: "ssd" };
+    expect(made({ annotations })).toEqual(made());
+  });
+
+  it("are those of the volume only: the chart has none for all volumes", () => {
+    const extra = { labels: {}, annotations: { [`${live}/mountOptions`]: "debug", own: "kept" } };
+    const { annotations } = made({ installation: { extra } }).metadata;
+    expect(annotations).toMatchObject({ own: "kept" });
+    expect(annotations).not.toHaveProperty([`${live}/mountOptions`]);
+  });
+
+  it("the warning about a limit that is too low names the annotation that sets it", () => {
+    const name = "mountpointContainerResourcesLimitsMemory";
+    expect(warnings({ annotations: { [`${live}/${name}`]: "100Mi" } })[0]).toContain(`annotation ${live}/${name} to`);
+    expect(warnings({ attributes: { [name]: "100Mi" } })[0]).toContain(`volumeAttributes.${name} to`);
   });
 });

@@ -13,6 +13,7 @@ import {
   cacheContainerPath,
   comm,
   labels,
+  livePrefix,
   mountpointContainer,
   mountpointPodName,
   type NodeName,
@@ -88,6 +89,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         [annotations.identity]: volume.identity,
         ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
         ...(volume.claim === undefined ? {} : { [annotations.claim]: volume.claim }),
+        ...volume.live.annotations,
         ...(volume.moveRequest === undefined ? {} : { [annotations.fulfilsMove]: volume.moveRequest }),
         ...(purpose.replaces === undefined ? {} : { [annotations.replaces]: purpose.replaces }),
         // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
@@ -100,9 +102,10 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
 
 const ofMoves = new Set<string>([annotations.move, annotations.moveFailed, annotations.replaces, annotations.movedTo]);
 
-/** A request to move on every new Pod would move its workloads again and again. */
+/** A request to move on every new Pod would move its workloads again and again. Live options are those of the volume. */
 function withoutRequests(extra: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(extra).filter(([name]) => !ofMoves.has(name)));
+  const kept = Object.entries(extra).filter(([name]) => !(ofMoves.has(name) || name.startsWith(livePrefix)));
+  return Object.fromEntries(kept);
 }
 
 /** Warnings for the owner of a workload about settings with which the Pod is created nevertheless. */
@@ -125,9 +128,11 @@ function memoryWarnings(config: MountpointPodConfig, volume: S3Volume): readonly
   const leftMib = memoryForMountS3Mib(config, volume);
   if (leftMib === undefined || leftMib >= leastMemoryMib) return [];
   const neededMib = leastMemoryMib + cacheMemoryMib(volume.cache);
+  const attribute = "mountpointContainerResourcesLimitsMemory";
+  const isLive = `${livePrefix}${attribute}` in volume.live.annotations;
   return [
     `PersistentVolume ${volume.name}: its memory limit leaves ${leftMib} MiB to mount-s3, which needs ${leastMemoryMib} MiB and may be killed under load. ` +
-      `In the PersistentVolume: set volumeAttributes.mountpointContainerResourcesLimitsMemory to ${neededMib}Mi or more.`,
+      `In the PersistentVolume: set ${isLive ? `the annotation ${livePrefix}` : "volumeAttributes."}${attribute} to ${neededMib}Mi or more.`,
   ];
 }
 

@@ -1,6 +1,6 @@
 /** The fields of a PersistentVolume of this driver that the reconciler keeps. */
-import { type CacheVolume, plainCache } from "../../core/cache-volume.ts";
-import { asksForCache } from "../../core/mount-args.ts";
+import type { CacheVolume } from "../../core/cache-volume.ts";
+import { type LiveOptions, liveOptionsOf } from "../../core/live/live-options.ts";
 import { moveRequestIn } from "../../core/mountpoint-pod-state.ts";
 import { driverName, type PvName, type VolumeId } from "../../core/names.ts";
 import {
@@ -12,7 +12,9 @@ import {
 export interface S3Volume {
   readonly name: PvName;
   readonly volumeId: VolumeId;
+  /** Those of the PersistentVolume: workloads with the same options share a Mountpoint Pod. */
   readonly mountOptions: readonly string[];
+  /** Live ones included. */
   readonly attributes: VolumeAttributes;
   /** Whose credentials a mount of this volume uses; workloads share a Mountpoint Pod only with the same identity (SE-6). */
   readonly identity: string;
@@ -20,13 +22,18 @@ export interface S3Volume {
   readonly fallback: string | undefined;
   /** Read-only for every Pod. kubelet does not pass this to the node plugin, so the Mountpoint Pod has an annotation for it. */
   readonly readOnly: boolean;
-  /** From the attribute or the mount option; undefined: the volume has no cache. */
+  /** From an annotation, an attribute or the mount option; undefined: the volume has no cache. */
   readonly cache: CacheVolume | undefined;
   /** The claim to which the volume is bound, as `namespace/name`. */
   readonly claim: string | undefined;
   /** The annotation with which the workloads of the volume are to move to new Mountpoint Pods. */
   readonly moveRequest: string | undefined;
+  /** What annotations ask for instead of attributes and mount options. */
+  readonly live: Pick<LiveOptions, "annotations" | "refusals">;
 }
+
+/** Almost no volume has a live option: they share an object. */
+export const noLiveOptions: S3Volume["live"] = { annotations: {}, refusals: [] };
 
 /** The fields of a PersistentVolume object that `s3VolumeFrom` looks at. */
 export interface PersistentVolume {
@@ -48,9 +55,12 @@ export interface PersistentVolume {
 export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | undefined {
   const { csi } = spec;
   if (csi?.driver !== driverName) return undefined;
-  const attributes = parseVolumeAttributes(csi.volumeAttributes ?? {});
+  const given = csi.volumeAttributes ?? {};
+  // kubelet sends these to the node plugin, which refuses the volume for the same reasons.
+  parseVolumeAttributes(given);
   const mountOptions = spec.mountOptions ?? [];
-  const cacheByOption = asksForCache(mountOptions) ? plainCache : undefined;
+  const live = liveOptionsOf({ annotations: metadata.annotations ?? {}, attributes: given, mountOptions });
+  const attributes = parseVolumeAttributes(live.attributes);
   const secret = csi.nodePublishSecretRef;
   // Without a nodePublishSecretRef, "secret" falls back to the credentials of the driver: StorageClasses of 2.x with a provisioner
   // Secret only rely on it.
@@ -63,10 +73,15 @@ export function s3VolumeFrom({ metadata, spec }: PersistentVolume): S3Volume | u
     fallback: fallbackOf(attributes.authenticationSource, secret !== undefined),
     identity: hasSecret ? `secret:${secret.namespace}/${secret.name}` : "driver",
     readOnly: csi.readOnly ?? false,
-    cache: attributes.cache ?? cacheByOption,
+    cache: live.cache,
     claim: claimOf(spec),
     moveRequest: moveRequestIn(metadata.annotations),
+    live: isPlain(live) ? noLiveOptions : { annotations: live.annotations, refusals: live.refusals },
   };
+}
+
+function isPlain({ annotations, refusals }: LiveOptions): boolean {
+  return refusals.length === 0 && Object.keys(annotations).length === 0;
 }
 
 function claimOf({ claimRef }: PersistentVolume["spec"]): string | undefined {

@@ -3,6 +3,7 @@
 import type { ReasonOn } from "../../core/event-catalogue.ts";
 import type { PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
+import type { S3Volume } from "./persistent-volume.ts";
 
 interface Warning<Reason> {
   readonly reason: Reason;
@@ -38,4 +39,12 @@ export function handleWarning(volume: PvName, sameHandle: readonly PvName[]): Vo
       `PersistentVolume ${volume} has the same csi.volumeHandle as ${others}: kubelet takes them for one volume, ` +
       "and a Pod that uses both never starts. In the PersistentVolume: give each a volumeHandle of its own.",
   };
+}
+
+/** The volume is served as if these annotations were not there. */
+export function liveWarnings({ name, live }: S3Volume): readonly VolumeWarning[] {
+  return live.refusals.map((refusal) => ({
+    reason: "LiveOptionsRefused",
+    message: `PersistentVolume ${name}: ${refusal}`,
+  }));
 }
