@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseProxy } from "./proxy.ts";
+import { parseProxy, shownProxy } from "./proxy.ts";
 
 it("takes the three variables of a proxy, and leaves other attributes alone", () => {
   const raw = {
@@ -18,4 +18,14 @@ it.for(["LD_PRELOAD", "AWS_PROFILE", "https_proxy", "", "HTTPS_PROXY "])("refuse
 
 it("refuses what does not fit into a variable", () => {
   expect(() => parseProxy({ "mountpointEnv.NO_PROXY": "a\0b" })).toThrow("mountpointEnv.NO_PROXY");
+});
+
+it.for([
+  ["http://user:word@proxy:3128", "http://proxy:3128"],
+  ["user:w@rd@proxy:3128", "proxy:3128"],
+  ["http://proxy:3128/a@b", "http://proxy:3128/a@b"],
+  ["a,b", "a,b"],
+  ["", ""],
+] as const)("shows %j as %j", ([value, expected]) => {
+  expect(shownProxy(value)).toBe(expected);
 });

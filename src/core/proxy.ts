@@ -20,6 +20,11 @@ export function parseProxy(raw: Readonly<Record<string, string>>): Proxy {
   return Object.fromEntries(given.map(([attribute, value]) => [variableOf(attribute), checked(attribute, value)]));
 }
 
+/** Without the user and password that it may have. */
+export function shownProxy(value: string): string {
+  return value.replace(/^(.*\/\/)?[^/]*@/, "$1");
+}
+
 function variableOf(attribute: string): ProxyVariable {
   const found = proxyVariables.find((variable) => attribute === `${prefix}${variable}`);
   if (found !== undefined) return found;

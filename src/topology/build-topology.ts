@@ -5,6 +5,7 @@ import { annotations, labels } from "../core/names.ts";
 import { claimTopology } from "./claim-topology.ts";
 import type { Cluster } from "./cluster.ts";
 import { attachmentHealth, podHealth, volumeHealth } from "./health.ts";
+import { liveViewOf, shownLive } from "./live-view.ts";
 import type { AttachmentObject, ContainerStatus, PersistentVolume, Pod } from "./objects.ts";
 import { mountpointPodProblem, volumeProblems } from "./problems.ts";
 import type { AttachmentView, MountpointPodView, Topology, VolumeView, WorkloadView } from "./topology.ts";
@@ -62,8 +63,10 @@ function volumeView(context: Context, volume: PersistentVolume): VolumeView {
   const attachments = (context.attachments.get(metadata.name) ?? []).map((each) => attachmentView(context, each));
   const problems = volumeProblems(volume, attachments);
   const { claimRef } = spec;
+  const live = liveViewOf(volume);
   return {
     ...bucketOf(volume),
+    ...(live && { live }),
     name: metadata.name,
     claim: claimRef && { namespace: claimRef.namespace, name: claimRef.name },
     phase: status?.phase ?? "",
@@ -129,7 +132,7 @@ function mountpointPodView({ cluster, mountpointPods }: Context, listed: ListedP
   return { ...view, health: podHealth(view) };
 }
 
-type PodFacts = Pick<MountpointPodView, "node" | "phase" | "version" | "restarts" | "ending" | "createdAt">;
+type PodFacts = Pick<MountpointPodView, "node" | "phase" | "version" | "live" | "restarts" | "ending" | "createdAt">;
 
 function missingPod({ node, reported }: ListedPod): PodFacts {
   const { version = "", restarts = 0 } = reported;
@@ -138,7 +141,9 @@ function missingPod({ node, reported }: ListedPod): PodFacts {
 
 function podFacts({ metadata, spec, status }: Pod): PodFacts {
   const { labels: marks = {}, annotations: notes = {} } = metadata;
+  const live = shownLive(notes);
   return {
+    ...(live.length > 0 && { live }),
     node: spec.nodeName ?? "",
     phase: status?.phase ?? "Pending",
     version: marks[labels.driverVersion] ?? "",

@@ -34,6 +34,8 @@ export interface VolumeView {
   readonly provisioning: "dynamic" | "static";
   readonly accessModes: readonly string[];
   readonly mountOptions: readonly string[];
+  /** Absent: no annotation asks for live options. */
+  readonly live?: LiveView;
   /** `driver`, or `secret:NAMESPACE/NAME`. */
   readonly identity: string;
   readonly createdAt: string;
@@ -41,6 +43,13 @@ export interface VolumeView {
   /** Cause and fix, the gravest first. */
   readonly problems: readonly string[];
   readonly attachments: readonly AttachmentView[];
+}
+
+export interface LiveView {
+  /** Options and attributes of Mountpoint Pods that are created from now on, `name=value`. */
+  readonly wanted: readonly string[];
+  /** Which annotations are ignored, and what to do about it. */
+  readonly refused: readonly string[];
 }
 
 export interface AttachmentView {
@@ -62,6 +71,8 @@ export interface MountpointPodView {
   /** Of the mount, as the node plugin reports: absent, starting, serving, dead, hung, stuck; empty: no report. */
   readonly mount: string;
   readonly version: string;
+  /** The live options with which the Mountpoint Pod was created; absent: none. */
+  readonly live?: readonly string[];
   readonly restarts: number;
   readonly heals: number;
   readonly lastDeath: string | undefined;

@@ -1,6 +1,7 @@
 /** `kubectl s3 describe NAME`: everything about one volume, and what to do next. */
 
 import { buildTopology } from "../../topology/build-topology.ts";
+import { liveDifference } from "../../topology/live-view.ts";
 import type { EventObject } from "../../topology/objects.ts";
 import type { AttachmentView, MountpointPodView, VolumeView, WorkloadView } from "../../topology/topology.ts";
 import { readCluster } from "../cluster/read-cluster.ts";
@@ -47,19 +48,29 @@ function describeText(volume: VolumeView, style: Style, now: string): string {
     ["StorageClass", volume.storageClass],
     ["Access modes", volume.accessModes.join(", ")],
     ["Mount options", volume.mountOptions.join(", ")],
+    ["Live options", (volume.live?.wanted ?? []).join(", ")],
     ["Credentials", volume.identity === "driver" ? "those of the driver" : volume.identity],
     ["Age", age(volume.createdAt, now)],
   ];
   const problems = volume.problems.map((each) => `  ${style.health("problem", "!")} ${printable(each)}\n`);
+  const refused = (volume.live?.refused ?? []).map((each) => `  ${style.health("waiting", "!")} ${printable(each)}\n`);
   return [
     ...facts.map(([title, value]) => line(title, value, 0)),
+    ...refused,
     ...(problems.length === 0 ? [] : ["Problems:\n", ...problems]),
-    ...volume.attachments.flatMap((each) => attachmentLines(each, style, now)),
+    ...volume.attachments.flatMap((each) => attachmentLines(each, { volume, style, now })),
     ...(volume.attachments.length === 0 ? ["No Pod uses the volume.\n"] : []),
   ].join("");
 }
 
-function attachmentLines(attachment: AttachmentView, style: Style, now: string): readonly string[] {
+interface Shown {
+  readonly volume: VolumeView;
+  readonly style: Style;
+  readonly now: string;
+}
+
+function attachmentLines(attachment: AttachmentView, shown: Shown): readonly string[] {
+  const { style } = shown;
   const { node, name, fsGroup, mountOptions, conditions, mountpointPods } = attachment;
   return [
     line(`Node ${node}`, style.health(attachment.health, attachment.health), 0),
@@ -69,13 +80,14 @@ function attachmentLines(attachment: AttachmentView, style: Style, now: string):
     ...conditions.map(({ type, status, reason, message }) =>
       line(type, `${status} (${reason})${status === "True" ? "" : `: ${message}`}`, 2),
     ),
-    ...mountpointPods.flatMap((pod) => podLines(pod, style, now)),
+    ...mountpointPods.flatMap((pod) => podLines(pod, shown)),
   ];
 }
 
-function podLines(pod: MountpointPodView, style: Style, now: string): readonly string[] {
+function podLines(pod: MountpointPodView, { volume, style, now }: Shown): readonly string[] {
   return [
     ...(pod.name === "" ? [] : ownLines(pod, now)),
+    ...(pod.name === "" ? [] : [line("Live options", liveDifference(volume, pod), 4)]),
     ...(pod.problem === "" ? [] : [line("Problem", style.health("problem", printable(pod.problem)), 4)]),
     ...pod.workloads.map((workload) => line("Workload", workloadText(workload, now), 4)),
     ...(pod.name === "" ? [] : [line("Log", `kubectl logs -n ${pod.namespace} ${pod.name}`, 4)]),
