@@ -33,6 +33,7 @@ export function shownLive(annotations: Annotations = {}): readonly string[] {
 /** What a Mountpoint Pod runs with, and how it gets what the volume wants; empty: that is the same. */
 export function liveDifference({ name, live }: VolumeView, pod: MountpointPodView): string {
   const inUse = (pod.live ?? []).join(", ");
-  if (inUse === (live?.wanted ?? []).join(", ")) return "";
+  // One that ends is not moved any more.
+  if (pod.ending || inUse === (live?.wanted ?? []).join(", ")) return "";
   return `${inUse || "none"}, other than those of the volume until it is moved: kubectl s3 move ${name}`;
 }

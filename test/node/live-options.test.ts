@@ -1,0 +1,109 @@
+/** Options and settings that an operator changes while workloads use a volume. */
+import { expect, it } from "vitest";
+import { annotations, livePrefix } from "../../src/core/names.ts";
+import type { Pod } from "../../src/kube/kinds.ts";
+import { openCluster } from "../support/cluster.ts";
+import { eventsIn, killMountS3, long, untilWorking } from "../support/healing.ts";
+import { KubectlPlugin } from "../support/kubectl-plugin.ts";
+import { attachmentsOf, onNode, pidOf } from "../support/mount-s3-process.ts";
+import { errorsOf, finishOpenFiles, holders, phaseOf, requestMove, strictPod } from "../support/moving.ts";
+import { replacePlugin } from "../support/node-plugin.ts";
+
+const cluster = openCluster();
+const node = "worker-1";
+
+it("LC-21 live options and resources come with a move, and every mount-s3 of that Mountpoint Pod has them", async () => {
+  await using sandbox = await cluster.sandbox();
+  using plugin = await KubectlPlugin.build(cluster);
+  const claim = await sandbox.volume({ mountOptions: ["metadata-ttl=1", "max-threads=16"] });
+  const pod = await strictPod(cluster, sandbox, claim, node);
+  await untilWorking(cluster, pod);
+  const former = await holderOf(claim);
+  const before = await argumentsOf(former);
+  expect(before).toContain("--metadata-ttl=1");
+
+  await annotate(claim, {
+    mountOptions: "metadata-ttl 7, negative-metadata-ttl minimal",
+    mountpointContainerResourcesLimitsMemory: "700Mi",
+  });
+  // A Pod that comes now shares the running mount: only a move changes that.
+  await cluster.untilReady(await sandbox.pod("later", { node, claim }));
+  expect(await holders(cluster, claim)).toEqual([former]);
+  expect(plugin.kubectl(["s3", "describe", claim])).toMatch(/Live options: +none, other than those of the volume/);
+
+  await requestMove(cluster, former, "1");
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toContain("VolumeMoved");
+  const successor = await holderOf(claim);
+  const changed = ["--memory-target=665", "--metadata-ttl=7", "--negative-metadata-ttl=minimal"];
+  const after = before.map((argument) => argument.replace("--metadata-ttl=1", "--metadata-ttl=7"));
+  const expected = [...after, ...changed.filter((argument) => !after.includes(argument))].toSorted();
+  await expect.poll(() => argumentsOf(successor), long).toEqual(expected);
+  const mountpointPod = await cluster.get<Pod>("pod", successor, "-n", "mount-s3");
+  expect(mountpointPod?.spec).toMatchObject({ containers: [{ resources: { limits: { memory: "700Mi" } } }] });
+  // What workloads share by stays that of the PersistentVolume.
+  const attachments = await attachmentsOf(cluster, claim);
+  expect(attachments.map(({ spec }) => spec.mountOptions)).toEqual(["metadata-ttl=1,max-threads=16"]);
+  await finishOpenFiles(cluster, pod, sandbox.bucket);
+  await untilWorking(cluster, pod);
+  expect(await errorsOf(cluster, pod)).toBe("");
+  await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
+  const described = plugin.kubectl(["s3", "describe", claim]);
+  expect(described).toMatch(/Live options: +--metadata-ttl=7, --negative-metadata-ttl=minimal, mountpointContainer/);
+  expect(described).not.toContain("other than those of the volume");
+
+  // What the volume asks for meanwhile is for the next Mountpoint Pod, whoever mounts.
+  await annotate(claim, { mountOptions: "metadata-ttl 9" });
+  await replacePlugin(cluster, node);
+  await killMountS3(cluster, node, claim);
+  await expect.poll(() => argumentsOf(successor), long).toEqual(expected);
+  expect(await holders(cluster, claim)).toEqual([successor]);
+  await cluster.kubectl("delete", "pod", successor, "-n", "mount-s3", "--wait=false");
+  const next = async () => (await argumentsOf(await holderOf(claim))).filter((argument) => argument.includes("-ttl"));
+  await expect.poll(next, long).toEqual(["--metadata-ttl=9"]);
+});
+
+it("LC-24 a live option that decides what a path leads to changes nothing, and an event says why", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await strictPod(cluster, sandbox, claim, node);
+  await untilWorking(cluster, pod);
+  const former = await holderOf(claim);
+  const before = await argumentsOf(former);
+
+  await annotate(claim, { mountOptions: "metadata-ttl 7, prefix other/" });
+  const because = `annotation ${livePrefix}mountOptions is ignored: option --prefix cannot change`;
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toContain(because);
+  expect(await eventsIn(cluster, sandbox.name)).toMatch(/LiveOptionsRefused: .*In the annotation: remove the option\./);
+  await requestMove(cluster, former, "1");
+  await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(/VolumeNotMoved: .*option --prefix cannot/);
+  expect(await holders(cluster, claim)).toEqual([former]);
+  expect(await argumentsOf(former)).toEqual(before);
+
+  // New workloads are served, and a Mountpoint Pod that is created now gets nothing of the annotation.
+  await cluster.kubectl("annotate", "pod", "-n", "mount-s3", former, `${annotations.noNewWorkload}=true`);
+  await cluster.untilReady(await sandbox.pod("later", { node, claim }));
+  const other = (await holders(cluster, claim)).find((name) => name !== former) ?? "";
+  const args = await argumentsOf(other);
+  expect(args.filter((argument) => /^--(metadata-ttl|prefix)/.test(argument))).toEqual([]);
+  await finishOpenFiles(cluster, pod, sandbox.bucket);
+  expect(await errorsOf(cluster, pod)).toBe("");
+});
+
+async function annotate(claim: string, live: Readonly<Record<string, string>>): Promise<void> {
+  const set = Object.entries(live).map(([name, value]) => `${livePrefix}${name}=${value}`);
+  await cluster.kubectl("annotate", "pv", claim, "--overwrite", ...set);
+}
+
+async function holderOf(claim: string): Promise<string> {
+  const [name = ""] = await holders(cluster, claim);
+  return name;
+}
+
+/** Of the mount-s3 of a Mountpoint Pod, without bucket and descriptor, sorted; empty while none runs. */
+async function argumentsOf(mountpointPod: string): Promise<readonly string[]> {
+  const uid = (await cluster.get<Pod>("pod", mountpointPod, "-n", "mount-s3"))?.metadata.uid ?? "none";
+  const pid = await pidOf(cluster, node, uid);
+  if (pid === "") return [];
+  const words = await onNode(cluster, node, "sh", "-c", `cat /proc/${pid}/cmdline || true`);
+  return words.split("\0").slice(3, -1).toSorted();
+}
