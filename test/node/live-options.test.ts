@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import { annotations, livePrefix } from "../../src/core/names.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
+import { Claims } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { eventsIn, killMountS3, long, untilWorking } from "../support/healing.ts";
 import { KubectlPlugin } from "../support/kubectl-plugin.ts";
@@ -87,6 +88,17 @@ it("LC-24 a live option that decides what a path leads to changes nothing, and a
   expect(args.filter((argument) => /^--(metadata-ttl|prefix)/.test(argument))).toEqual([]);
   await finishOpenFiles(cluster, pod, sandbox.bucket);
   expect(await errorsOf(cluster, pod)).toBe("");
+});
+
+it("LC-24 a claim that names live options does not pass them on to its PersistentVolume", async () => {
+  await using sandbox = await cluster.sandbox();
+  const live = { [`${livePrefix}mountOptions`]: "debug" };
+  // csi-provisioner creates the PersistentVolume, from the class and the answer of the driver.
+  await using claims = await Claims.ofClass(sandbox, { parameters: live });
+  const { metadata, spec } = await claims.volume("data", { annotations: live });
+  const names = [...Object.keys(metadata.annotations ?? {}), ...Object.keys(spec.csi.volumeAttributes)];
+  expect(names).toContain("pv.kubernetes.io/provisioned-by");
+  expect(names.filter((name) => name.startsWith(livePrefix))).toEqual([]);
 });
 
 async function annotate(claim: string, live: Readonly<Record<string, string>>): Promise<void> {
