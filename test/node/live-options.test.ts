@@ -90,6 +90,33 @@ it("LC-24 a live option that decides what a path leads to changes nothing, and a
   expect(await errorsOf(cluster, pod)).toBe("");
 });
 
+it("LC-21 mount-s3 starts, reads and writes with the least and the most of every live option", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await sandbox.pod("app", { node, claim });
+  await cluster.untilReady(pod);
+  const least = ["metadata-ttl 0", "negative-metadata-ttl 0", "maximum-throughput-gbps 1", "max-threads 1"];
+  const most = ["metadata-ttl 3153600000", "negative-metadata-ttl 3153600000", "maximum-throughput-gbps 1000"];
+  const edges = [
+    [...least, "aws-max-attempts 1", "memory-target 512", "part-size 5242880", "max-cache-size 0", "no-log"],
+    // The largest parts with the smallest memory.
+    [...most, "max-threads 256", "aws-max-attempts 64", "memory-target 512", "part-size 134217728", "debug-crt"],
+    ["memory-target 1048576", "max-cache-size 1073741824", "log-metrics", "debug"],
+  ];
+  for (const [index, mountOptions] of edges.entries()) {
+    const former = await holderOf(claim);
+    await annotate(claim, { cache: "emptyDir", mountOptions: mountOptions.join(",") });
+    await requestMove(cluster, former, "1");
+    await expect.poll(() => holders(cluster, claim), long).not.toContain(former);
+    const [first = ""] = mountOptions;
+    const expected = `--${first.replace(" ", "=")}`;
+    await expect.poll(async () => argumentsOf(await holderOf(claim)), long).toContain(expected);
+    await expect.poll(() => eventsIn(cluster, sandbox.name), long).toContain(`from Mountpoint Pod ${former}`);
+    await cluster.exec(pod, `head -c 9000000 /dev/zero > /data/${index} && [ "$(wc -c < /data/${index})" = 9000000 ]`);
+  }
+  expect(await eventsIn(cluster, sandbox.name)).not.toContain("VolumeNotMoved");
+});
+
 it("LC-24 a claim that names live options does not pass them on to its PersistentVolume", async () => {
   await using sandbox = await cluster.sandbox();
   const live = { [`${livePrefix}mountOptions`]: "debug" };

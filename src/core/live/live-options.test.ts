@@ -82,6 +82,7 @@ describe("mount options", () => {
     ["metadata-ttl 1m", "write seconds from 0"],
     ["metadata-ttl 3153600001", "write seconds from 0"],
     ["max-threads 0", "write an integer from 1 to 256"],
+    ["aws-max-attempts 65", "write an integer from 1 to 64"],
     ["max-threads 1e2", "write an integer from 1 to 256"],
     ["memory-target 511", "write an integer from 512"],
     ["part-size 5242879", "write an integer from 5242880"],

@@ -14,7 +14,8 @@ export const liveOptions: Readonly<Record<string, Check>> = {
   "--negative-metadata-ttl": timeToLive,
   "--maximum-throughput-gbps": integer(1, 1000),
   "--max-threads": integer(1, 256),
-  "--aws-max-attempts": integer(1, 100),
+  // The AWS CRT repeats a request 63 times at most, and mount-s3 panics at the start if it is to do so more often.
+  "--aws-max-attempts": integer(1, 64),
   // mount-s3 refuses less than its minimum.
   "--memory-target": integer(512, 1024 * 1024),
   // With the largest, a mount-s3 with the smallest memory target still starts, and can read and write.
