@@ -168,6 +168,7 @@ function attachmentText(node: number, volume: number, statusOf: typeof controlle
     now: new Date("2026-01-15T12:00:00Z"),
     mountpointPods: new Map([[mountpointPod, pod as never]]),
     irreplaceable: undefined,
+    rolloutOf: () => "outdated",
   });
   return JSON.stringify({
     metadata: meta({ name: attachmentName(key), uid: uidOf(`s3pa-${volume}-${node}`) }),

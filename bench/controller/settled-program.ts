@@ -12,6 +12,7 @@ import type { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import type { controllerStatus } from "../../src/reconciler/domain/controller-status.ts";
 import type { installation } from "../../src/reconciler/domain/installation.fixture.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
+import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import type { Logger } from "../../src/runtime/log.ts";
 import type { Progress } from "../../src/runtime/progress.ts";
@@ -61,6 +62,8 @@ const log = logger();
 const running = sources.runReconciler({ signal: stop.signal, log }, api as never, {
   mountpointPods: { ...sources.installation, namespace: mountpointNamespace, driverVersion },
   headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
+  rollout: manualRollout,
+  pod: undefined,
   cleanupIntervalMs,
   staleAfterMs: 120_000,
   stallLimitMs: 600_000,

@@ -43,6 +43,8 @@ export interface ControllerView {
   readonly restarts?: number;
   /** Why it does not serve, or will not for long; absent while there is nothing to say. */
   readonly reason?: string;
+  /** How far it is on its way to the settings with which it would be created now; absent where it has them. */
+  readonly rollout?: "outdated" | "moving" | "failed" | "skipped";
 }
 
 /** What the node knows of its mount. */
@@ -83,8 +85,8 @@ export function conditionSince(
 
 /** The fields of one writer, whatever the other says. */
 export function controllerPart(status: AttachmentStatus | undefined): AttachmentStatus {
-  return partOf(status, controllerConditions, ({ version, phase, restarts, reason }) =>
-    present({ version, phase, restarts, reason }),
+  return partOf(status, controllerConditions, ({ version, phase, restarts, reason, rollout }) =>
+    present({ version, phase, restarts, reason, rollout }),
   );
 }
 

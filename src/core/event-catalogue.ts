@@ -142,6 +142,35 @@ export const eventCatalogue = {
     fix: "Remove the bucket if it is not needed, or add the tag that the message names.",
     see: "storage-class.md#buckets-without-a-volume",
   },
+  RolloutProgressing: {
+    type: "Normal",
+    on: ["Pod of the controller"],
+    cause: "the workloads of Mountpoint Pods with former settings are moved to new ones (mountpointPod.rollout)",
+    fix: "Nothing has to be done.",
+    see: "../guides/moving.md",
+  },
+  RolloutWaiting: {
+    type: "Normal",
+    on: ["Pod of the controller"],
+    cause: "Mountpoint Pods have former settings, and no further one is replaced now: the message says why",
+    fix: "Nothing has to be done, unless the rollout should go on now.",
+    see: "../guides/moving.md",
+  },
+  RolloutPaused: {
+    type: "Warning",
+    on: ["Pod of the controller"],
+    cause:
+      "the workloads of a Mountpoint Pod could not be moved, so no further move begins. All volumes work as before",
+    fix: "See the event VolumeNotMoved of its workloads, remove the cause, and set mountpointPod.rollout.retry to another value.",
+    see: "../guides/moving.md",
+  },
+  RolloutCompleted: {
+    type: "Normal",
+    on: ["Pod of the controller"],
+    cause: "no Mountpoint Pod with former settings is left that can be replaced",
+    fix: "Nothing has to be done.",
+    see: "../guides/moving.md",
+  },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;
 
 export type EventReason = keyof typeof eventCatalogue;

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { installation } from "../reconciler/domain/installation.fixture.ts";
 import { mountpointPod } from "../reconciler/domain/mountpoint-pod.ts";
 import { s3VolumeFrom } from "../reconciler/domain/persistent-volume.ts";
+import { settingsHash } from "../reconciler/domain/settings-hash.ts";
 import {
   isAlive,
   isOpen,
@@ -69,6 +70,7 @@ it("reads back what we write", () => {
     noNewWorkload: false,
     readOnly: false,
     move: noMove,
+    settings: settingsHash(installation),
   });
 });
 

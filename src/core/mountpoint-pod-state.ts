@@ -25,6 +25,8 @@ export interface MountpointPod {
   /** Of the volume: every target is read-only. */
   readonly readOnly: boolean;
   readonly move: MoveNotes;
+  /** A hash of the settings with which it was created; undefined: an earlier driver created it. */
+  readonly settings: string | undefined;
 }
 
 /** The annotations about moves of workloads from one Mountpoint Pod to another; each is undefined where it is missing. */
@@ -94,6 +96,7 @@ export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | und
     noNewWorkload: notes[annotations.noNewWorkload] === "true",
     readOnly: notes[annotations.readOnly] === "true",
     move: moveNotesIn(notes),
+    settings: notes[annotations.settings],
   };
 }
 

@@ -65,6 +65,8 @@ export const annotations = {
   replaces: `${driverName}/replaces`,
   /** On a Mountpoint Pod with needs-unmount: the one to which its workloads have moved. Files that were open then are still served. */
   movedTo: `${driverName}/moved-to`,
+  /** On a Mountpoint Pod: a hash of the settings with which it was created. Pods of 2.x have none. */
+  settings: `${driverName}/settings`,
 } as const;
 
 /**

@@ -85,6 +85,9 @@ export interface Pod extends KubeObject {
     readonly securityContext?: { readonly fsGroup?: number };
     readonly schedulingGates?: readonly { readonly name: string }[];
     readonly priorityClassName?: string;
+    readonly containers?: readonly Container[];
+    readonly initContainers?: readonly (Container & { readonly restartPolicy?: string })[];
+    readonly overhead?: Readonly<Record<string, string>>;
   };
   readonly status?: {
     readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
@@ -95,6 +98,13 @@ export interface Pod extends KubeObject {
     readonly conditions?: readonly Condition[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+interface Container {
+  readonly resources?: {
+    readonly requests?: Readonly<Record<string, string>>;
+    readonly limits?: Readonly<Record<string, string>>;
   };
 }
 
@@ -181,6 +191,11 @@ interface WorkloadAttachment {
 
 export interface Node extends KubeObject {
   readonly spec: { readonly taints?: readonly Taint[] };
+  readonly status?: {
+    readonly allocatable?: Readonly<Record<string, string>>;
+    readonly nodeInfo?: { readonly kernelVersion?: string };
+    readonly conditions?: readonly Condition[];
+  };
 }
 
 export interface Taint {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { reconcilerConfigFrom } from "./config.ts";
+import { manualRollout } from "./rollout/rollout.fixture.ts";
 
 const inCluster = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
 const env = { ...inCluster, MOUNTPOINT_IMAGE: "driver:3", MOUNTPOINT_VERSION: "1.23.0" };
@@ -29,6 +30,8 @@ it("has the defaults of 2.x", () => {
       command: ["sleep", "infinity"],
       priorityClassName: "",
     },
+    rollout: manualRollout,
+    pod: undefined,
     api: { host: "10.96.0.1", port: "443" },
     healthPort: undefined,
     metrics: false,

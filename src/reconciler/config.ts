@@ -10,10 +10,15 @@ import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 import { checkHeadroom, headroomFrom, headroomSettings, preemptingClassFrom } from "./headroom/settings.ts";
 import { caFrom, caSettings, mountpointPodSettings } from "./mountpoint-pod-settings.ts";
+import type { OwnPod } from "./rollout/progress.ts";
+import { type RolloutConfig, rolloutFrom, rolloutSettings } from "./rollout/settings.ts";
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
   readonly headroom: HeadroomConfig;
+  readonly rollout: RolloutConfig;
+  /** The Pod of this process, for events about it; undefined: it is not known. */
+  readonly pod: OwnPod | undefined;
   readonly api: ApiLocation;
   /** Undefined: the program serves no health port, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
@@ -35,8 +40,10 @@ const declared = {
   ...mountpointPodSettings,
   ...caSettings,
   ...headroomSettings,
+  ...rolloutSettings,
   podNamespace: { flag: "pod-namespace", variable: "POD_NAMESPACE", kind: text },
   podName: { flag: "pod-name", variable: "POD_NAME", kind: text },
+  podUid: { flag: "pod-uid", variable: "POD_UID", kind: text },
   // SC-7. Manifests of 2.x grant no right to leases and do not pass it.
   requireLease: { flag: "require-lease", kind: toggle, default: false },
   ...apiSettings,
@@ -58,6 +65,8 @@ export function reconcilerConfigFrom(
   const settings = readSettings(declared, { args, env }, [checkHeadroom, candidateFrom, apiLocationFrom]);
   return Object.freeze<ReconcilerConfig>({
     headroom: headroomFrom(settings, settings.image),
+    rollout: rolloutFrom(settings),
+    pod: ownPodFrom(settings),
     mountpointPods: {
       namespace: settings.namespace,
       image: settings.image,
@@ -90,6 +99,11 @@ interface PodValues {
   readonly podNamespace: string | undefined;
   readonly podName: string | undefined;
   readonly requireLease: boolean;
+}
+
+function ownPodFrom({ podNamespace, podName, podUid }: PodValues & { readonly podUid: string | undefined }) {
+  if (podNamespace === undefined || podName === undefined || podUid === undefined) return undefined;
+  return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
 /** The name of the Pod is its identity: no other Pod has it, and kubelet restarts a container only after its process ended. */

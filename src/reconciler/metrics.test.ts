@@ -83,3 +83,19 @@ it("shows whether this replica leads", async () => {
   term[Symbol.dispose]();
   expect(await registry.metrics()).toContain("\ns3_csi_leader 0\n");
 });
+
+it("LC-21 shows how far the rollout is, and why it is held, while this replica leads", async () => {
+  const counts = { current: 4, outdated: 3, moving: 2, failed: 1, skipped: 0 };
+  const blocked = { kernel: 2, notReady: 0, room: 1 };
+  const shown = metrics.rollout(() => ({ counts, decision: { held: "failures", blocked, failures: [{} as never] } }));
+  const text = await registry.metrics();
+  expect(text).toContain('\ns3_csi_rollout_mountpoint_pods{state="outdated"} 3\n');
+  expect(text).toContain('\ns3_csi_rollout_held{because="failures"} 1\n');
+  expect(text).toContain('\ns3_csi_rollout_held{because="window"} 0\n');
+  expect(text).toContain("\ns3_csi_rollout_failures 1\n");
+  expect(text).toContain('\ns3_csi_rollout_blocked_mountpoint_pods{because="kernel"} 2\n');
+  shown[Symbol.dispose]();
+  const later = await registry.metrics();
+  expect(later).toContain('\ns3_csi_rollout_mountpoint_pods{state="outdated"} 0\n');
+  expect(later).toContain('\ns3_csi_rollout_held{because="failures"} 0\n');
+});

@@ -5,13 +5,22 @@ import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
 import { QueueMetrics } from "../metrics/queues.ts";
 import type { ObservedAttachment } from "./decision/decision.ts";
 import type { PodProblem } from "./domain/mountpoint-pod-report.ts";
+import type { RolloutState } from "./domain/rollout.ts";
 import { sizesOf, type View } from "./observe/view.ts";
+import { type Decision, type Held, noneBlocked } from "./rollout/decide.ts";
+import { noCounts } from "./rollout/tracker.ts";
+
+export interface RolloutFigures {
+  readonly counts: Readonly<Record<RolloutState, number>>;
+  readonly decision: Pick<Decision, "held" | "blocked" | "failures"> | undefined;
+}
 
 /** Prometheus metrics of the reconciler. */
 export class ReconcilerMetrics {
   readonly queues: QueueMetrics;
   readonly #registry: Registry;
   readonly #leader: Gauge;
+  #rollout: () => RolloutFigures = noRollout;
 
   constructor(registry = new Registry()) {
     this.#registry = registry;
@@ -21,12 +30,19 @@ export class ReconcilerMetrics {
       help: "1 if this replica works, 0 if it is on standby.",
       registers: [registry],
     });
+    this.#declareRollout();
   }
 
   /** This replica works until the result is disposed of. */
   leading(): Disposable {
     this.#leader.set(1);
     return { [Symbol.dispose]: () => this.#leader.set(0) };
+  }
+
+  /** Shows the rollout of this replica, which leads, until the result is disposed of. */
+  rollout(read: () => RolloutFigures): Disposable {
+    this.#rollout = read;
+    return { [Symbol.dispose]: () => (this.#rollout = noRollout) };
   }
 
   /** Counts what is in the caches, and shows it at every scrape. */
@@ -70,7 +86,40 @@ export class ReconcilerMetrics {
       read: single(() => attached.sums.workloads),
     });
   }
+
+  #declareRollout(): void {
+    declareMeasured(this.#registry, {
+      name: "s3_csi_rollout_mountpoint_pods",
+      help: "Mountpoint Pods with workloads, by their state in the rollout of the settings of now.",
+      labels: ["state"],
+      read: byLabel("state", () => this.#rollout().counts),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_rollout_held",
+      help: "1 for the reason why outdated Mountpoint Pods are not replaced.",
+      labels: ["because"],
+      read: byLabel("because", () => {
+        const held = this.#rollout().decision?.held;
+        return held === undefined ? noneHeld : { ...noneHeld, [held]: 1 };
+      }),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_rollout_failures",
+      help: "Mountpoint Pods whose workloads could not be moved by the rollout.",
+      labels: [],
+      read: single(() => this.#rollout().decision?.failures.length ?? 0),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_rollout_blocked_mountpoint_pods",
+      help: "Outdated Mountpoint Pods on nodes where they cannot be replaced.",
+      labels: ["because"],
+      read: byLabel("because", () => this.#rollout().decision?.blocked ?? noneBlocked),
+    });
+  }
 }
+
+const noRollout = (): RolloutFigures => ({ counts: noCounts, decision: undefined });
+const noneHeld: Readonly<Record<Held, 0>> = { manual: 0, paused: 0, failures: 0, window: 0, nodes: 0 };
 
 const noPhases = { pending: 0, running: 0, succeeded: 0, failed: 0 } as const;
 const noProblems: Readonly<Record<PodProblem["kind"], 0>> = {

@@ -10,7 +10,7 @@ import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
-import { volume, w1, workload } from "./decision/situation.fixture.ts";
+import { current, volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { MissingPods } from "./observe/missing-pods.ts";
@@ -70,7 +70,14 @@ it.for([
   const view = crowdedView();
   const shared = { client, reader: client, events, refusals: new LastingRefusals(), view, statusQueue };
   const missingPods = new MissingPods();
-  const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000, missingPods };
+  const context = {
+    ...shared,
+    mountpointPods: installation,
+    current,
+    staleAfterMs: 120_000,
+    missingPods,
+    rollout: { note: () => undefined },
+  };
   for (const each of view.workloads.values()) for (const key of volumesOnNodeOf(view, each)) queue.add(key);
   const running = runController(call, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) });
 

@@ -3,7 +3,7 @@ import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
 import type { NewStatus } from "./decision/new-statuses.ts";
-import { attachment, mp, now, pod, volume, w1, w2, workload } from "./decision/situation.fixture.ts";
+import { attachment, current, mp, now, pod, volume, w1, w2, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { emptyView } from "./observe/view.ts";
@@ -51,6 +51,8 @@ function context(): ReconcileContext {
     refusals: new LastingRefusals(),
     view,
     mountpointPods: installation,
+    current,
+    rollout: { note: () => undefined },
     staleAfterMs: 120_000,
     statusQueue,
     missingPods: { add: (each) => void missing.push(each) },

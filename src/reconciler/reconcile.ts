@@ -6,11 +6,16 @@ import type { StatusWriter } from "./act/status-writer.ts";
 import { decide } from "./decision/decide.ts";
 import type { Observed } from "./decision/decision.ts";
 import { newStatuses } from "./decision/new-statuses.ts";
+import type { CurrentSettings } from "./domain/rollout.ts";
 import { type VolumeOnNodeKey, volumeOnNodeFrom } from "./domain/volume-on-node.ts";
 import { observe } from "./observe/observe.ts";
+import { type Tracked, trackedIn } from "./rollout/tracker.ts";
 
 export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;
+  readonly current: CurrentSettings;
+  /** Learns what every reconcile observes (LC-21). */
+  readonly rollout: { note(key: VolumeOnNodeKey, pods: readonly Tracked[]): void };
   /** Volumes on nodes with a status to write. */
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
@@ -22,6 +27,7 @@ const statusDelayMs = 1000;
 
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
   const observed = observedNow(context, key);
+  context.rollout.note(key, trackedIn(observed));
   const { steps, again } = decide(observed);
   if (observed.notYetObserved.size > 0) context.missingPods.add(key);
   let outcome: Outcome;
@@ -46,17 +52,16 @@ export async function writeStatuses(
 }
 
 /** SC-7. */
-export function namesMissingPods(
-  context: Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods">,
-  key: VolumeOnNodeKey,
-): boolean {
+export function namesMissingPods(context: ObserveContext, key: VolumeOnNodeKey): boolean {
   return observedNow(context, key).notYetObserved.size > 0;
 }
 
-function observedNow(
-  { view, staleAfterMs, mountpointPods }: Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods">,
+type ObserveContext = Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods" | "current">;
+
+export function observedNow(
+  { view, staleAfterMs, mountpointPods, current }: ObserveContext,
   key: VolumeOnNodeKey,
 ): Observed {
-  const policy = { staleAfterMs, driverVersion: mountpointPods.driverVersion };
+  const policy = { staleAfterMs, current, driverVersion: mountpointPods.driverVersion };
   return observe(view, volumeOnNodeFrom(key), policy, new Date());
 }

@@ -14,6 +14,7 @@ import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { StatusWriter } from "./act/status-writer.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
+import { settingsHash } from "./domain/settings-hash.ts";
 import { logFieldsOf, type VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
 import type { ReconcilerMetrics } from "./metrics.ts";
@@ -23,11 +24,17 @@ import { enqueueVolumesOnNodes } from "./observe/triggers.ts";
 import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
 import { watchCluster } from "./observe/watches.ts";
 import { namesMissingPods, reconcile, writeStatuses } from "./reconcile.ts";
+import type { OwnPod } from "./rollout/progress.ts";
+import { Rollout } from "./rollout/roll-out.ts";
+import type { RolloutConfig } from "./rollout/settings.ts";
 import { sweep } from "./sweep.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
   readonly headroom: HeadroomConfig;
+  readonly rollout: RolloutConfig;
+  /** The Pod of this process; undefined: it is not known. */
+  readonly pod: OwnPod | undefined;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   /** How long no worker may make progress before the liveness probe fails. */
@@ -36,7 +43,7 @@ export interface ReconcilerOptions {
   readonly candidate: Candidate | undefined;
   readonly progress: Progress;
   readonly watchHealth: WatchHealth;
-  readonly metrics: Pick<ReconcilerMetrics, "queues" | "leading" | "measure">;
+  readonly metrics: Pick<ReconcilerMetrics, "queues" | "leading" | "measure" | "rollout">;
   /** Called once the caches are synced: from now on this replica works, or is ready to take over. */
   readonly onReady: () => void;
   /** Called when the API server forbids, or no longer forbids, the use of a lease that the candidate requires. */
@@ -95,9 +102,11 @@ async function reconcileAll(
   { view, freshness }: { readonly view: View; readonly freshness: Freshness },
   options: ReconcilerOptions,
 ): Promise<void> {
-  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress, metrics } = options;
+  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress, metrics, pod } = options;
+  const current = { hash: settingsHash(mountpointPods), retry: options.rollout.retry };
   using queue = new WorkQueue<VolumeOnNodeKey>();
   using statusQueue = new WorkQueue<VolumeOnNodeKey>();
+  using rollout = new Rollout();
   using _enqueueing = enqueueVolumesOnNodes(view, queue);
   using _reconciling = progress.follow("reconciling", () => queue.stalledMs, stallLimitMs);
   using _writing = progress.follow("writing the status of attachments", () => statusQueue.stalledMs, stallLimitMs);
@@ -108,7 +117,7 @@ async function reconcileAll(
   const statuses = new StatusWriter(writer, view);
   const missingPods = new MissingPods();
   const isMissing = (key: VolumeOnNodeKey) => namesMissingPods(context, key);
-  const shared = { client: writer, reader: client, events, view, mountpointPods };
+  const shared = { client: writer, reader: client, events, view, mountpointPods, current, rollout };
   const context = { ...shared, refusals: new LastingRefusals(), staleAfterMs, statusQueue, missingPods };
   await Promise.all([
     runController(term, {
@@ -128,6 +137,7 @@ async function reconcileAll(
     sweep(term, view, queue, cleanupIntervalMs),
     missingPods.search(term, { freshness, isMissing, queue }),
     reserveHeadroom(term, { ...context, headroom, progress }),
+    rollout.run(term, { ...context, rollout: options.rollout, pod, progress, metrics }),
   ]);
 }
 

@@ -52,7 +52,7 @@ async function queueEach(
  * others are compared with the attachments instead of with a set of all. undefined for an object that adds none, so that the caller
  * can pause there, too.
  */
-function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> {
+export function* everyVolumeOnNode(view: View): Generator<VolumeOnNodeKey | undefined> {
   const { attachments, mountpointPods, workloads } = view;
   for (const attachment of attachments.values()) {
     const key = volumeOnNodeOf(attachment);

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { headroom } from "../../src/core/names.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
 import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
+import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import { chartDirectory, containerOf, type Manifest, only, releaseNamespace, render } from "./rendered-chart.ts";
 
 const image = { MOUNTPOINT_VERSION: "1.24.0", KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
@@ -38,6 +39,25 @@ it("values reach the Mountpoint Pods", () => {
     resources: { requests: { cpu: "1", memory: "32Mi" }, limits: { memory: "2Gi" } },
     tolerations: [{ key: "gpu" }],
     imagePullSecrets: ["one", "two"],
+  });
+});
+
+it("LC-21 a rollout reaches the reconciler, and is off as it comes", () => {
+  const rollout = (chart: readonly Manifest[]) =>
+    reconcilerConfigFrom([], environmentOf(chart, "s3-pod-reconciler"), "3").rollout;
+  expect(rollout(render())).toEqual(manualRollout);
+  expect(rollout(render({ "mountpointPod.rollout.strategy": "rolling" }))).toEqual({
+    ...manualRollout,
+    strategy: "rolling",
+  });
+  const all = {
+    ...{ strategy: "rolling", paused: true, retry: 2, maxPerNode: 2, maxParallel: 3, maxFailures: 4 },
+    window: { start: "22:00", end: "04:30", days: ["Sun", "Sat"] },
+  };
+  const given = ["--set-json", `mountpointPod.rollout=${JSON.stringify(all)}`];
+  expect(rollout(render({}, chartDirectory, given))).toEqual({
+    ...{ strategy: "rolling", isPaused: true, retry: "2", maxPerNode: 2, maxParallel: 3, maxFailures: 4 },
+    window: { start: 1320, end: 270, days: [0, 6] },
   });
 });
 

@@ -31,6 +31,7 @@ const allOn: Readonly<Record<string, string>> = {
   "tls.initImage.repository": "alpine",
   "mountpointPod.headroom.enabled": "true",
   "mountpointPod.headroomImage.repository": "pause",
+  "mountpointPod.rollout.strategy": "rolling",
 };
 const usual = everything(allOn);
 
@@ -76,6 +77,11 @@ const specials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "openshift.enabled": { "openshift.enabled": "true" },
   "serviceMonitor.interval": { "serviceMonitor.interval": "1m" },
   "node.mountPidNamespace": { "node.mountPidNamespace": "host" },
+  "mountpointPod.rollout.strategy": { "mountpointPod.rollout.strategy": "manual" },
+  "mountpointPod.rollout.window": {
+    "mountpointPod.rollout.window.start": "01:00",
+    "mountpointPod.rollout.window.end": "02:00",
+  },
   "tls.caCertData": { "tls.caCertData": "other" },
   "ui.hosts": { "ui.hosts[0]": "other" },
 };

@@ -7,6 +7,7 @@ import { kubeconfigCredentials } from "../../src/kube/client/credentials.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
+import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -210,6 +211,8 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
       userBy: "driver",
     },
     headroom: { enabled: true, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
+    rollout: manualRollout,
+    pod: undefined,
     cleanupIntervalMs: 500,
     staleAfterMs: 1000,
     stallLimitMs: 600_000,

@@ -7,6 +7,7 @@ import { beforeAll, expect, it, vi } from "vitest";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import { installation } from "../../src/reconciler/domain/installation.fixture.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
+import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import { runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { type Logger, silentLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -79,6 +80,8 @@ class CountingReconciler implements AsyncDisposable {
         ...{ priorityClassName: "", preemptingPriorityClassName: "" },
       },
       headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
+      rollout: manualRollout,
+      pod: undefined,
       cleanupIntervalMs,
       staleAfterMs: 600_000,
       stallLimitMs: 600_000,

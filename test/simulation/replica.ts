@@ -3,6 +3,7 @@ import { reconcilerLease } from "../../src/core/names.ts";
 import type { Kind } from "../../src/kube/kinds.ts";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
+import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
@@ -172,6 +173,8 @@ function reconcilerOptions(identity: string, required: boolean): Omit<Reconciler
       userBy: "driver",
     },
     headroom: { enabled: false, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
+    rollout: manualRollout,
+    pod: undefined,
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
     stallLimitMs: 600_000,

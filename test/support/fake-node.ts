@@ -95,6 +95,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     noNewWorkload: false,
     readOnly: false,
     move: noMove,
+    settings: undefined,
     isLegacy: false,
     explanation: "",
     claim: "default/photos",

@@ -51,6 +51,14 @@ describe("a move that was requested (LC-21)", () => {
       ["rewrite w1#0: w1 w2, w1#1: "],
     ],
     [
+      "replaces a successor that has the settings of before an upgrade",
+      {
+        mountpointPods: [asked, successor({ settings: "before" })],
+        attachments: [prepared(serving)],
+      },
+      ["annotate w1#1", "create w1#2", "rewrite w1#0: w1 w2, w1#1: , w1#2: "],
+    ],
+    [
       "waits until the successor serves",
       {
         mountpointPods: [asked, successor()],

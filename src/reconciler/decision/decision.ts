@@ -6,6 +6,7 @@ import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { CurrentSettings } from "../domain/rollout.ts";
 import type { Workload } from "../domain/workload.ts";
 
 /** Everything the decision may look at. What is not in here cannot influence the outcome. */
@@ -31,6 +32,7 @@ export interface Observed {
    */
   readonly notYetObserved: ReadonlySet<string>;
   readonly driverVersion: string;
+  readonly current: CurrentSettings;
   /** The age from which a Mountpoint Pod that no attachment lists counts as orphaned. */
   readonly staleAfterMs: number;
 }

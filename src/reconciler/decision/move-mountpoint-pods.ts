@@ -77,7 +77,7 @@ function proceed(draft: Draft, move: Move): Draft {
     );
   }
   const successor = [...draft.mountpointPods.values()].find(
-    (pod) => pod.move.replaces === from.name && isStaying(pod) && servesNobody(draft, pod.name),
+    (pod) => pod.move.replaces === from.name && isSuccessor(draft, pod),
   );
   if (successor === undefined) return hasUnobserved(draft, change) ? draft : prepare(draft, move);
   if (!listedIn(change).includes(successor.name)) return list(draft, move, successor.name);
@@ -145,7 +145,12 @@ function wait(draft: Draft, again: Again): Draft {
 export function isInPreparation(draft: Draft, pod: ReportedMountpointPod): boolean {
   const former = pod.move.replaces && draft.mountpointPods.get(pod.move.replaces);
   if (former === undefined || volumeToMove(draft, former) === undefined) return false;
-  return isStaying(pod) && servesNobody(draft, pod.name) && !servesNobody(draft, former.name);
+  return isSuccessor(draft, pod) && !servesNobody(draft, former.name);
+}
+
+/** A successor with the settings of before an upgrade, or a rollback, ends as one that is idle, and another one is created. */
+function isSuccessor(draft: Draft, pod: ReportedMountpointPod): boolean {
+  return isStaying(pod) && pod.settings === draft.observed.current.hash && servesNobody(draft, pod.name);
 }
 
 export function servesNobody({ attachments }: Draft, name: PodName): boolean {

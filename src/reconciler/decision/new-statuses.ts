@@ -3,6 +3,7 @@ import { type AttachmentStatus, isSameStatus } from "../../core/attachment-statu
 import { controllerStatus } from "../domain/controller-status.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
 import { mountpointPodsByName } from "./draft.ts";
+import { rolloutIn } from "./rollout-in.ts";
 
 export interface NewStatus {
   readonly attachment: ObservedAttachment;
@@ -19,7 +20,10 @@ export function newStatuses(observed: Observed): readonly NewStatus[] {
   const irreplaceable = irreplaceableBecause(volume);
   return attachments.flatMap((attachment) => {
     const { spec, status: before } = attachment;
-    const status = controllerStatus({ spec, before, now, mountpointPods, irreplaceable });
+    const status = controllerStatus({
+      ...{ spec, before, now, mountpointPods, irreplaceable },
+      rolloutOf: (pod) => rolloutIn(observed, attachment, pod),
+    });
     const isKnown = Object.keys(spec.mountpointS3PodAttachments).every((name) => !notYetObserved.has(name));
     const isNew = isKnown && status !== undefined && !isSameStatus(status, before ?? {});
     return isNew ? [{ attachment, status }] : [];

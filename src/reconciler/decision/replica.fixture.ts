@@ -5,7 +5,7 @@ import type { Workload } from "../domain/workload.ts";
 import { observe } from "../observe/observe.ts";
 import { type Claim, emptyView } from "../observe/view.ts";
 import type { Observed, ObservedAttachment, Refusal } from "./decision.ts";
-import { node, volume } from "./situation.fixture.ts";
+import { current, node, volume } from "./situation.fixture.ts";
 
 export interface Objects {
   readonly workloads: Map<string, Workload>;
@@ -19,7 +19,7 @@ export type Kind = keyof Objects;
 export type ValueOf<Of extends Kind> = Objects[Of] extends Map<string, infer Value> ? Value : never;
 
 export const kinds = ["workloads", "attachments", "mountpointPods", "claims", "volumes"] as const;
-const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
+const policy = { driverVersion: "3.0.0", current, staleAfterMs: 120_000 };
 
 export class Replica {
   readonly #view = emptyView();

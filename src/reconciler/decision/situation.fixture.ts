@@ -12,11 +12,15 @@ import {
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { noLiveOptions, type S3Volume } from "../domain/persistent-volume.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+import type { CurrentSettings } from "../domain/rollout.ts";
 import type { Workload } from "../domain/workload.ts";
 import type { Observed, ObservedAttachment, Step } from "./decision.ts";
 
 export const node = "worker-1" as NodeName;
 export const now = new Date("2026-01-15T12:00:00Z");
+/** The settings with which a Mountpoint Pod would be created now. */
+export const current: CurrentSettings = { hash: "now", retry: "" };
 export const longAgo = "2026-01-15T10:00:00Z";
 export const volume: S3Volume = {
   name: "data" as PvName,
@@ -61,6 +65,7 @@ export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): Re
     noNewWorkload: false,
     readOnly: false,
     move: noMove,
+    settings: current.hash,
     scheduled: true,
     restarts: 0,
     deletionAskedAt: undefined,
@@ -106,7 +111,17 @@ export function seen(but: Partial<Observed>): Observed {
     reserved: new Set<PodUid>(),
     notYetObserved: new Set<string>(),
   };
-  return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
+  return {
+    now,
+    node,
+    volume,
+    sameHandle: [],
+    driverVersion: "3.0.0",
+    current,
+    staleAfterMs: 120_000,
+    ...nothing,
+    ...but,
+  };
 }
 
 /** The steps in short: `w1#1` is the second Mountpoint Pod created for w1. */

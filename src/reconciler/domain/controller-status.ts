@@ -9,6 +9,7 @@ import {
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
 import type { MountpointPodReport } from "./mountpoint-pod-report.ts";
+import type { RolloutState } from "./rollout.ts";
 
 export interface StatusInput {
   readonly spec: AttachmentSpec;
@@ -18,6 +19,7 @@ export interface StatusInput {
   readonly mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>;
   /** Why a Mountpoint Pod that has ended cannot be replaced; undefined: it can. */
   readonly irreplaceable: string | undefined;
+  readonly rolloutOf: (pod: ReportedMountpointPod) => RolloutState | undefined;
 }
 
 export type ReportedMountpointPod = MountpointPod & MountpointPodReport;
@@ -33,7 +35,7 @@ export function controllerStatus(input: StatusInput): AttachmentStatus | undefin
     conditions: [assigned(listed, input.irreplaceable), scheduled(listed)].map((condition) =>
       conditionSince(before, now, condition),
     ),
-    mountpointPods: Object.fromEntries(listed.map(({ name, pod }) => [name, viewOf(pod)])),
+    mountpointPods: Object.fromEntries(listed.map(({ name, pod }) => [name, viewOf(pod, pod && input.rolloutOf(pod))])),
   };
 }
 
@@ -78,11 +80,16 @@ function awaitsScheduler({ scheduled: isScheduled, problem, phase }: ReportedMou
   return phase === "pending" && !isScheduled && problem === undefined;
 }
 
-function viewOf(pod: ReportedMountpointPod | undefined): ControllerView {
+function viewOf(pod: ReportedMountpointPod | undefined, state: RolloutState | undefined): ControllerView {
   if (pod === undefined) return { phase: "Missing", reason: "it does not exist any more" };
   const { driverVersion: version, restarts, phase } = pod;
   const reason = reasonOf(pod);
-  return { version, phase: phases[phase], restarts, ...(reason !== undefined && { reason }) };
+  const rollout = state === "current" ? undefined : state;
+  return {
+    ...{ version, phase: phases[phase], restarts },
+    ...(reason !== undefined && { reason }),
+    ...(rollout !== undefined && { rollout }),
+  };
 }
 
 const phases = { pending: "Pending", running: "Running", succeeded: "Succeeded", failed: "Failed" } as const;

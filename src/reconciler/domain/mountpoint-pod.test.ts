@@ -3,6 +3,7 @@ import { type NodeName, type PodUid } from "../../core/names.ts";
 import { installation } from "./installation.fixture.ts";
 import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "./mountpoint-pod.ts";
 import { s3VolumeFrom } from "./persistent-volume.ts";
+import { settingsHash } from "./settings-hash.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 
@@ -49,6 +50,7 @@ describe("metadata", () => {
         "s3.csi.scality.com/volume-name": "test-vol",
         "s3.csi.scality.com/volume-id": "some/handle",
         "s3.csi.scality.com/authentication-source": "driver",
+        "s3.csi.scality.com/settings": settingsHash(installation),
         "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
       },
     });
@@ -228,11 +230,19 @@ describe("an installation", () => {
   it("adds its labels and annotations, but does not override those of the driver", () => {
     const extra = {
       labels: { team: "storage", "s3.csi.scality.com/pod-uid": "other" },
-      annotations: { "example.com/scan": "no", "s3.csi.scality.com/volume-name": "other" },
+      annotations: {
+        "example.com/scan": "no",
+        "s3.csi.scality.com/volume-name": "other",
+        "s3.csi.scality.com/settings": "other",
+      },
     };
     const { metadata } = made({ installation: { extra } });
     expect(metadata.labels).toEqual({ ...made().metadata.labels, team: "storage" });
-    expect(metadata.annotations).toEqual({ ...made().metadata.annotations, "example.com/scan": "no" });
+    expect(metadata.annotations).toEqual({
+      ...made().metadata.annotations,
+      "example.com/scan": "no",
+      "s3.csi.scality.com/settings": settingsHash({ ...installation, extra }),
+    });
   });
 
   it("on OpenShift leaves user and groups to the platform", () => {

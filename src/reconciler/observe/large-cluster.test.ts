@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { NodeName, PodUid } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
-import { attachment, mp, now, volume, workload } from "../decision/situation.fixture.ts";
+import { attachment, current, mp, now, volume, workload } from "../decision/situation.fixture.ts";
 import { type VolumeOnNodeKey, volumeOnNodeFrom } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
 import { sweep } from "../sweep.ts";
@@ -11,7 +11,7 @@ import { observe } from "./observe.ts";
 import { enqueueVolumesOnNodes } from "./triggers.ts";
 import { emptyView, type View } from "./view.ts";
 
-const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
+const policy = { driverVersion: "3.0.0", current, staleAfterMs: 120_000 };
 const nodes = 3000;
 
 /** One volume that a workload on every node uses. */

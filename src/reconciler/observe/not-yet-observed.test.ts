@@ -4,7 +4,7 @@ import type { PodUid } from "../../core/names.ts";
 import { decide } from "../decision/decide.ts";
 import type { Observed } from "../decision/decision.ts";
 import { newStatuses } from "../decision/new-statuses.ts";
-import { attachment, mp, now, pod, seen, summary, w1, w2, workload } from "../decision/situation.fixture.ts";
+import { attachment, current, mp, now, pod, seen, summary, w1, w2, workload } from "../decision/situation.fixture.ts";
 import { type VolumeOnNodeKey, volumeOnNodeFrom } from "../domain/volume-on-node.ts";
 import { observe } from "./observe.ts";
 import { PodChanges } from "./pod-changes.ts";
@@ -62,7 +62,7 @@ function notYetObservedAfter(happens: (view: View) => void): readonly string[] {
   view.mountpointPods.put("mount-s3/mp", "1", pod(mp(w1)));
   view.attachments.put("s3pa", "1", { ...attachment({ [mp(w1)]: [w1] }), observedAtMs: 1000 });
   happens(view);
-  const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
+  const policy = { driverVersion: "3.0.0", current, staleAfterMs: 120_000 };
   return [...observe(view, volumeOnNodeFrom("worker-1/data" as VolumeOnNodeKey), policy, now).notYetObserved];
 }
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { PvName, VolumeId } from "../../core/names.ts";
-import { node, now, volume } from "../decision/situation.fixture.ts";
+import { current, node, now, volume } from "../decision/situation.fixture.ts";
 import { observe } from "./observe.ts";
 import { emptyView } from "./view.ts";
 
-const policy = { driverVersion: "3.0.0", staleAfterMs: 120_000 };
+const policy = { driverVersion: "3.0.0", current, staleAfterMs: 120_000 };
 
 it("names the other volumes with the same handle, and no others", () => {
   const view = emptyView();

@@ -1,16 +1,18 @@
 /** What the view has about one volume on one node. Makes no request. */
 import { headroomPodName, type PodUid, type PvName } from "../../core/names.ts";
 import type { Observed, ObservedAttachment } from "../decision/decision.ts";
+import type { CurrentSettings } from "../domain/rollout.ts";
 import { type VolumeOnNode, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
 import { type View, volumesWith, workloadsAt, workloadsOf } from "./view.ts";
 
 export interface Policy {
   readonly driverVersion: string;
+  readonly current: CurrentSettings;
   readonly staleAfterMs: number;
 }
 
-export function observe(view: View, of: VolumeOnNode, { driverVersion, staleAfterMs }: Policy, now: Date): Observed {
+export function observe(view: View, of: VolumeOnNode, policy: Policy, now: Date): Observed {
   const key = volumeOnNodeKey(of);
   const attachments = view.attachments.by("volumeOnNode", key);
   const workloads = workloadsOn(view, of, attachments.flatMap(workloadsOf));
@@ -28,8 +30,7 @@ export function observe(view: View, of: VolumeOnNode, { driverVersion, staleAfte
     mountpointPods,
     reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, of.persistentVolume))),
     notYetObserved: new Set(notYetObserved),
-    driverVersion,
-    staleAfterMs,
+    ...policy,
   };
 }
 

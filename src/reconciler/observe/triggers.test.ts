@@ -1,7 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { NodeName, PvName } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
-import { attachment, mp, node, now, pod, volume, w1, w2, w3, workload } from "../decision/situation.fixture.ts";
+import {
+  attachment,
+  current,
+  mp,
+  node,
+  now,
+  pod,
+  volume,
+  w1,
+  w2,
+  w3,
+  workload,
+} from "../decision/situation.fixture.ts";
 import { type VolumeOnNodeKey, volumeOnNodeFrom } from "../domain/volume-on-node.ts";
 import { sweep } from "../sweep.ts";
 import { observe } from "./observe.ts";
@@ -71,7 +83,7 @@ it("observes the workloads on the node with a claim bound to the volume, and the
   view.workloads.put("shop/w3", "1", workload(w3, { node: "worker-2" as NodeName }));
   view.attachments.put("s3pa", "1", attachment({ [mp(w1)]: [w1, w2] }));
 
-  const policy = { driverVersion: "3.0.0", staleAfterMs: 1 };
+  const policy = { driverVersion: "3.0.0", current, staleAfterMs: 1 };
   const observed = observe(view, volumeOnNodeFrom(here), policy, now);
   expect(observed).toMatchObject({ now, node, volume, ...policy });
   expect(observed.workloads.map(({ uid, claims }) => [uid, ...claims])).toEqual([

@@ -108,7 +108,7 @@ function interned(workload: Workload, intern: Intern): Workload {
 }
 
 function internedPod(pod: MountpointPod, intern: Intern): MountpointPod {
-  const { node, persistentVolume, volumeId, identity, driverVersion } = pod;
+  const { node, persistentVolume, volumeId, identity, driverVersion, settings } = pod;
   return {
     ...pod,
     node: intern(node),
@@ -116,6 +116,7 @@ function internedPod(pod: MountpointPod, intern: Intern): MountpointPod {
     volumeId: volumeId && intern(volumeId),
     identity: identity && intern(identity),
     driverVersion: intern(driverVersion),
+    settings: settings && intern(settings),
   };
 }
 

@@ -29,6 +29,38 @@
 {{- end }}
 {{- end }}
 
+{{/* Settings of the rollout, which is off without them. Stored values do not have it. */}}
+{{- define "s3-csi.rolloutSettings" -}}
+{{- $rollout := .Values.mountpointPod.rollout | default dict -}}
+{{- if eq ($rollout.strategy | default "manual") "rolling" -}}
+# Events about the rollout are on this Pod.
+- name: POD_UID
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.uid
+- name: MOUNTPOINT_ROLLOUT_STRATEGY
+  value: rolling
+{{- if $rollout.paused }}
+- name: MOUNTPOINT_ROLLOUT_PAUSED
+  value: "true"
+{{- end }}
+{{- with $rollout.retry }}
+- name: MOUNTPOINT_ROLLOUT_RETRY
+  value: {{ . | quote }}
+{{- end }}
+- name: MOUNTPOINT_ROLLOUT_MAX_PER_NODE
+  value: {{ $rollout.maxPerNode | default 1 | quote }}
+- name: MOUNTPOINT_ROLLOUT_MAX_PARALLEL
+  value: {{ $rollout.maxParallel | default 10 | quote }}
+- name: MOUNTPOINT_ROLLOUT_MAX_FAILURES
+  value: {{ $rollout.maxFailures | default 1 | quote }}
+{{- with $rollout.window }}
+- name: MOUNTPOINT_ROLLOUT_WINDOW
+  value: {{ toJson . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Not empty if headroom is enabled. Stored values of 2.x do not have it. */}}
 {{- define "s3-csi.headroom" -}}
 {{- with .Values.mountpointPod.headroom }}{{ if .enabled }}on{{ end }}{{ end }}

@@ -33,6 +33,9 @@
     - name: MOUNTPOINT_PRIORITY_CLASS_NAME
       value: {{ .Values.mountpointPod.priorityClassName | quote }}
     {{- include "s3-csi.mountpointPodSettings" . | nindent 4 }}
+    {{- with include "s3-csi.rolloutSettings" . }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- with include "s3-csi.headroomSettings" . }}
     {{- . | nindent 4 }}
     {{- end }}

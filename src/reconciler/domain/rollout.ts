@@ -1,0 +1,85 @@
+/**
+ * LC-21. How far a Mountpoint Pod is on its way to the settings with which it would be created now. Everything follows from the objects in
+ * the cluster, so another replica that begins to lead goes on with it. Pure.
+ */
+import type { ReportedSource } from "../../core/attachment-status.ts";
+import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import { differenceFrom, moveRequests } from "./move.ts";
+import type { S3Volume } from "./persistent-volume.ts";
+
+/** What a Mountpoint Pod that is created now would be made with. */
+export interface CurrentSettings {
+  readonly hash: string;
+  /** Free text of the operator: another one makes the rollout try again what has failed. */
+  readonly retry: string;
+}
+
+/**
+ * outdated: it was created with other settings, or by a driver that recorded none. moving: its workloads are asked to leave it, or are about
+ * to. failed: that was tried for the settings of now, and it still serves its workloads. skipped: it is outdated, and its workloads cannot
+ * be moved before they are restarted.
+ */
+export type RolloutState = "current" | "outdated" | "moving" | "failed" | "skipped";
+
+export interface ServedVolume {
+  /** undefined: it does not exist, or is refused. */
+  readonly volume: S3Volume | undefined;
+  /** Those of the attachment. */
+  readonly mountOptions: string;
+  /** The number of workloads that the Mountpoint Pod serves. */
+  readonly served: number;
+  /** What its node reports of it. */
+  readonly source: ReportedSource | undefined;
+}
+
+/** undefined: the rollout is not concerned with it, because it serves no workload or ends anyway. */
+export function rolloutStateOf(
+  pod: MountpointPod,
+  serves: ServedVolume,
+  current: CurrentSettings,
+): RolloutState | undefined {
+  if (!isAlive(pod) || pod.terminating) return undefined;
+  if (serves.served === 0) return isBeingLeft(pod, serves.source) ? "moving" : undefined;
+  return pod.needsUnmount ? undefined : stateInUse(pod, serves, current);
+}
+
+function stateInUse(
+  pod: MountpointPod,
+  { volume, mountOptions }: ServedVolume,
+  current: CurrentSettings,
+): RolloutState {
+  const isCurrent = pod.settings === current.hash;
+  if (volume === undefined) return isCurrent ? "current" : "skipped";
+  const pending = moveRequests(pod, volume).filter((request) => !pod.move.failed.includes(request));
+  if (pending.some((request) => !isOfOtherRollout(request, pod, current))) return "moving";
+  if (isCurrent) return "current";
+  if (pod.move.failed.includes(rolloutRequest(current))) return "failed";
+  return differenceFrom(pod, volume, mountOptions) === undefined ? "outdated" : "skipped";
+}
+
+/** Its workloads are listed at its successor. The node plugin reports when it has replaced their mounts. */
+function isBeingLeft({ needsUnmount, move }: MountpointPod, source: ReportedSource | undefined): boolean {
+  if (!needsUnmount) return move.requested !== undefined;
+  return move.to !== undefined && source !== undefined && source.inUse !== false;
+}
+
+/** The value of the move annotation with which the rollout asks the workloads of a Mountpoint Pod to leave it. */
+export function rolloutRequest({ hash, retry }: CurrentSettings): string {
+  return retry === "" ? `${prefix}${hash}` : `${prefix}${hash}-${retry}`;
+}
+
+const prefix = "rollout-";
+
+/** Whether it has a request of a rollout to other settings, which has to be withdrawn: after a rollback for example. */
+export function hasObsoleteRequest({ move, settings }: MountpointPod, current: CurrentSettings): boolean {
+  const { requested, failed } = move;
+  return requested !== undefined && !failed.includes(requested) && isOfOtherRollout(requested, { settings }, current);
+}
+
+function isOfOtherRollout(
+  request: string,
+  { settings }: Pick<MountpointPod, "settings">,
+  current: CurrentSettings,
+): boolean {
+  return request.startsWith(prefix) && (settings === current.hash || request !== rolloutRequest(current));
+}

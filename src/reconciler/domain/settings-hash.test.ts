@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { installation } from "./installation.fixture.ts";
+import type { MountpointPodConfig } from "./mountpoint-pod.ts";
+import { settingsHash } from "./settings-hash.ts";
+
+const usual = settingsHash(installation);
+const ca = {
+  configMap: "ca",
+  image: "driver:3.0.0",
+  imagePullPolicy: "IfNotPresent",
+  resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },
+} as const;
+
+it.for<[string, Partial<MountpointPodConfig>]>([
+  ["image", { image: "driver:3.0.1" }],
+  ["version of the driver", { driverVersion: "3.0.1" }],
+  ["version of mount-s3", { mountpointVersion: "1.25.0" }],
+  ["resources", { resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: {} } }],
+  ["tolerations", { tolerations: [] }],
+  ["priority class", { priorityClassName: "other" }],
+  ["labels", { extra: { labels: { a: "b" }, annotations: {} } }],
+  ["annotations", { extra: { labels: {}, annotations: { a: "b" } } }],
+  ["certificate authority", { ca }],
+  ["users", { userBy: "platform" }],
+])("LC-21 a Mountpoint Pod with another %s is outdated", ([, but]) => {
+  expect(settingsHash({ ...installation, ...but })).not.toBe(usual);
+});
+
+it.for<[string, Partial<MountpointPodConfig>]>([
+  ["pull policy", { imagePullPolicy: "Always" }],
+  ["pull secrets", { imagePullSecrets: ["a"] }],
+  ["class of Mountpoint Pods that preempt", { preemptingPriorityClassName: "other" }],
+  ["order of fields", { resources: { limits: {}, requests: { memory: "32Mi", cpu: "10m" } } }],
+])("is the same with another %s", ([, but]) => {
+  expect(settingsHash({ ...installation, ...but })).toBe(usual);
+});

@@ -1,0 +1,176 @@
+/** Table tests of the decision of the rollout (LC-21). */
+import { describe, expect, it } from "vitest";
+import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
+import type { RolloutState } from "../domain/rollout.ts";
+import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
+import { type Decision, decide, type Observed } from "./decide.ts";
+import type { NodeFacts } from "./node-facts.ts";
+import { manualRollout } from "./rollout.fixture.ts";
+import type { RolloutConfig } from "./settings.ts";
+import { RolloutTracker, type Tracked } from "./tracker.ts";
+
+const now = new Date("2026-01-15T12:00:00Z");
+const before = (seconds: number) => new Date(now.getTime() - 1000 * seconds);
+const rolling: RolloutConfig = { ...manualRollout, strategy: "rolling" };
+const need = { pods: 1, cpu: 0.01, memory: 32 };
+
+function tracked(name: string, but: Partial<Tracked> = {}): Tracked {
+  return {
+    name: name as PodName,
+    uid: `uid of ${name}` as PodUid,
+    resourceVersion: "1",
+    node: `n${name.slice(0, 1)}` as NodeName,
+    persistentVolume: name as PvName,
+    ...{ state: "outdated", isObsolete: false, isMounted: true, leftSince: undefined },
+    ...but,
+  };
+}
+
+const as = (state: RolloutState, ...names: readonly string[]) => names.map((name) => tracked(name, { state }));
+
+function facts(but: Partial<NodeFacts> = {}): NodeFacts {
+  return { lookedAt: now, obstacle: undefined, free: { pods: 10, cpu: 1, memory: 1000 }, ...but };
+}
+
+/** The first character of the name of a Mountpoint Pod is that of its node. */
+function decided(
+  pods: readonly Tracked[],
+  nodes: Readonly<Record<string, NodeFacts>> = {},
+  config: Partial<RolloutConfig> = {},
+): Decision {
+  const tracker = new RolloutTracker(() => undefined);
+  for (const pod of pods) tracker.note(pod.name as string as VolumeOnNodeKey, [pod]);
+  const { outdated, moving, failed, obsolete } = tracker;
+  const observed: Observed = {
+    ...{ now, outdated, moving, failed, obsolete, needsOf: () => need },
+    config: { ...rolling, ...config },
+    nodes: new Map(Object.entries(nodes) as [NodeName, NodeFacts][]),
+  };
+  return decide(observed);
+}
+
+const summary = ({ steps }: Decision) =>
+  steps.map((step) => (step.do === "look" ? `look ${step.node}` : `${step.do} ${step.pod.name}`));
+
+const left = (seconds: number) => tracked("3a", { state: "moving", isMounted: false, leftSince: before(seconds) });
+
+const onTwo = as("outdated", "1a", "1b", "2a");
+const two = { n1: facts(), n2: facts() };
+const night = { start: 22 * 60, end: 4 * 60, days: [0, 1, 2, 3, 4, 5, 6] };
+
+describe("LC-21 a rollout", () => {
+  it.for<[string, Parameters<typeof decided>, readonly string[]]>([
+    ["looks at a node before it begins there", [onTwo], ["look n1", "look n2"]],
+    ["begins with one Mountpoint Pod of each node", [onTwo, two], ["begin 1a", "begin 2a"]],
+    ["begins again only after the move on a node", [[...as("moving", "1c"), ...onTwo], two], ["begin 2a"]],
+    ["begins with as many at a time as it may", [onTwo, two, { maxParallel: 1 }], ["begin 1a"]],
+    ["counts moves under way", [[...as("moving", "3a"), ...onTwo], two, { maxParallel: 2 }], ["begin 1a"]],
+    ["begins with one after another on a node with several", [onTwo, two, { maxPerNode: 2 }], ["begin 1a", "begin 2a"]],
+    [
+      "begins with a second one on a node",
+      [[...as("moving", "1c"), ...onTwo], two, { maxPerNode: 2 }],
+      ["begin 1a", "begin 2a"],
+    ],
+    ["looks again after a while", [onTwo, { ...two, n1: facts({ lookedAt: before(11) }) }], ["look n1", "begin 2a"]],
+    ["leaves a node without room alone", [onTwo, { ...two, n1: facts({ free: { ...need, pods: 0 } }) }], ["begin 2a"]],
+    ["leaves an old kernel alone", [onTwo, { ...two, n1: facts({ obstacle: "kernel" }) }], ["begin 2a"]],
+    ["leaves a node that is not ready alone", [onTwo, { ...two, n1: facts({ obstacle: "notReady" }) }], ["begin 2a"]],
+    ["begins where it may not look", [onTwo, { ...two, n1: facts({ free: undefined }) }], ["begin 1a", "begin 2a"]],
+    [
+      "looks for room again after five minutes",
+      [onTwo, { ...two, n1: facts({ free: { ...need, pods: 0 }, lookedAt: before(301) }) }],
+      ["look n1", "begin 2a"],
+    ],
+    [
+      "waits for workloads that have no mount yet",
+      [[tracked("1a", { isMounted: false }), tracked("2a")], two],
+      ["begin 2a"],
+    ],
+    [
+      "is not held up by a move that waits for workloads to start",
+      [[tracked("3a", { state: "moving", isMounted: false }), tracked("2a")], two, { maxParallel: 1 }],
+      ["begin 2a"],
+    ],
+    [
+      "waits while the mounts of a node are being replaced",
+      [[tracked("2c", { state: "moving", isMounted: false, leftSince: before(10) }), ...onTwo], two],
+      ["begin 1a"],
+    ],
+    ["begins with none while it is paused", [onTwo, two, { isPaused: true }], []],
+    ["begins with none outside of its window", [onTwo, two, { window: night }], []],
+    ["begins with none after a failure", [[...as("failed", "3a"), ...onTwo], two], []],
+    [
+      "tolerates as many failures as it is told",
+      [[...as("failed", "3a"), ...onTwo], two, { maxFailures: 2 }],
+      ["begin 1a", "begin 2a"],
+    ],
+    ["begins with none if operators do", [onTwo, two, { strategy: "manual" }], []],
+    [
+      "withdraws its former requests in any case",
+      [
+        [tracked("1a", { isObsolete: true }), tracked("2a", { state: "current", isObsolete: true })],
+        two,
+        { isPaused: true },
+      ],
+      ["withdraw 1a", "withdraw 2a"],
+    ],
+    ["has nothing to do at its end", [as("current", "1a", "2a"), two], []],
+    ["skips what cannot be moved", [as("skipped", "1a"), two], []],
+  ])("%s", ([, given, steps]) => {
+    expect(summary(decided(...given))).toEqual(steps);
+  });
+
+  it.for<[string, Parameters<typeof decided>, Partial<Decision>]>([
+    ["nothing", [onTwo, two], { held: undefined }],
+    ["the operator", [onTwo, two, { isPaused: true }], { held: "paused" }],
+    ["a failure", [[...as("failed", "3a"), ...onTwo], two], { held: "failures", failures: as("failed", "3a") }],
+    ["the strategy", [onTwo, two, { strategy: "manual" }], { held: "manual" }],
+    [
+      "nothing once all is done, although it is paused",
+      [as("current", "1a"), two, { isPaused: true }],
+      { held: undefined },
+    ],
+    [
+      "its window, until that opens",
+      [onTwo, two, { window: night }],
+      { held: "window", again: { afterMs: 10 * 3_600_000, because: "the maintenance window is closed" } },
+    ],
+    [
+      "nodes that can take no successor",
+      [onTwo, { n1: facts({ obstacle: "kernel" }), n2: facts({ free: { ...need, cpu: 0 } }) }],
+      { held: "nodes", blocked: { kernel: 2, notReady: 0, room: 1 } },
+    ],
+    [
+      "no node while it works on another",
+      [onTwo, { ...two, n1: facts({ obstacle: "kernel" }) }],
+      { held: undefined, blocked: { kernel: 2, notReady: 0, room: 0 } },
+    ],
+  ])("is held back by %s", ([, given, expected]) => {
+    expect(decided(...given)).toMatchObject(expected);
+  });
+
+  it("counts mounts that are not replaced within five minutes as a failure, and looks when that is due", () => {
+    const waiting = decided([left(299), ...onTwo], two);
+    expect(waiting).toMatchObject({ failures: [], held: undefined, again: { afterMs: 1000 } });
+    expect(decided([left(300), ...onTwo], two)).toMatchObject({ failures: [left(300)], held: "failures" });
+  });
+});
+
+describe("the tracker", () => {
+  it("forgets what is gone, and reports only changes that matter", () => {
+    let changes = 0;
+    const tracker = new RolloutTracker(() => (changes += 1));
+    const key = "n1/pv" as VolumeOnNodeKey;
+    tracker.note(key, [tracked("1a")]);
+    tracker.note(key, [tracked("1a", { resourceVersion: "2" })]);
+    expect(changes).toBe(1);
+    expect([...(tracker.outdated.get("n1" as NodeName)?.values() ?? [])]).toMatchObject([{ resourceVersion: "2" }]);
+    tracker.note(key, as("moving", "1a"));
+    expect([tracker.counts.outdated, tracker.counts.moving, tracker.outdated.size, tracker.moving.size]).toEqual([
+      0, 1, 0, 1,
+    ]);
+    tracker.note(key, []);
+    expect(changes).toBe(3);
+    expect([tracker.counts.moving, tracker.moving.size]).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,143 @@
+/**
+ * LC-21. Which Mountpoint Pods the rollout asks their workloads to leave now, and why no others. Pure. It sets the same request as an
+ * operator, so everything that follows is that of a move that was asked for by hand.
+ */
+import type { NodeName, PodName } from "../../core/names.ts";
+import type { Again } from "../decision/decision.ts";
+import { fits, type NodeFacts, type Room } from "./node-facts.ts";
+import type { RolloutConfig } from "./settings.ts";
+import type { Tracked } from "./tracker.ts";
+import { untilOpenMs } from "./window.ts";
+
+export interface Observed {
+  readonly now: Date;
+  readonly config: RolloutConfig;
+  readonly outdated: ReadonlyMap<NodeName, ReadonlyMap<PodName, Tracked>>;
+  readonly moving: ReadonlyMap<PodName, Tracked>;
+  readonly failed: ReadonlyMap<PodName, Tracked>;
+  readonly obsolete: ReadonlyMap<PodName, Tracked>;
+  readonly nodes: ReadonlyMap<NodeName, NodeFacts>;
+  /** What the successor of a Mountpoint Pod needs; undefined: not known. */
+  readonly needsOf: (pod: Tracked) => Room | undefined;
+}
+
+/** begin: ask the workloads to leave it. withdraw: take that back. look: find out whether there is room on the node. */
+export type Step =
+  | { readonly do: "begin" | "withdraw"; readonly pod: Tracked }
+  | { readonly do: "look"; readonly node: NodeName };
+
+/** manual: operators ask for moves. nodes: no node with outdated Mountpoint Pods can take a successor. */
+export type Held = "manual" | "paused" | "failures" | "window" | "nodes";
+
+export type Obstacle = "kernel" | "notReady" | "room";
+
+export interface Decision {
+  readonly steps: readonly Step[];
+  /** Why no further move begins although there are outdated Mountpoint Pods; undefined: nothing prevents it. */
+  readonly held: Held | undefined;
+  readonly failures: readonly Tracked[];
+  /** The number of outdated Mountpoint Pods on nodes where they cannot be moved now. */
+  readonly blocked: Readonly<Record<Obstacle, number>>;
+  readonly again: Again | undefined;
+}
+
+export const noneBlocked: Readonly<Record<Obstacle, 0>> = { kernel: 0, notReady: 0, room: 0 };
+
+/** For a node where nothing prevents a move: what else arrives there meanwhile is not counted. */
+const freshMs = 10_000;
+/** For a node where something does: every look reads all Pods of the node. */
+const blockedMs = 300_000;
+/** Containers whose mounts cannot be replaced keep the former Mountpoint Pod. */
+const replacingMs = 300_000;
+
+export function decide(observed: Observed): Decision {
+  const { now, config, outdated, moving } = observed;
+  const isOverdue = ({ leftSince }: Tracked) =>
+    leftSince !== undefined && now.getTime() - leftSince.getTime() >= replacingMs;
+  const failures = [...observed.failed.values(), ...[...moving.values()].filter(isOverdue)];
+  const active = [...moving.values()].filter(
+    (pod) => !isOverdue(pod) && (pod.isMounted || pod.leftSince !== undefined),
+  );
+  const withdrawals = [...observed.obsolete.values()].map((pod) => ({ do: "withdraw", pod }) as const);
+  const base = { steps: withdrawals, failures, blocked: noneBlocked, again: overdueAt(active, now) };
+  if (outdated.size === 0) return { ...base, held: undefined };
+  const held = heldBack(config, failures.length, now);
+  if (held !== undefined) return { ...base, ...held, again: earlier(base.again, held.again) };
+  const found = candidates(observed, active);
+  const steps = [...withdrawals, ...found.steps];
+  const isStuck = active.length === 0 && !found.steps.some((step) => step.do === "begin") && found.isBlocked;
+  return {
+    ...base,
+    steps,
+    blocked: found.blocked,
+    held: isStuck ? "nodes" : undefined,
+    again: found.isBlocked ? earlier(base.again, { afterMs: blockedMs, because: "a node had no room" }) : base.again,
+  };
+}
+
+function heldBack(config: RolloutConfig, failures: number, now: Date): Pick<Decision, "held" | "again"> | undefined {
+  if (config.strategy === "manual") return { held: "manual", again: undefined };
+  if (config.isPaused) return { held: "paused", again: undefined };
+  if (failures >= config.maxFailures) return { held: "failures", again: undefined };
+  const afterMs = config.window === undefined ? 0 : untilOpenMs(config.window, now);
+  return afterMs === 0
+    ? undefined
+    : { held: "window", again: { afterMs, because: "the maintenance window is closed" } };
+}
+
+interface Found {
+  readonly steps: readonly Step[];
+  readonly blocked: Readonly<Record<Obstacle, number>>;
+  readonly isBlocked: boolean;
+}
+
+/** Linear in the number of nodes. */
+function candidates(observed: Observed, active: readonly Tracked[]): Found {
+  const { config, outdated } = observed;
+  const onNode = new Map<NodeName, number>();
+  for (const { node } of active) onNode.set(node, (onNode.get(node) ?? 0) + 1);
+  const blocked: Record<Obstacle, number> = { ...noneBlocked };
+  const steps: Step[] = [];
+  for (const [node, pods] of outdated) {
+    const mounted = [...pods.values()].filter(({ isMounted }) => isMounted);
+    if (mounted.length === 0) continue;
+    const { step, obstacle } = onOneNode(observed, node, mounted);
+    if (obstacle !== undefined) blocked[obstacle] += pods.size;
+    const isFree = active.length + steps.length < config.maxParallel && (onNode.get(node) ?? 0) < config.maxPerNode;
+    if (step !== undefined && isFree) steps.push(step);
+  }
+  return { steps, blocked, isBlocked: Object.values(blocked).some((count) => count > 0) };
+}
+
+/** Of a node that may be looked at again, the obstacle still counts until that is done. */
+function onOneNode(
+  { now, nodes, needsOf }: Observed,
+  node: NodeName,
+  pods: readonly Tracked[],
+): { readonly step?: Step; readonly obstacle?: Obstacle } {
+  const facts = nodes.get(node);
+  const look = { do: "look", node } as const;
+  if (facts === undefined) return { step: look };
+  const ageMs = now.getTime() - facts.lookedAt.getTime();
+  const pod = pods.find((each) => hasRoom(needsOf(each), facts.free));
+  const obstacle = facts.obstacle ?? (pod === undefined ? "room" : undefined);
+  if (obstacle !== undefined) return ageMs < blockedMs ? { obstacle } : { obstacle, step: look };
+  return ageMs < freshMs && pod !== undefined ? { step: { do: "begin", pod } } : { step: look };
+}
+
+/** What is not known is tried: a successor that finds no room is given up, and counts as a failure. */
+function hasRoom(needed: Room | undefined, free: Room | undefined): boolean {
+  return needed === undefined || fits(needed, free);
+}
+
+/** When the first of the moves whose mounts are being replaced counts as a failure. */
+function overdueAt(active: readonly Tracked[], now: Date): Again | undefined {
+  const ends = active.flatMap(({ leftSince }) => (leftSince === undefined ? [] : leftSince.getTime() + replacingMs));
+  if (ends.length === 0) return undefined;
+  return { afterMs: Math.max(0, Math.min(...ends) - now.getTime()), because: "mounts are being replaced" };
+}
+
+function earlier(a: Again | undefined, b: Again | undefined): Again | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a.afterMs <= b.afterMs ? a : b;
+}

@@ -1,0 +1,103 @@
+/** Whether mounts can be moved on a node, and what a further Pod finds there. Pure. */
+import { type ContainerResources, effectiveResources } from "../../core/container-resources.ts";
+import { parseQuantity } from "../../core/quantity.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { S3Volume } from "../domain/persistent-volume.ts";
+
+export interface NodeFacts {
+  readonly lookedAt: Date;
+  /** kernel: it cannot replace a mount without a gap. notReady: its kubelet does not report. */
+  readonly obstacle: "kernel" | "notReady" | undefined;
+  /** undefined: not known. */
+  readonly free: Room | undefined;
+}
+
+/** Pods, cores and bytes. */
+export interface Room {
+  readonly pods: number;
+  readonly cpu: number;
+  readonly memory: number;
+}
+
+/** The fields of a Node object that `factsFrom` looks at. */
+export interface NodeObject {
+  readonly status?: {
+    readonly allocatable?: Readonly<Record<string, string>>;
+    readonly nodeInfo?: { readonly kernelVersion?: string };
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+/** The fields of a Pod object that `requestsOf` looks at. */
+export interface PodOnNode {
+  readonly spec: {
+    readonly containers?: readonly ContainerOnNode[];
+    readonly initContainers?: readonly (ContainerOnNode & { readonly restartPolicy?: string })[];
+    readonly overhead?: Readonly<Record<string, string>>;
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+interface ContainerOnNode {
+  readonly resources?: Partial<ContainerResources>;
+}
+
+export function factsFrom(node: NodeObject, pods: readonly PodOnNode[], lookedAt: Date): NodeFacts {
+  const { conditions = [], nodeInfo, allocatable } = node.status ?? {};
+  const isReady = conditions.some(({ type, status }) => type === "Ready" && status === "True");
+  const obstacle = isReady ? (isTooOld(nodeInfo?.kernelVersion ?? "") ? "kernel" : undefined) : "notReady";
+  return { lookedAt, obstacle, free: allocatable && freeRoom(allocatable, pods) };
+}
+
+/** MOVE_MOUNT_BENEATH exists since Linux 6.5. A version that cannot be read is tried. */
+function isTooOld(kernel: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(kernel) ?? [];
+  if (major === undefined) return false;
+  return Number(major) < 6 || (Number(major) === 6 && Number(minor) < 5);
+}
+
+function freeRoom(allocatable: Readonly<Record<string, string>>, pods: readonly PodOnNode[]): Room {
+  const amount = (resource: string) => parseQuantity(allocatable[resource] ?? "") ?? 0;
+  const used = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed").map(requestsOf);
+  const left = (of: keyof Room) => amount(of) - used.reduce((sum, each) => sum + each[of], 0);
+  return { pods: left("pods"), cpu: left("cpu"), memory: left("memory") };
+}
+
+/** As the scheduler counts. A container with a limit and without a request has its limit as its request. */
+export function requestsOf({ spec }: PodOnNode): Room {
+  const { containers = [], initContainers = [], overhead = {} } = spec;
+  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === "Always");
+  const request = (resource: "cpu" | "memory") => {
+    const initial = initContainers.map((each) => requestOf(each, resource));
+    const running = sumOf(resource, [...containers, ...sidecars]);
+    return Math.max(running, ...initial) + (parseQuantity(overhead[resource] ?? "") ?? 0);
+  };
+  return { pods: 1, cpu: request("cpu"), memory: request("memory") };
+}
+
+function sumOf(resource: string, containers: readonly ContainerOnNode[]): number {
+  return containers.reduce((total, each) => total + requestOf(each, resource), 0);
+}
+
+function requestOf({ resources }: ContainerOnNode, resource: string): number {
+  return parseQuantity(resources?.requests?.[resource] ?? resources?.limits?.[resource] ?? "") ?? 0;
+}
+
+/** What a Mountpoint Pod of this volume needs. */
+export function needsOf(
+  { resources, ca }: Pick<MountpointPodConfig, "resources" | "ca">,
+  { attributes }: Pick<S3Volume, "attributes">,
+): Room {
+  const initContainers = ca === undefined ? [] : [{ resources: ca.resources }];
+  return requestsOf({
+    spec: { containers: [{ resources: effectiveResources(resources, attributes.resources) }], initContainers },
+  });
+}
+
+/** Sums of decimal fractions differ in their last digits. */
+const tolerance = 1e-6;
+
+export function fits(needed: Room, free: Room | undefined): boolean {
+  if (free === undefined) return true;
+  return (["pods", "cpu", "memory"] as const).every((of) => needed[of] <= free[of] + tolerance);
+}

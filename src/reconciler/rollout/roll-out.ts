@@ -1,0 +1,100 @@
+/** Moves the workloads of outdated Mountpoint Pods, a few at a time (LC-21). */
+import type { NodeName } from "../../core/names.ts";
+import { runController } from "../../kube/controller/run-controller.ts";
+import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { Progress } from "../../runtime/progress.ts";
+import { TurnLimit } from "../../runtime/turn-limit.ts";
+import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
+import type { ReconcilerMetrics } from "../metrics.ts";
+import { observedNow, type ReconcileContext } from "../reconcile.ts";
+import { everyVolumeOnNode } from "../sweep.ts";
+import { type Cluster, look, request } from "./act.ts";
+import { decide, type Step } from "./decide.ts";
+import { type NodeFacts, needsOf } from "./node-facts.ts";
+import { type OwnPod, RolloutProgress } from "./progress.ts";
+import type { RolloutConfig } from "./settings.ts";
+import { RolloutTracker, type Tracked, trackedIn } from "./tracker.ts";
+
+export interface RollOutContext extends Omit<ReconcileContext, "reader" | "rollout"> {
+  readonly reader: Cluster["reader"];
+  readonly rollout: RolloutConfig;
+  readonly pod: OwnPod | undefined;
+  readonly progress: Pick<Progress, "follow">;
+  readonly metrics: Pick<ReconcilerMetrics, "rollout">;
+}
+
+/** The rollout is one key: its bounds hold for the whole cluster. */
+type Key = "rollout";
+
+/** Changes come in groups. A decision costs a moment for every node. */
+const delayMs = 250;
+
+/** Of one term: another leader derives it anew from the objects in the cluster. */
+export class Rollout implements Disposable {
+  readonly #queue = new WorkQueue<Key>();
+  readonly #tracker = new RolloutTracker(() => this.#queue.addLater("rollout", delayMs));
+  readonly #nodes = new Map<NodeName, NodeFacts>();
+
+  /** To be called with what every reconcile has observed. */
+  note(...noted: Parameters<RolloutTracker["note"]>): void {
+    this.#tracker.note(...noted);
+  }
+
+  [Symbol.dispose](): void {
+    this.#queue[Symbol.dispose]();
+  }
+
+  /** Ends when the call does. */
+  async run(call: Call, context: RollOutContext): Promise<void> {
+    const turn = new TurnLimit();
+    // Before the first decision: a move that is under way counts for the bounds, and a failure pauses.
+    for (const key of everyVolumeOnNode(context.view)) {
+      if (call.signal.aborted) return;
+      if (key !== undefined) this.note(key, trackedIn(observedNow(context, key)));
+      await turn.pause();
+    }
+    const progress = new RolloutProgress(context.events, context.pod);
+    using _metrics = context.metrics.rollout(() => ({ counts: this.#tracker.counts, decision: progress.decision }));
+    using _progress = context.progress.follow("rollout", () => this.#queue.stalledMs);
+    this.#queue.add("rollout");
+    const queue = this.#queue;
+    await runController(call, { queue, workers: 1, reconcile: (each) => this.#step(each, context, progress) });
+  }
+
+  async #step(call: Call, context: RollOutContext, progress: RolloutProgress): Promise<Outcome> {
+    const { outdated, moving, failed, obsolete, counts } = this.#tracker;
+    for (const node of this.#nodes.keys()) if (!outdated.has(node)) this.#nodes.delete(node);
+    const decision = decide({
+      now: new Date(),
+      config: context.rollout,
+      ...{ outdated, moving, failed, obsolete },
+      nodes: this.#nodes,
+      needsOf: ({ persistentVolume }) => {
+        const volume = context.view.volumes.get(persistentVolume);
+        return volume === undefined || "refused" in volume ? undefined : needsOf(context.mountpointPods, volume);
+      },
+    });
+    progress.report(call, counts, decision);
+    for (const step of decision.steps) await this.#perform(call, context, step);
+    if (decision.steps.length > 0) return { kind: "again", afterMs: 0, because: "the rollout goes on" };
+    return decision.again === undefined ? { kind: "done" } : { kind: "again", ...decision.again };
+  }
+
+  async #perform(call: Call, context: RollOutContext, step: Step): Promise<void> {
+    if (step.do === "look") {
+      this.#nodes.set(step.node, await look(call, context, step.node, new Date()));
+      return;
+    }
+    await request(call, context, step.pod, step.do);
+    // The next move on this node finds another Pod there.
+    this.#nodes.delete(step.pod.node);
+    this.#noteNow(context, step.pod);
+  }
+
+  /** The next decision must count this move, whenever the reconcile that follows from it comes. */
+  #noteNow(context: RollOutContext, pod: Tracked): void {
+    const key = volumeOnNodeKey(pod);
+    this.note(key, trackedIn(observedNow(context, key)));
+  }
+}

@@ -1,0 +1,12 @@
+import type { RolloutConfig } from "./settings.ts";
+
+/** Nothing is rolled out. */
+export const manualRollout: RolloutConfig = {
+  strategy: "manual",
+  isPaused: false,
+  retry: "",
+  maxPerNode: 1,
+  maxParallel: 10,
+  maxFailures: 1,
+  window: undefined,
+};

@@ -1,0 +1,128 @@
+/**
+ * What the rollout knows of the Mountpoint Pods of the cluster. Every reconcile of a volume on a node notes here what it has observed, so
+ * the rollout reacts to every change, and never looks at all Mountpoint Pods (SC-5).
+ */
+import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
+import type { Observed } from "../decision/decision.ts";
+import { rolloutIn } from "../decision/rollout-in.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { hasObsoleteRequest, type RolloutState } from "../domain/rollout.ts";
+import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
+import { mayHaveStarted } from "../domain/workload.ts";
+
+/** A Mountpoint Pod that the rollout is concerned with. */
+export interface Tracked {
+  readonly name: PodName;
+  readonly uid: PodUid;
+  readonly resourceVersion: string;
+  readonly node: NodeName;
+  readonly persistentVolume: PvName;
+  readonly state: RolloutState;
+  /** It has a request of another rollout. */
+  readonly isObsolete: boolean;
+  /** Whether one of its workloads may have its mount: a move begins only then. */
+  readonly isMounted: boolean;
+  /** Since when the mounts of its workloads are being replaced, which are listed at its successor; undefined: they are not. */
+  readonly leftSince: Date | undefined;
+}
+
+export const noCounts: Readonly<Record<RolloutState, 0>> = {
+  current: 0,
+  outdated: 0,
+  moving: 0,
+  failed: 0,
+  skipped: 0,
+};
+
+export class RolloutTracker {
+  readonly #byKey = new Map<VolumeOnNodeKey, readonly Tracked[]>();
+  readonly #counts: Record<RolloutState, number> = { ...noCounts };
+  readonly #outdated = new Map<NodeName, Map<PodName, Tracked>>();
+  readonly #moving = new Map<PodName, Tracked>();
+  readonly #failed = new Map<PodName, Tracked>();
+  readonly #obsolete = new Map<PodName, Tracked>();
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  get counts(): Readonly<Record<RolloutState, number>> {
+    return this.#counts;
+  }
+
+  /** By node; a node without outdated ones is left out. */
+  get outdated(): ReadonlyMap<NodeName, ReadonlyMap<PodName, Tracked>> {
+    return this.#outdated;
+  }
+
+  get moving(): ReadonlyMap<PodName, Tracked> {
+    return this.#moving;
+  }
+
+  get failed(): ReadonlyMap<PodName, Tracked> {
+    return this.#failed;
+  }
+
+  get obsolete(): ReadonlyMap<PodName, Tracked> {
+    return this.#obsolete;
+  }
+
+  /** The Mountpoint Pods of one volume on one node, as they are now. */
+  note(key: VolumeOnNodeKey, pods: readonly Tracked[]): void {
+    const before = this.#byKey.get(key) ?? [];
+    for (const pod of before) this.#remove(pod);
+    for (const pod of pods) this.#add(pod);
+    if (pods.length === 0) this.#byKey.delete(key);
+    else this.#byKey.set(key, pods);
+    if (!isSame(before, pods)) this.#onChange();
+  }
+
+  #add(pod: Tracked): void {
+    this.#counts[pod.state] += 1;
+    if (pod.isObsolete) this.#obsolete.set(pod.name, pod);
+    if (pod.state === "outdated") {
+      const onNode = this.#outdated.get(pod.node) ?? new Map<PodName, Tracked>();
+      this.#outdated.set(pod.node, onNode.set(pod.name, pod));
+    }
+    if (pod.state === "moving") this.#moving.set(pod.name, pod);
+    if (pod.state === "failed") this.#failed.set(pod.name, pod);
+  }
+
+  #remove(pod: Tracked): void {
+    this.#counts[pod.state] -= 1;
+    for (const pods of [this.#obsolete, this.#moving, this.#failed]) pods.delete(pod.name);
+    const onNode = this.#outdated.get(pod.node);
+    if (onNode?.delete(pod.name) === true && onNode.size === 0) this.#outdated.delete(pod.node);
+  }
+}
+
+/** Versions do not count: kubelet writes the status of a Pod often. */
+function isSame(before: readonly Tracked[], after: readonly Tracked[]): boolean {
+  if (before.length !== after.length) return false;
+  return before.every((pod, index) => {
+    const other = after[index];
+    return (["name", "uid", "state", "isObsolete", "isMounted"] as const).every(
+      (field) => pod[field] === other?.[field],
+    );
+  });
+}
+
+export function trackedIn(observed: Observed): readonly Tracked[] {
+  return observed.mountpointPods.flatMap((pod) => tracked(observed, pod) ?? []);
+}
+
+function tracked(observed: Observed, pod: ReportedMountpointPod): Tracked | undefined {
+  const { name, uid, resourceVersion, node, persistentVolume } = pod;
+  const attachment = observed.attachments.find(({ spec }) => name in spec.mountpointS3PodAttachments);
+  const state = attachment && rolloutIn(observed, attachment, pod);
+  if (state === undefined) return undefined;
+  const listed = attachment?.spec.mountpointS3PodAttachments[name] ?? [];
+  const served = new Set<string>(listed.map(({ workloadPodUID }) => workloadPodUID));
+  return {
+    ...{ name, uid, resourceVersion, node, persistentVolume, state },
+    isObsolete: hasObsoleteRequest(pod, observed.current),
+    isMounted: observed.workloads.some((workload) => served.has(workload.uid) && mayHaveStarted(workload)),
+    leftSince: served.size === 0 ? pod.needsUnmountSince : undefined,
+  };
+}
