@@ -120,6 +120,7 @@ it("accepts every flag of 2.x", () => {
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
   expect(reconcilerConfigFrom(args, env, "3").mountpointPods.ca).toEqual({
     configMap: "our-ca",
+    checksum: "",
     image: "alpine:3",
     imagePullPolicy: "Always",
     resources: { requests: { cpu: "1m", memory: "2Mi" }, limits: { memory: "3Mi" } },
@@ -160,6 +161,7 @@ it("joins CA bundles with the driver's own image, unless another is named", () =
   const { ca } = reconcilerConfigFrom([], { ...env, TLS_CA_CERT_CONFIGMAP: "our-ca" }, "3").mountpointPods;
   expect(ca).toEqual({
     configMap: "our-ca",
+    checksum: "",
     image: "driver:3",
     imagePullPolicy: "IfNotPresent",
     resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },

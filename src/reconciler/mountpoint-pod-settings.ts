@@ -93,6 +93,7 @@ export const mountpointPodSettings = {
 
 export const caSettings = {
   caConfigMap: { flag: "tls-ca-cert-configmap", variable: "TLS_CA_CERT_CONFIGMAP", kind: text },
+  caChecksum: { flag: "tls-ca-cert-checksum", variable: "TLS_CA_CERT_CHECKSUM", kind: text, default: "" },
   caImage: { flag: "tls-init-image", variable: "TLS_INIT_IMAGE", kind: text },
   caImagePullPolicy: {
     flag: "tls-init-image-pull-policy",
@@ -125,6 +126,7 @@ export function caFrom(values: ValuesOf<typeof caSettings>, driverImage: string)
   if (values.caConfigMap === undefined) return undefined;
   return {
     configMap: values.caConfigMap,
+    checksum: values.caChecksum,
     image: values.caImage ?? driverImage,
     imagePullPolicy: values.caImagePullPolicy,
     resources: {

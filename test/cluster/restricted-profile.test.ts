@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 const resources = { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } };
-const ca = { configMap: "our-ca", image: "driver", imagePullPolicy: "IfNotPresent", resources };
+const ca = { configMap: "our-ca", checksum: "", image: "driver", imagePullPolicy: "IfNotPresent", resources };
 
 it.for<readonly [string, Partial<MountpointPodConfig>, Readonly<Record<string, string>>]>([
   ["as it comes", {}, {}],

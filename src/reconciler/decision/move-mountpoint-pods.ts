@@ -15,6 +15,7 @@ import {
   successorWaitMs,
 } from "../domain/move.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
+import { isCurrent } from "../domain/rollout.ts";
 import { nextGeneration } from "../domain/succession.ts";
 import { mayHaveStarted, type Workload } from "../domain/workload.ts";
 import {
@@ -27,6 +28,7 @@ import {
 } from "./attachment-changes.ts";
 import type { Again } from "./decision.ts";
 import { type Draft, reportOf, sourceOf } from "./draft.ts";
+import { usable } from "./rollout-in.ts";
 
 export function moveMountpointPods(draft: Draft): Draft {
   const names = draft.attachments.flatMap((change) => listedIn(change).map((pod) => ({ change, pod })));
@@ -150,7 +152,9 @@ export function isInPreparation(draft: Draft, pod: ReportedMountpointPod): boole
 
 /** A successor with the settings of before an upgrade, or a rollback, ends as one that is idle, and another one is created. */
 function isSuccessor(draft: Draft, pod: ReportedMountpointPod): boolean {
-  return isStaying(pod) && pod.settings === draft.observed.current.hash && servesNobody(draft, pod.name);
+  const volume = usable(draft.observed.volume);
+  const isWanted = volume !== undefined && isCurrent(pod, volume, draft.observed.current);
+  return isWanted && isStaying(pod) && servesNobody(draft, pod.name);
 }
 
 export function servesNobody({ attachments }: Draft, name: PodName): boolean {

@@ -12,7 +12,6 @@ import {
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { noLiveOptions, type S3Volume } from "../domain/persistent-volume.ts";
-import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { CurrentSettings } from "../domain/rollout.ts";
 import type { Workload } from "../domain/workload.ts";
 import type { Observed, ObservedAttachment, Step } from "./decision.ts";

@@ -6,6 +6,8 @@ import { caBundle } from "../../core/names.ts";
 export interface CaBundle {
   /** Name of a ConfigMap in the namespace of Mountpoint Pods. */
   readonly configMap: string;
+  /** Of the certificates, if they are known; empty: they are not. */
+  readonly checksum: string;
   /** An image with a shell, `cat` and the roots of the system in /etc/ssl/certs. */
   readonly image: string;
   readonly imagePullPolicy: string;

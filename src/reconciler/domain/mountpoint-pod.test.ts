@@ -253,7 +253,7 @@ describe("an installation", () => {
 
   it("with a CA joins it to the roots of the system before mount-s3 starts", () => {
     const resources = { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } };
-    const ca = { configMap: "our-ca", image: "alpine:3", imagePullPolicy: "Always", resources };
+    const ca = { configMap: "our-ca", checksum: "", image: "alpine:3", imagePullPolicy: "Always", resources };
     const { spec } = made({ installation: { ca } });
     expect(spec.volumes).toContainEqual({ name: "custom-ca-cert", configMap: { name: "our-ca" } });
     expect(spec.volumes).toContainEqual({ name: "etc-ssl-certs", emptyDir: { sizeLimit: "2Mi" } });

@@ -23,7 +23,7 @@ import {
 } from "../../core/names.ts";
 import { type CaBundle, caVolumes, installCaContainer, rootsMount } from "./ca-bundle.ts";
 import type { S3Volume } from "./persistent-volume.ts";
-import { settingsHash } from "./settings-hash.ts";
+import { settingsHash, settingsOf } from "./settings-hash.ts";
 
 /** The settings of all Mountpoint Pods of an installation. */
 export interface MountpointPodConfig {
@@ -93,7 +93,7 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
         ...volume.live.annotations,
         ...(volume.moveRequest === undefined ? {} : { [annotations.fulfilsMove]: volume.moveRequest }),
         ...(purpose.replaces === undefined ? {} : { [annotations.replaces]: purpose.replaces }),
-        [annotations.settings]: settingsHash(config),
+        [annotations.settings]: settingsOf(settingsHash(config), volume),
         // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
         "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
       },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type MountpointPod, type MoveNotes, noMove } from "../../core/mountpoint-pod-state.ts";
 import { mp, pod, volume, w1 } from "../decision/situation.fixture.ts";
+import type { S3Volume } from "./persistent-volume.ts";
 import {
   type CurrentSettings,
   hasObsoleteRequest,
@@ -8,6 +9,7 @@ import {
   rolloutRequest,
   rolloutStateOf,
 } from "./rollout.ts";
+import { settingsOf } from "./settings-hash.ts";
 
 const current: CurrentSettings = { hash: "now", retry: "" };
 const usual = { volume, mountOptions: "", served: 1, source: { health: "serving" } } as const;
@@ -95,12 +97,25 @@ it.for<[string, Partial<MountpointPod>, CurrentSettings, boolean]>([
     false,
   ],
 ])("LC-21 %s is to be withdrawn: %j", ([, but, settings, isObsolete]) => {
-  expect(hasObsoleteRequest(pod(mp(w1), but), settings)).toBe(isObsolete);
+  expect(hasObsoleteRequest(pod(mp(w1), but), volume, settings)).toBe(isObsolete);
 });
 
 it("tries again what has failed after the operator has changed `retry`", () => {
   const failed = pod(mp(w1), { ...former, ...asked({ requested: "rollout-now", failed: ["rollout-now"] }) });
   const again = { hash: "now", retry: "2" };
-  expect(rolloutRequest(again)).toBe("rollout-now-2");
+  expect(rolloutRequest(volume, again)).toBe("rollout-now-2");
   expect(rolloutStateOf(failed, usual, again)).toBe("outdated");
+});
+
+describe("LC-21 live options of the volume", () => {
+  const changed = { ...volume, live: { annotations: { "live/metadata-ttl": "5" }, refusals: [] } };
+  const settings = settingsOf(current.hash, changed);
+  it.for<[string, string, S3Volume, RolloutState]>([
+    ["that are new", current.hash, changed, "outdated"],
+    ["that it was created with", settings, changed, "current"],
+    ["that were taken away", settings, volume, "outdated"],
+    ["that were refused", current.hash, { ...volume, live: { annotations: {}, refusals: ["x" as never] } }, "current"],
+  ])("%s", ([, its, of, state]) => {
+    expect(rolloutStateOf(pod(mp(w1), { settings: its }), { ...usual, volume: of }, current)).toBe(state);
+  });
 });

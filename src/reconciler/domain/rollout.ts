@@ -6,6 +6,7 @@ import type { ReportedSource } from "../../core/attachment-status.ts";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { differenceFrom, moveRequests } from "./move.ts";
 import type { S3Volume } from "./persistent-volume.ts";
+import { installationPart, settingsOf } from "./settings-hash.ts";
 
 /** What a Mountpoint Pod that is created now would be made with. */
 export interface CurrentSettings {
@@ -48,12 +49,11 @@ function stateInUse(
   { volume, mountOptions }: ServedVolume,
   current: CurrentSettings,
 ): RolloutState {
-  const isCurrent = pod.settings === current.hash;
-  if (volume === undefined) return isCurrent ? "current" : "skipped";
+  if (volume === undefined) return installationPart(pod.settings) === current.hash ? "current" : "skipped";
   const pending = moveRequests(pod, volume).filter((request) => !pod.move.failed.includes(request));
-  if (pending.some((request) => !isOfOtherRollout(request, pod, current))) return "moving";
-  if (isCurrent) return "current";
-  if (pod.move.failed.includes(rolloutRequest(current))) return "failed";
+  if (pending.some((request) => !isOfOtherRollout(request, pod, volume, current))) return "moving";
+  if (isCurrent(pod, volume, current)) return "current";
+  if (pod.move.failed.includes(rolloutRequest(volume, current))) return "failed";
   return differenceFrom(pod, volume, mountOptions) === undefined ? "outdated" : "skipped";
 }
 
@@ -64,22 +64,39 @@ function isBeingLeft({ needsUnmount, move }: MountpointPod, source: ReportedSour
 }
 
 /** The value of the move annotation with which the rollout asks the workloads of a Mountpoint Pod to leave it. */
-export function rolloutRequest({ hash, retry }: CurrentSettings): string {
-  return retry === "" ? `${prefix}${hash}` : `${prefix}${hash}-${retry}`;
+export function rolloutRequest(volume: VolumeSettings, { hash, retry }: CurrentSettings): string {
+  const request = `${prefix}${settingsOf(hash, volume)}`;
+  return retry === "" ? request : `${request}-${retry}`;
+}
+
+type VolumeSettings = Pick<S3Volume, "live">;
+
+export function isCurrent(
+  { settings }: Pick<MountpointPod, "settings">,
+  volume: VolumeSettings,
+  { hash }: Pick<CurrentSettings, "hash">,
+): boolean {
+  return settings === settingsOf(hash, volume);
 }
 
 const prefix = "rollout-";
 
 /** Whether it has a request of a rollout to other settings, which has to be withdrawn: after a rollback for example. */
-export function hasObsoleteRequest({ move, settings }: MountpointPod, current: CurrentSettings): boolean {
-  const { requested, failed } = move;
-  return requested !== undefined && !failed.includes(requested) && isOfOtherRollout(requested, { settings }, current);
+export function hasObsoleteRequest(
+  pod: MountpointPod,
+  volume: S3Volume | undefined,
+  current: CurrentSettings,
+): boolean {
+  const { requested, failed } = pod.move;
+  if (requested === undefined || volume === undefined || failed.includes(requested)) return false;
+  return isOfOtherRollout(requested, pod, volume, current);
 }
 
 function isOfOtherRollout(
   request: string,
-  { settings }: Pick<MountpointPod, "settings">,
+  pod: Pick<MountpointPod, "settings">,
+  volume: VolumeSettings,
   current: CurrentSettings,
 ): boolean {
-  return request.startsWith(prefix) && (settings === current.hash || request !== rolloutRequest(current));
+  return request.startsWith(prefix) && (isCurrent(pod, volume, current) || request !== rolloutRequest(volume, current));
 }

@@ -6,6 +6,7 @@ import { settingsHash } from "./settings-hash.ts";
 const usual = settingsHash(installation);
 const ca = {
   configMap: "ca",
+  checksum: "",
   image: "driver:3.0.0",
   imagePullPolicy: "IfNotPresent",
   resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },
@@ -33,4 +34,10 @@ it.for<[string, Partial<MountpointPodConfig>]>([
   ["order of fields", { resources: { limits: {}, requests: { memory: "32Mi", cpu: "10m" } } }],
 ])("is the same with another %s", ([, but]) => {
   expect(settingsHash({ ...installation, ...but })).toBe(usual);
+});
+
+it("LC-21 other certificates of the same ConfigMap make a Mountpoint Pod outdated", () => {
+  expect(settingsHash({ ...installation, ca: { ...ca, checksum: "1" } })).not.toBe(
+    settingsHash({ ...installation, ca }),
+  );
 });

@@ -5,6 +5,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import { attempt, untilPod, type Viewed } from "../act/attempt.ts";
+import { usable } from "../decision/rollout-in.ts";
 import { type CurrentSettings, rolloutRequest } from "../domain/rollout.ts";
 import { factsFrom, type NodeFacts } from "./node-facts.ts";
 import type { Tracked } from "./tracker.ts";
@@ -18,7 +19,9 @@ export interface Cluster extends Viewed {
 /** Sets the request to move, or removes it, if the Pod has not changed since it was observed: an operator's own request stays. */
 export async function request(call: Call, cluster: Cluster, pod: Tracked, what: "begin" | "withdraw"): Promise<void> {
   const { name, uid, resourceVersion, node, persistentVolume } = pod;
-  const value = what === "begin" ? rolloutRequest(cluster.current) : null;
+  const volume = usable(cluster.view.volumes.get(persistentVolume));
+  if (volume === undefined) return; // it has gone since: the next decision knows
+  const value = what === "begin" ? rolloutRequest(volume, cluster.current) : null;
   call.log.info("rollout step", { step: what, mountpointPod: name, node, volume: persistentVolume });
   const ref = { name, namespace: cluster.mountpointPods.namespace };
   const patch = { metadata: { uid, resourceVersion, annotations: { [annotations.move]: value } } };

@@ -5,6 +5,7 @@ import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Progress } from "../../runtime/progress.ts";
 import { TurnLimit } from "../../runtime/turn-limit.ts";
+import { usable } from "../decision/rollout-in.ts";
 import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { ReconcilerMetrics } from "../metrics.ts";
 import { observedNow, type ReconcileContext } from "../reconcile.ts";
@@ -71,8 +72,8 @@ export class Rollout implements Disposable {
       ...{ outdated, moving, failed, obsolete },
       nodes: this.#nodes,
       needsOf: ({ persistentVolume }) => {
-        const volume = context.view.volumes.get(persistentVolume);
-        return volume === undefined || "refused" in volume ? undefined : needsOf(context.mountpointPods, volume);
+        const volume = usable(context.view.volumes.get(persistentVolume));
+        return volume && needsOf(context.mountpointPods, volume);
       },
     });
     progress.report(call, counts, decision);

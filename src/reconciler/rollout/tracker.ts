@@ -4,7 +4,7 @@
  */
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
 import type { Observed } from "../decision/decision.ts";
-import { rolloutIn } from "../decision/rollout-in.ts";
+import { rolloutIn, usable } from "../decision/rollout-in.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { hasObsoleteRequest, type RolloutState } from "../domain/rollout.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
@@ -121,7 +121,7 @@ function tracked(observed: Observed, pod: ReportedMountpointPod): Tracked | unde
   const served = new Set<string>(listed.map(({ workloadPodUID }) => workloadPodUID));
   return {
     ...{ name, uid, resourceVersion, node, persistentVolume, state },
-    isObsolete: hasObsoleteRequest(pod, observed.current),
+    isObsolete: hasObsoleteRequest(pod, usable(observed.volume), observed.current),
     isMounted: observed.workloads.some((workload) => served.has(workload.uid) && mayHaveStarted(workload)),
     leftSince: served.size === 0 ? pod.needsUnmountSince : undefined,
   };

@@ -94,6 +94,11 @@
 {{- with $tls.caCertConfigMap -}}
 - name: TLS_CA_CERT_CONFIGMAP
   value: {{ . | quote }}
+{{- with $tls.caCertData }}
+# Mountpoint Pods with other certificates are outdated.
+- name: TLS_CA_CERT_CHECKSUM
+  value: {{ sha256sum . | trunc 16 | quote }}
+{{- end }}
 {{- with $tls.initImage }}
 {{- if .repository }}
 - name: TLS_INIT_IMAGE
