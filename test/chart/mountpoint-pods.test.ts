@@ -16,6 +16,9 @@ function environmentOf(chart: readonly Manifest[], container: string): Readonly<
 const settings = (chart: readonly Manifest[]) =>
   reconcilerConfigFrom([], environmentOf(chart, "s3-pod-reconciler"), "3").mountpointPods;
 
+const rollout = (chart: readonly Manifest[]) =>
+  reconcilerConfigFrom([], environmentOf(chart, "s3-pod-reconciler"), "3").rollout;
+
 it("as it comes: small requests, every taint, no CA", () => {
   expect(settings(render())).toMatchObject({
     resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
@@ -43,8 +46,6 @@ it("values reach the Mountpoint Pods", () => {
 });
 
 it("LC-21 a rollout reaches the reconciler, and is off as it comes", () => {
-  const rollout = (chart: readonly Manifest[]) =>
-    reconcilerConfigFrom([], environmentOf(chart, "s3-pod-reconciler"), "3").rollout;
   expect(rollout(render())).toEqual(manualRollout);
   expect(rollout(render({ "mountpointPod.rollout.strategy": "rolling" }))).toEqual({
     ...manualRollout,
@@ -57,6 +58,7 @@ it("LC-21 a rollout reaches the reconciler, and is off as it comes", () => {
   const given = ["--set-json", `mountpointPod.rollout=${JSON.stringify(all)}`];
   expect(rollout(render({}, chartDirectory, given))).toEqual({
     ...{ strategy: "rolling", isPaused: true, retry: "2", maxPerNode: 2, maxParallel: 3, maxFailures: 4 },
+    allowsGap: false,
     window: { start: 1320, end: 270, days: [0, 6] },
   });
 });

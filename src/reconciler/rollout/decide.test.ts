@@ -74,6 +74,11 @@ describe("LC-21 a rollout", () => {
     ["looks again after a while", [onTwo, { ...two, n1: facts({ lookedAt: before(11) }) }], ["look n1", "begin 2a"]],
     ["leaves a node without room alone", [onTwo, { ...two, n1: facts({ free: { ...need, pods: 0 } }) }], ["begin 2a"]],
     ["leaves an old kernel alone", [onTwo, { ...two, n1: facts({ obstacle: "kernel" }) }], ["begin 2a"]],
+    [
+      "begins on an old kernel if the gap is allowed",
+      [onTwo, { ...two, n1: facts({ obstacle: "kernel" }) }, { allowsGap: true }],
+      ["begin 1a", "begin 2a"],
+    ],
     ["leaves a node that is not ready alone", [onTwo, { ...two, n1: facts({ obstacle: "notReady" }) }], ["begin 2a"]],
     ["begins where it may not look", [onTwo, { ...two, n1: facts({ free: undefined }) }], ["begin 1a", "begin 2a"]],
     [

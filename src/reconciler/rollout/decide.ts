@@ -111,7 +111,7 @@ function candidates(observed: Observed, active: readonly Tracked[]): Found {
 
 /** Of a node that may be looked at again, the obstacle still counts until that is done. */
 function onOneNode(
-  { now, nodes, needsOf }: Observed,
+  { now, config, nodes, needsOf }: Observed,
   node: NodeName,
   pods: readonly Tracked[],
 ): { readonly step?: Step; readonly obstacle?: Obstacle } {
@@ -120,7 +120,8 @@ function onOneNode(
   if (facts === undefined) return { step: look };
   const ageMs = now.getTime() - facts.lookedAt.getTime();
   const pod = pods.find((each) => hasRoom(needsOf(each), facts.free));
-  const obstacle = facts.obstacle ?? (pod === undefined ? "room" : undefined);
+  const given = config.allowsGap && facts.obstacle === "kernel" ? undefined : facts.obstacle;
+  const obstacle = given ?? (pod === undefined ? "room" : undefined);
   if (obstacle !== undefined) return ageMs < blockedMs ? { obstacle } : { obstacle, step: look };
   return ageMs < freshMs && pod !== undefined ? { step: { do: "begin", pod } } : { step: look };
 }

@@ -8,5 +8,6 @@ export const manualRollout: RolloutConfig = {
   maxPerNode: 1,
   maxParallel: 10,
   maxFailures: 1,
+  allowsGap: false,
   window: undefined,
 };

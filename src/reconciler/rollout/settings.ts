@@ -13,6 +13,8 @@ export interface RolloutConfig {
   readonly maxParallel: number;
   /** With so many failures it pauses. */
   readonly maxFailures: number;
+  /** Whether it works on nodes that replace mounts with a gap. */
+  readonly allowsGap: boolean;
   /** undefined: it may work at any time. */
   readonly window: Window | undefined;
 }
@@ -62,6 +64,12 @@ export const rolloutSettings = {
     kind: bound,
     default: 1,
   },
+  rolloutAllowsGap: {
+    flag: "mountpoint-rollout-allows-gap",
+    variable: "MOUNTPOINT_ROLLOUT_ALLOWS_GAP",
+    kind: trueOrFalse,
+    default: false,
+  },
   rolloutWindow: {
     flag: "mountpoint-rollout-window",
     variable: "MOUNTPOINT_ROLLOUT_WINDOW",
@@ -77,6 +85,7 @@ export function rolloutFrom(values: ValuesOf<typeof rolloutSettings>): RolloutCo
     maxPerNode: values.rolloutMaxPerNode,
     maxParallel: values.rolloutMaxParallel,
     maxFailures: values.rolloutMaxFailures,
+    allowsGap: values.rolloutAllowsGap,
     window: values.rolloutWindow,
   };
 }

@@ -54,6 +54,10 @@
   value: {{ $rollout.maxParallel | default 10 | quote }}
 - name: MOUNTPOINT_ROLLOUT_MAX_FAILURES
   value: {{ $rollout.maxFailures | default 1 | quote }}
+{{- if .Values.node.movesWithGap }}
+- name: MOUNTPOINT_ROLLOUT_ALLOWS_GAP
+  value: "true"
+{{- end }}
 {{- with $rollout.window }}
 - name: MOUNTPOINT_ROLLOUT_WINDOW
   value: {{ toJson . | quote }}
