@@ -29,10 +29,12 @@ it("LC-21 a rollout moves every workload to a Mountpoint Pod with the settings o
     }, long)
     .toBe(true);
   await expect.poll(() => eventsOf(stage, controller), long).toEqual(["RolloutProgressing", "RolloutCompleted"]);
-  const status = (await stage.attachments()).flatMap((attachment) =>
-    Object.values(attachment.status?.mountpointPods ?? {}).map(({ rollout }) => rollout),
-  );
-  expect(status).toEqual([undefined, undefined, undefined]);
+  await expect
+    .poll(async () => {
+      await playNodes(stage);
+      return await rolloutStates(stage);
+    }, long)
+    .toEqual(["undefined", "undefined", "undefined"]);
 });
 
 it("LC-21 a rollout waits for its window, pauses after a failure, and goes on when that is tried again", async () => {

@@ -19,6 +19,8 @@ const strict = `mkdir -p /tmp/seen; : > /tmp/errors
     for file in /data/before /ro/before; do
       cat $file 2>>/tmp/errors | cmp -s - /tmp/before && echo $n > /tmp/seen/read || echo "read $file $n" >> /tmp/errors
     done
+    byte() { dd if=$1 bs=1 skip=$((n % 20)) count=1 2>/dev/null; }
+    [ "$(byte /data/before)" = "$(byte /tmp/before)" ] || echo "random read $n" >> /tmp/errors
     sh -c "echo $n > /data/write-$n && echo $n > /part/write-$n" 2>>/tmp/errors && echo $n >> /tmp/seen/write ||
       echo "write $n" >> /tmp/errors
     if sh -c "echo $n > /ro/write-$n" 2>/dev/null; then echo "read-only $n" >> /tmp/errors; fi
