@@ -174,8 +174,11 @@ describe("the tracker", () => {
     expect([tracker.counts.outdated, tracker.counts.moving, tracker.outdated.size, tracker.moving.size]).toEqual([
       0, 1, 0, 1,
     ]);
-    tracker.note(key, []);
+    tracker.note(key, [tracked("1a", { state: "moving", leftSince: now })]);
+    tracker.note(key, [tracked("1a", { state: "moving", leftSince: new Date(now) })]);
     expect(changes).toBe(3);
+    tracker.note(key, []);
+    expect(changes).toBe(4);
     expect([tracker.counts.moving, tracker.moving.size]).toEqual([0, 0]);
   });
 });

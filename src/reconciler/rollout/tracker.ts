@@ -102,11 +102,12 @@ function isSame(before: readonly Tracked[], after: readonly Tracked[]): boolean 
   if (before.length !== after.length) return false;
   return before.every((pod, index) => {
     const other = after[index];
-    return (["name", "uid", "state", "isObsolete", "isMounted"] as const).every(
-      (field) => pod[field] === other?.[field],
-    );
+    if (pod.leftSince?.getTime() !== other?.leftSince?.getTime()) return false;
+    return compared.every((field) => pod[field] === other?.[field]);
   });
 }
+
+const compared = ["name", "uid", "state", "isObsolete", "isMounted"] as const;
 
 export function trackedIn(observed: Observed): readonly Tracked[] {
   return observed.mountpointPods.flatMap((pod) => tracked(observed, pod) ?? []);
