@@ -154,10 +154,14 @@ describe("LC-21 a rollout", () => {
     expect(decided(...given)).toMatchObject(expected);
   });
 
-  it("counts mounts that are not replaced within five minutes as a failure, and looks when that is due", () => {
+  it("goes on beside mounts that are not replaced within five minutes, until they fill its places", () => {
     const waiting = decided([left(299), ...onTwo], two);
     expect(waiting).toMatchObject({ failures: [], held: undefined, again: { afterMs: 1000 } });
-    expect(decided([left(300), ...onTwo], two)).toMatchObject({ failures: [left(300)], held: "failures" });
+    const overdue = decided([left(300), ...onTwo], two);
+    expect(overdue).toMatchObject({ failures: [left(300)], held: undefined });
+    expect(summary(overdue)).toEqual(["begin 1a", "begin 2a"]);
+    expect(summary(decided([left(300), ...onTwo], two, { maxParallel: 2 }))).toEqual(["begin 1a"]);
+    expect(decided([left(300), ...onTwo], two, { maxParallel: 1 })).toMatchObject({ steps: [], held: "failures" });
   });
 });
 

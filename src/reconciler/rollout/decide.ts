@@ -47,23 +47,28 @@ export const noneBlocked: Readonly<Record<Obstacle, 0>> = { kernel: 0, notReady:
 const freshMs = 10_000;
 /** For a node where something does: every look reads all Pods of the node. */
 const blockedMs = 300_000;
-/** Containers whose mounts cannot be replaced keep the former Mountpoint Pod. */
+/**
+ * Containers whose mounts cannot be replaced keep the former Mountpoint Pod. A tenant can build such a container, and must not be able to
+ * pause the rollout of a cluster with one: only when they fill `maxParallel` does it pause.
+ */
 const replacingMs = 300_000;
 
 export function decide(observed: Observed): Decision {
   const { now, config, outdated, moving } = observed;
   const isOverdue = ({ leftSince }: Tracked) =>
     leftSince !== undefined && now.getTime() - leftSince.getTime() >= replacingMs;
-  const failures = [...observed.failed.values(), ...[...moving.values()].filter(isOverdue)];
+  const overdue = [...moving.values()].filter(isOverdue);
+  const failures = [...observed.failed.values(), ...overdue];
   const active = [...moving.values()].filter(
     (pod) => !isOverdue(pod) && (pod.isMounted || pod.leftSince !== undefined),
   );
   const withdrawals = [...observed.obsolete.values()].map((pod) => ({ do: "withdraw", pod }) as const);
   const base = { steps: withdrawals, failures, blocked: noneBlocked, again: overdueAt(active, now) };
   if (outdated.size === 0) return { ...base, held: undefined };
-  const held = heldBack(config, failures.length, now);
+  const hasFailed = observed.failed.size >= config.maxFailures || overdue.length >= config.maxParallel;
+  const held = heldBack(config, hasFailed, now);
   if (held !== undefined) return { ...base, ...held, again: earlier(base.again, held.again) };
-  const found = candidates(observed, active);
+  const found = candidates(observed, active, config.maxParallel - active.length - overdue.length);
   const steps = [...withdrawals, ...found.steps];
   const isStuck = active.length === 0 && !found.steps.some((step) => step.do === "begin") && found.isBlocked;
   return {
@@ -75,10 +80,10 @@ export function decide(observed: Observed): Decision {
   };
 }
 
-function heldBack(config: RolloutConfig, failures: number, now: Date): Pick<Decision, "held" | "again"> | undefined {
+function heldBack(config: RolloutConfig, hasFailed: boolean, now: Date): Pick<Decision, "held" | "again"> | undefined {
   if (config.strategy === "manual") return { held: "manual", again: undefined };
   if (config.isPaused) return { held: "paused", again: undefined };
-  if (failures >= config.maxFailures) return { held: "failures", again: undefined };
+  if (hasFailed) return { held: "failures", again: undefined };
   const afterMs = config.window === undefined ? 0 : untilOpenMs(config.window, now);
   return afterMs === 0
     ? undefined
@@ -92,7 +97,7 @@ interface Found {
 }
 
 /** Linear in the number of nodes. */
-function candidates(observed: Observed, active: readonly Tracked[]): Found {
+function candidates(observed: Observed, active: readonly Tracked[], free: number): Found {
   const { config, outdated } = observed;
   const onNode = new Map<NodeName, number>();
   for (const { node } of active) onNode.set(node, (onNode.get(node) ?? 0) + 1);
@@ -103,7 +108,7 @@ function candidates(observed: Observed, active: readonly Tracked[]): Found {
     if (mounted.length === 0) continue;
     const { step, obstacle } = onOneNode(observed, node, mounted);
     if (obstacle !== undefined) blocked[obstacle] += pods.size;
-    const isFree = active.length + steps.length < config.maxParallel && (onNode.get(node) ?? 0) < config.maxPerNode;
+    const isFree = steps.length < free && (onNode.get(node) ?? 0) < config.maxPerNode;
     if (step !== undefined && isFree) steps.push(step);
   }
   return { steps, blocked, isBlocked: Object.values(blocked).some((count) => count > 0) };
