@@ -126,6 +126,7 @@ it("a CA is installed with the driver's own image, or with the one of the values
   const { ca, image: own } = settings(render(named));
   expect(ca).toEqual({
     configMap: "our-ca",
+    checksum: "",
     image: own,
     imagePullPolicy: "IfNotPresent",
     resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },
@@ -139,6 +140,10 @@ it("a CA is installed with the driver's own image, or with the one of the values
     image: "alpine:3.21",
     imagePullPolicy: "Always",
   });
+  const checksum = (certificates: string) =>
+    settings(render({ ...named, "tls.caCertData": certificates })).ca?.checksum;
+  expect(checksum("one")).toMatch(/^[0-9a-f]{16}$/);
+  expect(checksum("other")).not.toBe(checksum("one"));
 });
 
 const configMaps = (values: Readonly<Record<string, string>>) =>
