@@ -73,6 +73,7 @@ async function servedByFormer(stage: Stage, nodes: readonly string[]): Promise<r
     const { mountpointPod } = await stage.running(`app-${index}`, await stage.volume(), { node });
     names.push(mountpointPod.metadata.name);
   }
+  await playNodes(stage);
   return names.toSorted();
 }
 

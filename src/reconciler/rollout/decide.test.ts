@@ -21,7 +21,7 @@ function tracked(name: string, but: Partial<Tracked> = {}): Tracked {
     resourceVersion: "1",
     node: `n${name.slice(0, 1)}` as NodeName,
     persistentVolume: name as PvName,
-    ...{ state: "outdated", isObsolete: false, isMounted: true, leftSince: undefined },
+    ...{ state: "outdated", isObsolete: false, isMounted: true, isServing: true, leftSince: undefined },
     ...but,
   };
 }
@@ -89,6 +89,11 @@ describe("LC-21 a rollout", () => {
     [
       "waits for workloads that have no mount yet",
       [[tracked("1a", { isMounted: false }), tracked("2a")], two],
+      ["begin 2a"],
+    ],
+    [
+      "waits for a node plugin that reports: one of 2.x mounts no successor",
+      [[tracked("1a", { isServing: false }), tracked("2a")], two],
       ["begin 2a"],
     ],
     [

@@ -104,9 +104,7 @@ function candidates(observed: Observed, active: readonly Tracked[], free: number
   const blocked: Record<Obstacle, number> = { ...noneBlocked };
   const steps: Step[] = [];
   for (const [node, pods] of outdated) {
-    const mounted = [...pods.values()].filter(({ isMounted }) => isMounted);
-    if (mounted.length === 0) continue;
-    const { step, obstacle } = onOneNode(observed, node, mounted);
+    const { step, obstacle } = onNodeWith(observed, node, [...pods.values()]);
     if (obstacle !== undefined) blocked[obstacle] += pods.size;
     const isFree = steps.length < free && (onNode.get(node) ?? 0) < config.maxPerNode;
     if (step !== undefined && isFree) steps.push(step);
@@ -114,12 +112,22 @@ function candidates(observed: Observed, active: readonly Tracked[], free: number
   return { steps, blocked, isBlocked: Object.values(blocked).some((count) => count > 0) };
 }
 
+interface OnNode {
+  readonly step?: Step;
+  readonly obstacle?: Obstacle;
+}
+
+/** Nothing is done, and nothing is wrong, while no workload has its mount yet. */
+function onNodeWith(observed: Observed, node: NodeName, pods: readonly Tracked[]): OnNode {
+  const mounted = pods.filter(({ isMounted }) => isMounted);
+  const serving = mounted.filter(({ isServing }) => isServing);
+  if (serving.length > 0) return onOneNode(observed, node, serving);
+  // During an upgrade the node plugin may still be one of 2.x. Its successor reports, and that brings us back.
+  return mounted.length === 0 ? {} : { obstacle: "notReady" };
+}
+
 /** Of a node that may be looked at again, the obstacle still counts until that is done. */
-function onOneNode(
-  { now, config, nodes, needsOf }: Observed,
-  node: NodeName,
-  pods: readonly Tracked[],
-): { readonly step?: Step; readonly obstacle?: Obstacle } {
+function onOneNode({ now, config, nodes, needsOf }: Observed, node: NodeName, pods: readonly Tracked[]): OnNode {
   const facts = nodes.get(node);
   const look = { do: "look", node } as const;
   if (facts === undefined) return { step: look };

@@ -22,6 +22,8 @@ export interface Tracked {
   readonly isObsolete: boolean;
   /** Whether one of its workloads may have its mount: a move begins only then. */
   readonly isMounted: boolean;
+  /** Whether its node plugin reports that the mount serves. One of 2.x reports nothing, and mounts no successor. */
+  readonly isServing: boolean;
   /** Since when the mounts of its workloads are being replaced, which are listed at its successor; undefined: they are not. */
   readonly leftSince: Date | undefined;
 }
@@ -107,7 +109,7 @@ function isSame(before: readonly Tracked[], after: readonly Tracked[]): boolean 
   });
 }
 
-const compared = ["name", "uid", "state", "isObsolete", "isMounted"] as const;
+const compared = ["name", "uid", "state", "isObsolete", "isMounted", "isServing"] as const;
 
 export function trackedIn(observed: Observed): readonly Tracked[] {
   return observed.mountpointPods.flatMap((pod) => tracked(observed, pod) ?? []);
@@ -124,6 +126,7 @@ function tracked(observed: Observed, pod: ReportedMountpointPod): Tracked | unde
     ...{ name, uid, resourceVersion, node, persistentVolume, state },
     isObsolete: hasObsoleteRequest(pod, usable(observed.volume), observed.current),
     isMounted: observed.workloads.some((workload) => served.has(workload.uid) && mayHaveStarted(workload)),
+    isServing: attachment?.sources?.[name]?.health === "serving",
     leftSince: served.size === 0 ? pod.needsUnmountSince : undefined,
   };
 }
