@@ -61,6 +61,7 @@ const log = logger();
 const running = sources.runReconciler({ signal: stop.signal, log }, api as never, {
   mountpointPods: { ...sources.installation, namespace: mountpointNamespace, driverVersion },
   headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
+  warm: { perNode: 0, owner: "", releaseNamespace: "" },
   cleanupIntervalMs,
   staleAfterMs: 120_000,
   stallLimitMs: 600_000,

@@ -180,7 +180,8 @@ interface WorkloadAttachment {
 }
 
 export interface Node extends KubeObject {
-  readonly spec: { readonly taints?: readonly Taint[] };
+  readonly spec: { readonly taints?: readonly Taint[]; readonly unschedulable?: boolean };
+  readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
 export interface Taint {

@@ -10,10 +10,12 @@ import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
 import { checkHeadroom, headroomFrom, headroomSettings, preemptingClassFrom } from "./headroom/settings.ts";
 import { caFrom, caSettings, mountpointPodSettings } from "./mountpoint-pod-settings.ts";
+import { checkWarm, type WarmConfig, warmFrom, warmSettings } from "./warm/settings.ts";
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
   readonly headroom: HeadroomConfig;
+  readonly warm: WarmConfig;
   readonly api: ApiLocation;
   /** Undefined: the program serves no health port, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
@@ -35,6 +37,7 @@ const declared = {
   ...mountpointPodSettings,
   ...caSettings,
   ...headroomSettings,
+  ...warmSettings,
   podNamespace: { flag: "pod-namespace", variable: "POD_NAMESPACE", kind: text },
   podName: { flag: "pod-name", variable: "POD_NAME", kind: text },
   // SC-7. Manifests of 2.x grant no right to leases and do not pass it.
@@ -55,9 +58,10 @@ export function reconcilerConfigFrom(
   env: Environment,
   driverVersion: string,
 ): ReconcilerConfig {
-  const settings = readSettings(declared, { args, env }, [checkHeadroom, candidateFrom, apiLocationFrom]);
+  const settings = readSettings(declared, { args, env }, [checkHeadroom, checkWarm, candidateFrom, apiLocationFrom]);
   return Object.freeze<ReconcilerConfig>({
     headroom: headroomFrom(settings, settings.image),
+    warm: warmFrom(settings, settings.podNamespace),
     mountpointPods: {
       namespace: settings.namespace,
       image: settings.image,

@@ -17,6 +17,7 @@ import { MissingPods } from "./observe/missing-pods.ts";
 import { emptyView, volumesOnNodeOf } from "./observe/view.ts";
 import { reconcile } from "./reconcile.ts";
 import { workers } from "./run-reconciler.ts";
+import { WarmPool } from "./warm/pool.ts";
 
 const volumesOnNodes = 1000;
 
@@ -70,7 +71,8 @@ it.for([
   const view = crowdedView();
   const shared = { client, reader: client, events, refusals: new LastingRefusals(), view, statusQueue };
   const missingPods = new MissingPods();
-  const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000, missingPods };
+  using pool = new WarmPool(view, installation);
+  const context = { ...shared, mountpointPods: installation, staleAfterMs: 120_000, missingPods, pool };
   for (const each of view.workloads.values()) for (const key of volumesOnNodeOf(view, each)) queue.add(key);
   const running = runController(call, { queue, workers, reconcile: (each, key) => reconcile(each, context, key) });
 

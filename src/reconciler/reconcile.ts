@@ -1,13 +1,15 @@
 /** One reconcile of one volume on one node: observe, decide, act; and the writes of the statuses of its attachments. */
+import type { PodName } from "../core/names.ts";
 import type { Outcome } from "../kube/controller/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import { act, type Cluster } from "./act/act.ts";
 import type { StatusWriter } from "./act/status-writer.ts";
 import { decide } from "./decision/decide.ts";
-import type { Observed } from "./decision/decision.ts";
+import type { Observed, Step } from "./decision/decision.ts";
 import { newStatuses } from "./decision/new-statuses.ts";
-import { type VolumeOnNodeKey, volumeOnNodeFrom } from "./domain/volume-on-node.ts";
+import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeFrom } from "./domain/volume-on-node.ts";
 import { observe } from "./observe/observe.ts";
+import type { WarmPool } from "./warm/pool.ts";
 
 export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;
@@ -15,6 +17,7 @@ export interface ReconcileContext extends Cluster {
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
+  readonly pool: Pick<WarmPool, "waitingFor" | "claim">;
 }
 
 /** A Mountpoint Pod that is created, scheduled and started within this time causes one write of the status instead of three. */
@@ -23,6 +26,8 @@ const statusDelayMs = 1000;
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
   const observed = observedNow(context, key);
   const { steps, again } = decide(observed);
+  // In the same turn as the decision: no other volume may take these Mountpoint Pods any more.
+  for (const name of takenIn(steps, observed.waiting)) context.pool.claim(name, key);
   if (observed.notYetObserved.size > 0) context.missingPods.add(key);
   let outcome: Outcome;
   try {
@@ -46,17 +51,24 @@ export async function writeStatuses(
 }
 
 /** SC-7. */
-export function namesMissingPods(
-  context: Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods">,
-  key: VolumeOnNodeKey,
-): boolean {
+export function namesMissingPods(context: ObserveContext, key: VolumeOnNodeKey): boolean {
   return observedNow(context, key).notYetObserved.size > 0;
 }
 
-function observedNow(
-  { view, staleAfterMs, mountpointPods }: Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods">,
-  key: VolumeOnNodeKey,
-): Observed {
-  const policy = { staleAfterMs, driverVersion: mountpointPods.driverVersion };
+type ObserveContext = Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods" | "pool">;
+
+function observedNow({ view, staleAfterMs, mountpointPods, pool }: ObserveContext, key: VolumeOnNodeKey): Observed {
+  const waitingFor = (of: VolumeOnNode) => pool.waitingFor(of);
+  const policy = { staleAfterMs, driverVersion: mountpointPods.driverVersion, waitingFor };
   return observe(view, volumeOnNodeFrom(key), policy, new Date());
+}
+
+/** The waiting Mountpoint Pods that the steps list in an attachment. */
+function takenIn(steps: readonly Step[], waiting: readonly PodName[]): readonly PodName[] {
+  if (waiting.length === 0) return [];
+  const specs = steps.flatMap((step) => {
+    if (step.do === "createAttachment") return [step.attachment.spec];
+    return step.do === "rewriteAttachment" ? [step.spec] : [];
+  });
+  return waiting.filter((name) => specs.some((spec) => spec.mountpointS3PodAttachments[name] !== undefined));
 }

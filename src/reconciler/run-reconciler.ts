@@ -24,10 +24,14 @@ import { emptyView, sizesOf, synced, type View } from "./observe/view.ts";
 import { watchCluster } from "./observe/watches.ts";
 import { namesMissingPods, reconcile, writeStatuses } from "./reconcile.ts";
 import { sweep } from "./sweep.ts";
+import { keepWarm } from "./warm/keep-warm.ts";
+import { WarmPool } from "./warm/pool.ts";
+import type { WarmConfig } from "./warm/settings.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
   readonly headroom: HeadroomConfig;
+  readonly warm: WarmConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   /** How long no worker may make progress before the liveness probe fails. */
@@ -95,7 +99,7 @@ async function reconcileAll(
   { view, freshness }: { readonly view: View; readonly freshness: Freshness },
   options: ReconcilerOptions,
 ): Promise<void> {
-  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress, metrics } = options;
+  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, warm, progress, metrics } = options;
   using queue = new WorkQueue<VolumeOnNodeKey>();
   using statusQueue = new WorkQueue<VolumeOnNodeKey>();
   using _enqueueing = enqueueVolumesOnNodes(view, queue);
@@ -108,7 +112,8 @@ async function reconcileAll(
   const statuses = new StatusWriter(writer, view);
   const missingPods = new MissingPods();
   const isMissing = (key: VolumeOnNodeKey) => namesMissingPods(context, key);
-  const shared = { client: writer, reader: client, events, view, mountpointPods };
+  using pool = new WarmPool(view, mountpointPods);
+  const shared = { client: writer, reader: client, events, view, mountpointPods, pool };
   const context = { ...shared, refusals: new LastingRefusals(), staleAfterMs, statusQueue, missingPods };
   await Promise.all([
     runController(term, {
@@ -128,6 +133,7 @@ async function reconcileAll(
     sweep(term, view, queue, cleanupIntervalMs),
     missingPods.search(term, { freshness, isMissing, queue }),
     reserveHeadroom(term, { ...context, headroom, progress }),
+    keepWarm(term, { ...context, warm, watcher: client, progress }),
   ]);
 }
 

@@ -210,6 +210,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
       userBy: "driver",
     },
     headroom: { enabled: true, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
+    warm: { perNode: 0, owner: "", releaseNamespace: "" },
     cleanupIntervalMs: 500,
     staleAfterMs: 1000,
     stallLimitMs: 600_000,

@@ -79,6 +79,7 @@ class CountingReconciler implements AsyncDisposable {
         ...{ priorityClassName: "", preemptingPriorityClassName: "" },
       },
       headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
+      warm: { perNode: 0, owner: "", releaseNamespace: "" },
       cleanupIntervalMs,
       staleAfterMs: 600_000,
       stallLimitMs: 600_000,

@@ -172,6 +172,7 @@ function reconcilerOptions(identity: string, required: boolean): Omit<Reconciler
       userBy: "driver",
     },
     headroom: { enabled: false, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
+    warm: { perNode: 0, owner: "", releaseNamespace: "" },
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
     stallLimitMs: 600_000,

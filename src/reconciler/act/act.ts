@@ -19,7 +19,7 @@ import {
   mountpointPodWarnings,
 } from "../domain/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
-import { annotateFailedMove, annotateForUnmount } from "./annotate.ts";
+import { annotateFailedMove, annotateForUnmount, labelMountpointPod } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
 import { warn, warnOfVolume } from "./warn.ts";
@@ -58,6 +58,8 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
       return Promise.resolve("accepted");
     case "annotateForUnmount":
       return annotateForUnmount(call, cluster, step);
+    case "labelMountpointPod":
+      return labelMountpointPod(call, cluster, step);
     case "annotateFailedMove":
       return annotateFailedMove(call, cluster, step);
     case "deleteMountpointPod":
@@ -220,6 +222,7 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
     case "createMountpointPod":
       return { ...fields, mountpointPod: podToCreate(step), workload: keyOf(step.workload) };
     case "annotateForUnmount":
+    case "labelMountpointPod":
     case "annotateFailedMove":
     case "deleteMountpointPod":
       return { ...fields, mountpointPod: step.mountpointPod.name };

@@ -1,10 +1,11 @@
-/** Annotations that the reconciler sets on Mountpoint Pods. */
+/** Annotations and labels that the reconciler sets on Mountpoint Pods. */
 import { annotations } from "../../core/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { ObservedAttachment, Step } from "../decision/decision.ts";
-import { attempt, type Result, untilAttachment, untilPod, type Viewed } from "./attempt.ts";
+import { assignmentPatch } from "../domain/warm-pod.ts";
+import { attempt, type Result, untilAttachment, untilPod, untilWaitingPod, type Viewed } from "./attempt.ts";
 
 interface Annotating extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
@@ -44,6 +45,20 @@ export async function annotateFailedMove(
     name,
     (pod) => pod?.uid !== uid || requests.every((request) => pod.move.failed.includes(request)),
   );
+  return result;
+}
+
+/** The version that was observed: the Pod is not to get a second volume. */
+export async function labelMountpointPod(
+  call: Call,
+  cluster: Annotating,
+  { mountpointPod, volume }: Step & { do: "labelMountpointPod" },
+): Promise<Result> {
+  const { name, resourceVersion } = mountpointPod;
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const patch = cluster.client.patch(call, kinds.pods, ref, assignmentPatch(mountpointPod, volume));
+  const result = await attempt(patch, "isConflict", "isNotFound");
+  await untilWaitingPod(call, cluster, name, (pod) => pod?.resourceVersion !== resourceVersion);
   return result;
 }
 

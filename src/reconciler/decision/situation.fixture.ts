@@ -105,6 +105,8 @@ export function seen(but: Partial<Observed>): Observed {
     mountpointPods: [],
     reserved: new Set<PodUid>(),
     notYetObserved: new Set<string>(),
+    waiting: [],
+    unlabelled: new Set<PodName>(),
   };
   return { now, node, volume, sameHandle: [], driverVersion: "3.0.0", staleAfterMs: 120_000, ...nothing, ...but };
 }
@@ -118,6 +120,8 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
         return `report ${step.reason} to ${step.workload.uid}`;
       case "annotateForUnmount":
         return `annotate ${alias(step.mountpointPod.name)}`;
+      case "labelMountpointPod":
+        return `label ${alias(step.mountpointPod.name)}`;
       case "annotateFailedMove":
         return `give up moving ${alias(step.mountpointPod.name)}`;
       case "deleteMountpointPod":

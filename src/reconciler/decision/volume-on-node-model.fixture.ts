@@ -162,7 +162,8 @@ export class VolumeOnNodeModel {
     switch (step.do) {
       case "report":
       case "reportVolume":
-      case "annotateFailedMove": // no story of this model requests a move
+      case "annotateFailedMove": // no story of this model requests a move, or has Mountpoint Pods that wait for a volume
+      case "labelMountpointPod":
         return true;
       case "createMountpointPod": {
         const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
