@@ -81,7 +81,7 @@ interface PodOfVolume extends LocalMountpointPod {
   readonly persistentVolume: PvName;
 }
 
-export function podOf(more: Partial<PodOfVolume> = {}): PodOfVolume {
+export function podOf(more: Partial<PodOfVolume | LocalMountpointPod> = {}): PodOfVolume {
   return {
     name: mountpointPod,
     uid: "uid-of-mountpoint-pod" as PodUid,
@@ -106,7 +106,7 @@ export function podOf(more: Partial<PodOfVolume> = {}): PodOfVolume {
     waiting: undefined,
     lastTermination: undefined,
     live: {},
-    ...more,
+    ...(more as Partial<PodOfVolume>),
   };
 }
 
