@@ -208,10 +208,12 @@ it("WM-1 fewer wait when fewer are to, none where no node plugin runs, and a ten
 it("WM-1 one that waits is no orphan: the stale cleanup leaves it alone", async () => {
   await using stage = await Stage.open(cluster);
   await prepareWarm(stage);
-  await using reconciler = await startWithWarm(stage);
+  const flags = ["--cleanup-interval-seconds=1", "--stale-threshold-seconds=0"];
+  await using reconciler = await startWithWarm(stage, 1, flags);
   const warm = await untilWarm(stage);
-  const claim = await stage.volume();
-  await stage.running("sweep", claim, { node: stage.otherNode });
-  await reconciler.said("reconcile step");
+  const cleanups = () => reconciler.log.split("stale cleanup queued").length;
+  const before = cleanups();
+  await expect.poll(cleanups, long).toBeGreaterThan(before + 2);
   expect(isMarked((await current(stage, warm)) as Pod)).toBe(false);
+  expect((await waitingPods(stage)).map(nameOf)).toEqual([nameOf(warm)]);
 });

@@ -8,11 +8,16 @@ import { long, type Stage } from "./stage.ts";
 const owner = "warm-owner";
 
 /** A reconciler that keeps one waiting on each node with a node plugin: that of the stage's first node. */
-export async function startWithWarm(stage: Stage, perNode = 1): Promise<ReconcilerProcess> {
+export async function startWithWarm(
+  stage: Stage,
+  perNode = 1,
+  flags: readonly string[] = [],
+): Promise<ReconcilerProcess> {
   return await ReconcilerProcess.start(stage, {
     flags: [
       ...[`--warm-per-node=${perNode}`, `--warm-owner=${owner}`],
       ...[`--pod-namespace=${stage.name}`, "--pod-name=reconciler"],
+      ...flags,
     ],
   });
 }
