@@ -51,6 +51,7 @@ import { nodeService } from "../node/service.ts";
 import { probeSources } from "../node/source/probe-loop.ts";
 import { sourceRoom } from "../node/source/source-room.ts";
 import { unmountUnneeded } from "../node/source/unmount-loop.ts";
+import { wakeMounters } from "../node/source/wake-mounters.ts";
 import { HostSwapper } from "../node/swap/swap.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
@@ -93,6 +94,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     cluster.follow(background, progress),
     credentials.driverCredentials.follow(background, client, progress),
     unmountUnneeded(background, sources),
+    wakeMounters(background, sources),
     probeSources(background, sources, progress),
     replaceMounts(background, rooms, { mountpointPods, events }),
     reportStatus(background, client, { attachments, sources: sources.registry }),

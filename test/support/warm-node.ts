@@ -1,10 +1,8 @@
 /** Mountpoint Pods that wait for a volume, on real nodes. */
-import { vi } from "vitest";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Pod } from "../../src/kube/kinds.ts";
 import type { Cluster } from "./cluster.ts";
 import { onNode } from "./mount-s3-process.ts";
-
-const long = { timeout: 240_000, interval: 200 };
 
 export interface WarmPod {
   readonly name: string;
@@ -21,13 +19,13 @@ export async function warmOn(cluster: Cluster, node: string): Promise<readonly W
   return here.map(({ metadata: { name, uid } }) => ({ name, uid }));
 }
 
-/** Until one runs that is none of the others. */
+/** Until one runs that is none of the others. Not with vi.waitFor: benchmarks wait for it, too. */
 export async function untilWarmOn(cluster: Cluster, node: string, ...others: readonly string[]): Promise<WarmPod> {
-  return await vi.waitFor(async () => {
+  for (const limit = AbortSignal.timeout(240_000); ; limit.throwIfAborted()) {
     const pod = (await warmOn(cluster, node)).find(({ name }) => !others.includes(name));
-    if (pod === undefined) throw new Error(`no other Mountpoint Pod waits on ${node}`);
-    return pod;
-  }, long);
+    if (pod !== undefined) return pod;
+    await pause(200, undefined, { signal: limit });
+  }
 }
 
 /** cgroup v1, bytes: what `kubectl top` calls the memory of the containers of a Pod, its pause container included. */

@@ -43,7 +43,7 @@ it("WM-1 names no volume and no workload until it has one, and ends with its own
   const keys = [...Object.keys(labels), ...Object.keys(annotations)];
   for (const key of ["pod-uid", "volume-name", "volume-id", "authentication-source"])
     expect(keys).not.toContain(`s3.csi.scality.com/${key}`);
-  expect(ownerReferences).toEqual([{ apiVersion: "v1", kind: "ConfigMap", ...owner }]);
+  expect(ownerReferences).toEqual([{ apiVersion: "v1", kind: "ConfigMap", ...owner, controller: true }]);
 });
 
 it("WM-1 the name is that of a Mountpoint Pod, and another one in every term, on every node, for every Pod", () => {

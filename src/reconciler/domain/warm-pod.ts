@@ -67,7 +67,8 @@ export function warmPod(config: MountpointPodConfig, { name, node, owner }: Warm
       namespace: config.namespace,
       labels: validLabels({ ...installationLabels(config), [labels.warm]: "waiting" }),
       annotations: { ...installationAnnotations(config), [annotations.warmSettings]: warmSettings(config) },
-      ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", ...owner }],
+      // `kubectl drain` refuses to delete Pods that no controller replaces.
+      ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", ...owner, controller: true }],
     },
     spec: { ...spec, containers },
   } as const;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
-import { type NodeName, type PodUid, warmPodName } from "../../core/names.ts";
+import { type NodeName, type PodName, type PodUid, warmPodName } from "../../core/names.ts";
 import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 import { decide, type ObservedNode } from "./decide.ts";
@@ -42,6 +42,7 @@ const young = new Date(now.getTime() - 10_000);
 function decided(but: Partial<ObservedNode>): string {
   const observed = {
     ...{ now, node, perNode: 1, state: usable, withoutPluginMs: 0, pods: [], settings: current },
+    abandoned: new Set<PodName>(),
     ...{ isStarting: false, backOffMs: 0, startable: 16 },
     ...but,
   };
@@ -124,6 +125,11 @@ describe("WM-1 one that waits is deleted", () => {
       "when it has ended",
       { pods: [waiting(0, { phase: "failed", problem: problem("ended") })] },
       "delete 0 as a failure: it has ended without a volume",
+    ],
+    [
+      "when a volume was to get it, which may have got it",
+      { pods: [waiting(0)], abandoned: new Set([waiting(0).name]) },
+      "delete 0 as a failure: a volume was to get it and has not",
     ],
     ["when its node has no room", { pods: [waiting(0, noRoom)] }, "delete 0 as a failure: its node has no room for it"],
     [

@@ -1,5 +1,5 @@
 /** Which Mountpoint Pods wait for a volume on one node (WM-1). Pure. */
-import type { NodeName } from "../../core/names.ts";
+import type { NodeName, PodName } from "../../core/names.ts";
 import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 
 export interface ObservedNode {
@@ -13,6 +13,8 @@ export interface ObservedNode {
   readonly withoutPluginMs: number;
   /** Those that no attachment lists and no volume is about to get. */
   readonly pods: readonly ReportedWaitingPod[];
+  /** Those of them that a volume was to get, and has not got within the limit of time. */
+  readonly abandoned: ReadonlySet<PodName>;
   /** The settings of Mountpoint Pods that are created now. */
   readonly settings: string;
   /** A workload with a volume of this driver is starting on the node: its start goes before. */
@@ -73,7 +75,10 @@ function demand({ perNode, state, withoutPluginMs }: ObservedNode): {
 const schedulingLimitMs = 30_000;
 
 /** Why the Pod will not serve a volume; undefined: it does, or will. */
-function failureOf({ now }: ObservedNode, { problem, createdAt }: ReportedWaitingPod): string | undefined {
+function failureOf({ now, abandoned }: ObservedNode, pod: ReportedWaitingPod): string | undefined {
+  const { problem, createdAt } = pod;
+  // The API server may have accepted the write: no other volume may get it.
+  if (abandoned.has(pod.name)) return "a volume was to get it and has not";
   if (problem?.kind === "ended") return "it has ended without a volume";
   const ageMs = now.getTime() - createdAt.getTime();
   return problem?.kind === "unschedulable" && ageMs >= schedulingLimitMs ? "its node has no room for it" : undefined;

@@ -1,7 +1,7 @@
 /** Keeps as many Mountpoint Pods without a volume on each node as the settings say (WM-1). */
 import { randomUUID } from "node:crypto";
 import { DriverError } from "../../core/errors.ts";
-import type { NodeName } from "../../core/names.ts";
+import type { NodeName, PodName } from "../../core/names.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
 import type { Watcher } from "../../kube/watch/watch.ts";
@@ -134,6 +134,7 @@ class Keeper {
     const nowMs = performance.now();
     const state = states.get(node);
     if (state === undefined) this.#history.forget(node);
+    const pods = view.waitingPods.by("node", node).filter((pod) => this.#isSpare(pod));
     const isStarting = view.workloads
       .by("node", node)
       .some(({ phase, terminating }) => phase === "pending" && !terminating);
@@ -143,7 +144,8 @@ class Keeper {
       perNode: warm.perNode,
       state,
       withoutPluginMs: this.#history.withoutPluginMs(node, plugins.count("node", node) > 0, nowMs),
-      pods: view.waitingPods.by("node", node).filter((pod) => this.#isSpare(pod)),
+      pods,
+      abandoned: new Set(pods.map(({ name }) => name).filter((name) => this.#isAbandoned(name))),
       settings: pool.settings,
       isStarting: this.#history.isStarting(node, isStarting, nowMs),
       backOffMs: this.#history.backOffMs(node, nowMs),
@@ -151,11 +153,15 @@ class Keeper {
     };
   }
 
-  /** One that a volume has claimed and not got within the limit is deleted like any that failed: it may not be given to another volume. */
+  /** No attachment lists it, and no volume is about to get it. */
   #isSpare({ name }: ReportedWaitingPod): boolean {
     const { pool } = this.#context;
-    if (pool.isListed(name)) return false;
-    const claimedMs = pool.claimedMs(name);
-    return claimedMs === undefined || pool.isToBeDeleted(name) || claimedMs >= claimLimitMs;
+    const isClaimed = pool.claimedMs(name) !== undefined && !pool.isToBeDeleted(name) && !this.#isAbandoned(name);
+    return !pool.isListed(name) && !isClaimed;
+  }
+
+  #isAbandoned(name: PodName): boolean {
+    const { pool } = this.#context;
+    return !pool.isToBeDeleted(name) && (pool.claimedMs(name) ?? 0) >= claimLimitMs;
   }
 }
