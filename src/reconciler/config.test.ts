@@ -132,11 +132,12 @@ const headroomOn = {
   MOUNTPOINT_PREEMPTING_PRIORITY_CLASS_NAME: "preempting",
 };
 
+const warmConfig = (...flags: string[]) =>
+  reconcilerConfigFrom([...flags, "--pod-namespace=kube-system", "--pod-name=x"], env, "3");
+
 it("WM-1 refuses waiting Mountpoint Pods that nothing would end", () => {
-  const config = (...flags: string[]) =>
-    reconcilerConfigFrom([...flags, "--pod-namespace=kube-system", "--pod-name=x"], env, "3");
-  expect(() => config("--warm-per-node=1")).toThrow("--warm-owner must be set");
-  expect(config("--warm-per-node=1", "--warm-owner=s3-csi-warm").warm).toEqual({
+  expect(() => warmConfig("--warm-per-node=1")).toThrow("--warm-owner must be set");
+  expect(warmConfig("--warm-per-node=1", "--warm-owner=s3-csi-warm").warm).toEqual({
     perNode: 1,
     owner: "s3-csi-warm",
     releaseNamespace: "kube-system",

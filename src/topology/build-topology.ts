@@ -22,13 +22,15 @@ export function buildTopology(cluster: Cluster): Topology {
     context: cluster.context,
     volumes: cluster.volumes.map((volume) => volumeView(context, volume)).toSorted(byName),
     orphanedPods: orphaned.map(({ metadata: { name } }) => orphanView(context, name)).toSorted(byName),
-    waitingPods: waiting.map(({ name, node }) => ({ ...orphanView(context, name), node })).toSorted(byName),
+    waitingPods: waiting.map(({ name, node }) => orphanView(context, name, node)).toSorted(byName),
     unreadable: cluster.unreadable,
   };
 }
 
-function orphanView(context: Context, name: string): MountpointPodView {
-  return mountpointPodView(context, { name, node: "", reported: {}, workloads: [] });
+/** `node`: of one that is not scheduled yet. */
+function orphanView(context: Context, name: string, node = ""): MountpointPodView {
+  const view = mountpointPodView(context, { name, node, reported: {}, workloads: [] });
+  return { ...view, node: view.node || node };
 }
 
 interface Context {

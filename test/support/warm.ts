@@ -52,7 +52,8 @@ export async function reportNode(stage: Stage, condition: object = {}): Promise<
   const ready = { type: "Ready", status: "True", reason: "KubeletReady" };
   const conditions = [ready, ...(Object.keys(condition).length === 0 ? [] : [condition])];
   const now = new Date().toISOString();
-  const written = conditions.map((each) => ({ ...each, lastHeartbeatTime: now, lastTransitionTime: now }));
+  const times = { lastHeartbeatTime: now, lastTransitionTime: now };
+  const written = conditions.map((each) => Object.assign(each, times));
   await stage.patch(`/api/v1/nodes/${stage.node}/status`, { status: { conditions: written } });
 }
 

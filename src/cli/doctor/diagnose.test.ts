@@ -39,11 +39,14 @@ it.each<readonly [string, Partial<Installation>]>([
   expect(ids(but)).toContain(id);
 });
 
+const findingsOn = (pod: Pod) => diagnose(installation({}, { mountpointPods: [pod], volumes: [], attachments: [] }));
+
 it("WM-1 finds a Mountpoint Pod that waits for a volume and does not run, and nothing in one that does", () => {
   const status = { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", message: "no room" }] };
-  const found = (pod: Pod) => diagnose(installation({}, { mountpointPods: [pod], volumes: [], attachments: [] }));
-  expect(found(waitingPod({ status }))).toMatchObject([{ id: "mountpoint-pod-unschedulable", severity: "warning" }]);
-  expect(found(waitingPod())).toEqual([]);
+  expect(findingsOn(waitingPod({ status }))).toMatchObject([
+    { id: "mountpoint-pod-unschedulable", severity: "warning" },
+  ]);
+  expect(findingsOn(waitingPod())).toEqual([]);
 });
 
 describe("what the chart's policies refuse, and earlier versions may have left", () => {

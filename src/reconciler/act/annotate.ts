@@ -11,7 +11,22 @@ interface Annotating extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
 }
 
-export async function annotateForUnmount(
+type AnnotatingStep = Step & { do: "annotateForUnmount" | "labelMountpointPod" | "annotateFailedMove" };
+
+export function annotate(call: Call, cluster: Annotating, step: AnnotatingStep): Promise<Result> {
+  switch (step.do) {
+    case "annotateForUnmount":
+      return annotateForUnmount(call, cluster, step);
+    case "labelMountpointPod":
+      return labelMountpointPod(call, cluster, step);
+    case "annotateFailedMove":
+      return annotateFailedMove(call, cluster, step);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function annotateForUnmount(
   call: Call,
   cluster: Annotating,
   { mountpointPod: { name, uid }, listedBy = [], movedTo }: Step & { do: "annotateForUnmount" },
@@ -31,7 +46,7 @@ export async function annotateForUnmount(
   return result;
 }
 
-export async function annotateFailedMove(
+async function annotateFailedMove(
   call: Call,
   cluster: Annotating,
   { mountpointPod: { name, uid }, requests }: Step & { do: "annotateFailedMove" },
@@ -49,7 +64,7 @@ export async function annotateFailedMove(
 }
 
 /** The version that was observed: the Pod is not to get a second volume. */
-export async function labelMountpointPod(
+async function labelMountpointPod(
   call: Call,
   cluster: Annotating,
   { mountpointPod, volume }: Step & { do: "labelMountpointPod" },

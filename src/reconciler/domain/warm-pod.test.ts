@@ -1,14 +1,20 @@
 import { expect, it } from "vitest";
 import { plainCache } from "../../core/cache-volume.ts";
-import { mountpointPodFrom, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
+import { mountpointPodFrom, type WaitingPod, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { isMountpointPodName, type NodeName, type PodUid, warmPodName } from "../../core/names.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import { attachment, volume, w1 } from "../decision/situation.fixture.ts";
 import { installation } from "./installation.fixture.ts";
 import { mountpointPod } from "./mountpoint-pod.ts";
 import { reportFrom } from "./mountpoint-pod-report.ts";
-import type { S3Volume } from "./persistent-volume.ts";
-import { assignedPod, assignmentPatch, takesWarmPod, warmPod, warmSettings } from "./warm-pod.ts";
+import {
+  assignedPod,
+  assignmentPatch,
+  type ReportedWaitingPod,
+  takesWarmPod,
+  warmPod,
+  warmSettings,
+} from "./warm-pod.ts";
 
 const node = "worker-1" as NodeName;
 const name = warmPodName("term", node, 0);
@@ -21,6 +27,10 @@ function stored(changes: object = {}) {
   const pod = made();
   const metadata = { uid: "uid", resourceVersion: "7", creationTimestamp: "2026-01-15T10:00:00Z" };
   return { ...pod, metadata: { ...pod.metadata, ...metadata, ...changes }, status: { phase: "Running" } };
+}
+
+function observedPod(): ReportedWaitingPod {
+  return { ...(waitingPodFrom(stored()) as WaitingPod), ...reportFrom(stored()) };
 }
 
 it("WM-1 a waiting Pod is an ordinary one: same image, security, priority class, affinity; only its arguments differ", () => {
@@ -69,9 +79,7 @@ it("WM-1 is read as a waiting Pod, and as no Mountpoint Pod of a volume", () => 
 });
 
 it("WM-1 the patch makes it a Mountpoint Pod of the volume, and no owner ends it any more", () => {
-  const waiting = waitingPodFrom(stored());
-  if (waiting === undefined) return expect.unreachable();
-  const assigned = assignedPod({ ...waiting, ...reportFrom(stored()) }, attachment({ [name]: [w1] }).spec, volume);
+  const assigned = assignedPod(observedPod(), attachment({ [name]: [w1] }).spec, volume);
   const { metadata } = assignmentPatch(assigned, volume) as { metadata: ReturnType<typeof stored>["metadata"] };
   const { labels, annotations } = made().metadata;
   const patched = stored({
@@ -92,9 +100,7 @@ it("WM-1 the patch makes it a Mountpoint Pod of the volume, and no owner ends it
 });
 
 it("WM-1 one whose workload has left before it got its labels is a Mountpoint Pod all the same", () => {
-  const waiting = waitingPodFrom(stored());
-  if (waiting === undefined) return expect.unreachable();
-  const assigned = assignedPod({ ...waiting, ...reportFrom(stored()) }, attachment({ [name]: [] }).spec, undefined);
+  const assigned = assignedPod(observedPod(), attachment({ [name]: [] }).spec, undefined);
   expect(assigned.createdFor).toBe("unknown" as PodUid);
 });
 
@@ -106,7 +112,7 @@ it.for([
   ["a read-only PersistentVolume", { readOnly: true }, false],
   ["a cache by mount option", { cache: plainCache }, false],
 ] as const)("WM-2 %s: may take a waiting Pod: %s", ([, but, takes]) => {
-  expect(takesWarmPod(installation, { ...volume, ...but } as S3Volume)).toBe(takes);
+  expect(takesWarmPod(installation, { ...volume, ...but })).toBe(takes);
 });
 
 it.for([

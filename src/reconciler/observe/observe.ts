@@ -57,8 +57,11 @@ function unlabelledPods(view: View, attachments: readonly ObservedAttachment[]):
  * late; its workloads then get another Mountpoint Pod.
  */
 function ownerOf(view: View, name: PodName): ObservedAttachment | undefined {
-  const age = ({ metadata }: ObservedAttachment) => `${metadata.creationTimestamp}/${metadata.name}`;
-  return view.attachments.by("warmPod", name).toSorted((a, b) => (age(a) < age(b) ? -1 : 1))[0];
+  return view.attachments.by("warmPod", name).toSorted((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))[0];
+}
+
+function ageOf({ metadata }: ObservedAttachment): string {
+  return `${metadata.creationTimestamp}/${metadata.name}`;
 }
 
 function waitingPod(view: View, name: PodName): readonly ReportedWaitingPod[] {

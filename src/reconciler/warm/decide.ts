@@ -62,13 +62,16 @@ function demand({ perNode, state, withoutPluginMs }: ObservedNode): {
   readonly wanted: number;
   readonly because: string;
 } {
-  const none = (because: string) => ({ wanted: 0, because });
   if (perNode === 0) return none("no Mountpoint Pods are to wait for volumes");
   if (state === undefined) return none("its node is gone");
   if (state.pressure) return none("its node is under pressure");
   if (state.cordoned) return none("its node is cordoned");
   if (withoutPluginMs >= withoutPluginLimitMs) return none("no node plugin runs on its node");
   return { wanted: perNode, because: "more wait on the node than are to" };
+}
+
+function none(because: string): { readonly wanted: number; readonly because: string } {
+  return { wanted: 0, because };
 }
 
 /** The scheduler usually finds room within a second, and preempts nothing for it. */
@@ -104,8 +107,7 @@ function renew(observed: ObservedNode, pods: readonly ReportedWaitingPod[]): War
   const outdated = pods.find(({ settings }) => settings !== observed.settings);
   if (outdated === undefined) return undefined;
   const starting = pods.some(({ phase, settings }) => phase === "pending" && settings === observed.settings);
-  const again = { afterMs: lookAgainMs, because: "a successor starts" };
-  const wait = waitBeforeStart(observed) ?? (starting ? again : undefined);
+  const wait = waitBeforeStart(observed) ?? (starting ? soon("a successor starts") : undefined);
   return wait === undefined ? deletion(outdated, "its settings are outdated", false) : { step: undefined, again: wait };
 }
 
@@ -118,18 +120,21 @@ function waitBeforeStart({
   backOffMs,
   startable,
 }: ObservedNode): WarmDecision["again"] {
-  const soon = (because: string) => ({ afterMs: lookAgainMs, because });
   if (state?.ready !== true || withoutPluginMs > 0) return soon("the node is not ready");
   if (backOffMs > 0) return { afterMs: backOffMs, because: "earlier ones ended without a volume" };
   if (isStarting) return soon("a workload is starting on the node");
   return startable <= 0 ? soon("enough are starting in the cluster") : undefined;
 }
 
+function soon(because: string): WarmDecision["again"] {
+  return { afterMs: lookAgainMs, because };
+}
+
 /** No event tells that a limit of time is over. */
 function nextLook({ withoutPluginMs }: ObservedNode, pods: readonly ReportedWaitingPod[]): WarmDecision["again"] {
   const isUnschedulable = pods.some(({ problem }) => problem?.kind === "unschedulable");
-  if (withoutPluginMs > 0 && pods.length > 0) return { afterMs: lookAgainMs, because: "the node plugin may come back" };
-  return isUnschedulable ? { afterMs: lookAgainMs, because: "the scheduler may find room" } : undefined;
+  if (withoutPluginMs > 0 && pods.length > 0) return soon("the node plugin may come back");
+  return isUnschedulable ? soon("the scheduler may find room") : undefined;
 }
 
 function deletion(pod: ReportedWaitingPod, because: string, isFailure: boolean): WarmDecision {

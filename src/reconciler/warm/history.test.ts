@@ -8,6 +8,9 @@ beforeEach(() => {
   history = new WarmHistory("term");
 });
 
+const lost = (hasPlugin: boolean, nowMs: number) => history.withoutPluginMs(here, hasPlugin, nowMs);
+const starting = (is: boolean, nowMs: number) => history.isStarting(here, is, nowMs);
+
 it("WM-1 repeats a name until its Pod exists, and never after", () => {
   const first = history.nextName(here);
   expect(history.nextName(here)).toBe(first);
@@ -35,14 +38,12 @@ it("waits longer after every failure, at most ten minutes, and begins anew after
 });
 
 it("tells how long a node has had no node plugin", () => {
-  const lost = (hasPlugin: boolean, nowMs: number) => history.withoutPluginMs(here, hasPlugin, nowMs);
   expect([lost(true, 0), lost(false, 10), lost(false, 500), lost(true, 600), lost(false, 700)]).toEqual([
     0, 1, 490, 0, 1,
   ]);
 });
 
 it("lets a workload that cannot start hold up others for a minute", () => {
-  const starting = (is: boolean, nowMs: number) => history.isStarting(here, is, nowMs);
   expect([starting(false, 0), starting(true, 10), starting(true, 60_000), starting(true, 60_010)]).toEqual([
     false,
     true,
