@@ -205,6 +205,22 @@ it("WM-1 fewer wait when fewer are to, none where no node plugin runs, and a ten
   await expect.poll(left, long).toEqual([]);
 });
 
+it("WM-1 those that wait are replaced when the certificate authority of the store is", async () => {
+  await using stage = await Stage.open(cluster);
+  await prepareWarm(stage);
+  const metadata = { name: "ca", namespace: stage.mountpointNamespace };
+  const data = { "ca-bundle.crt": "old" };
+  await stage.client.create(stage.call, kinds.configMaps, { metadata, data } as { metadata: typeof metadata });
+  await using _ = await startWithWarm(stage, 1, ["--tls-ca-cert-configmap=ca"]);
+  const old = await untilWarm(stage);
+  await stage.client.patch(stage.call, kinds.configMaps, metadata, { data: { "ca-bundle.crt": "new" } });
+  const next = await untilWarm(stage, nameOf(old));
+  await stage.playKubelet();
+  expect(await current(stage, old)).toBeUndefined();
+  const settingsOf = (pod: Pod) => pod.metadata.annotations?.[annotations.warmSettings];
+  expect(settingsOf(next)).not.toBe(settingsOf(old));
+});
+
 it("WM-1 one that waits is no orphan: the stale cleanup leaves it alone", async () => {
   await using stage = await Stage.open(cluster);
   await prepareWarm(stage);

@@ -3,7 +3,7 @@ import { vi } from "vitest";
 import { labels } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { ReconcilerProcess } from "./reconciler-process.ts";
-import { long, type Stage } from "./stage.ts";
+import { ifItIsThere, long, type Stage } from "./stage.ts";
 
 const owner = "warm-owner";
 
@@ -62,10 +62,18 @@ export async function waitingPods(stage: Stage): Promise<readonly Pod[]> {
   return all.filter(({ metadata }) => metadata.labels?.[labels.warm] === "waiting" && !metadata.deletionTimestamp);
 }
 
+/** As kubelet does with those that are being deleted. */
+async function letGo(stage: Stage): Promise<void> {
+  for (const pod of await stage.mountpointPods()) {
+    if (pod.metadata.deletionTimestamp !== undefined) await ifItIsThere(stage.deletePod(pod));
+  }
+}
+
 /** Until exactly one waits that is not among `others`; it runs when this returns. */
 export async function untilWarm(stage: Stage, ...others: readonly string[]): Promise<Pod> {
   return await vi.waitFor(async () => {
     await reportNode(stage);
+    await letGo(stage);
     const [pod, ...more] = (await waitingPods(stage)).filter(({ metadata }) => !others.includes(metadata.name));
     if (pod === undefined || more.length > 0) throw new Error(`${more.length + (pod ? 1 : 0)} wait`);
     await stage.phase(pod, "Running");

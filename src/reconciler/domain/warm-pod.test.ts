@@ -19,7 +19,8 @@ import {
 const node = "worker-1" as NodeName;
 const name = warmPodName("term", node, 0);
 const owner = { name: "s3-csi-warm", uid: "uid-of-owner" };
-const made = () => warmPod(installation, { name, node, owner });
+const purpose = { name, node, owner, settings: warmSettings(installation) };
+const made = () => warmPod(installation, purpose);
 const own = () => mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
 
 /** As the API server stores it. */
@@ -43,7 +44,7 @@ it("WM-1 a waiting Pod is an ordinary one: same image, security, priority class,
 
 it("WM-1 keeps the arguments of an ordinary one behind its own", () => {
   const config = { ...installation, resources: { requests: {}, limits: { memory: "1Gi" } } };
-  const args = warmPod(config, { name, node, owner }).spec.containers[0]?.args;
+  const args = warmPod(config, purpose).spec.containers[0]?.args;
   expect(args).toEqual(["--wait", "--memory-target=972"]);
 });
 

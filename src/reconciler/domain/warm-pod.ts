@@ -37,6 +37,8 @@ export interface WarmPodPurpose {
   readonly name: PodName;
   readonly node: NodeName;
   readonly owner: WarmOwner;
+  /** What a volume's Mountpoint Pod must have in common with it. */
+  readonly settings: string;
 }
 
 /** A volume without a single setting of its own. */
@@ -53,7 +55,7 @@ const plainVolume: S3Volume = {
   moveRequest: undefined,
 };
 
-export function warmPod(config: MountpointPodConfig, { name, node, owner }: WarmPodPurpose) {
+export function warmPod(config: MountpointPodConfig, { name, node, owner, settings }: WarmPodPurpose) {
   const spec = podSpec(config, { volume: plainVolume, node });
   const containers = spec.containers.map((container) => ({
     ...container,
@@ -66,7 +68,7 @@ export function warmPod(config: MountpointPodConfig, { name, node, owner }: Warm
       name,
       namespace: config.namespace,
       labels: validLabels({ ...installationLabels(config), [labels.warm]: "waiting" }),
-      annotations: { ...installationAnnotations(config), [annotations.warmSettings]: warmSettings(config) },
+      annotations: { ...installationAnnotations(config), [annotations.warmSettings]: settings },
       // `kubectl drain` refuses to delete Pods that no controller replaces.
       ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", ...owner, controller: true }],
     },

@@ -8,6 +8,7 @@ import { attempt, type Result, untilWaitingPod, type Viewed } from "../act/attem
 import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
 import { type ReportedWaitingPod, type WarmOwner, warmPod } from "../domain/warm-pod.ts";
 import type { WarmHistory } from "./history.ts";
+import type { WarmPool } from "./pool.ts";
 import type { WarmConfig } from "./settings.ts";
 
 export interface WarmCluster extends Viewed {
@@ -15,6 +16,7 @@ export interface WarmCluster extends Viewed {
   readonly reader: Pick<KubeClient, "get">;
   readonly mountpointPods: MountpointPodConfig;
   readonly warm: WarmConfig;
+  readonly pool: Pick<WarmPool, "settings">;
 }
 
 export async function createWarmPod(
@@ -25,7 +27,8 @@ export async function createWarmPod(
 ): Promise<Result> {
   const owner = await ownerOf(call, cluster);
   const name = history.nextName(node);
-  const pod = warmPod(cluster.mountpointPods, { name, node, owner });
+  const { settings } = cluster.pool;
+  const pod = warmPod(cluster.mountpointPods, { name, node, owner, settings });
   const result = await attempt(cluster.client.create(call, kinds.pods, pod), "isAlreadyExists");
   await untilWaitingPod(call, cluster, name, (seen) => seen !== undefined);
   history.created(node);

@@ -4,6 +4,7 @@ import { DriverError } from "../../core/errors.ts";
 import type { NodeName, PodName } from "../../core/names.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
+import { orAborted } from "../../kube/or-aborted.ts";
 import type { Watcher } from "../../kube/watch/watch.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Progress } from "../../runtime/progress.ts";
@@ -14,6 +15,7 @@ import { decide, type ObservedNode, type WarmStep } from "./decide.ts";
 import { WarmHistory } from "./history.ts";
 import { WarmNodes } from "./nodes.ts";
 import type { WarmPool } from "./pool.ts";
+import { followRoots } from "./trusted-roots.ts";
 
 export interface WarmContext extends WarmCluster {
   readonly view: View;
@@ -38,7 +40,9 @@ export async function keepWarm(call: Call, context: WarmContext): Promise<void> 
   const nodes = new WarmNodes();
   const { warm, watcher, progress } = context;
   const following = warm.perNode === 0 ? undefined : nodes.follow(call, watcher, warm.releaseNamespace, progress);
-  await Promise.all([following, keepOn(call, new Keeper(context, nodes))]);
+  const keeper = new Keeper(context, nodes);
+  const roots = warm.perNode === 0 ? undefined : followRoots(call, context, (hash) => keeper.trust(hash));
+  await Promise.all([following, roots, keepOn(call, keeper)]);
 }
 
 async function keepOn(call: Call, keeper: Keeper): Promise<void> {
@@ -53,6 +57,8 @@ class Keeper {
   readonly #context: WarmContext;
   readonly #nodes: WarmNodes;
   readonly #history = new WarmHistory(randomUUID());
+  readonly #queue = new WorkQueue<NodeName>();
+  readonly #trusted = Promise.withResolvers<void>();
   /** Until then none is created on any node. */
   #pausedUntilMs = 0;
 
@@ -63,11 +69,19 @@ class Keeper {
 
   async run(call: Call): Promise<void> {
     const { warm, progress } = this.#context;
-    if (warm.perNode > 0) await this.#nodes.synced(call);
-    using queue = new WorkQueue<NodeName>();
+    using queue = this.#queue;
+    if (warm.perNode > 0) await Promise.all([this.#nodes.synced(call), orAborted(call, this.#trusted.promise)]);
     using _enqueueing = this.#enqueueNodes(queue);
     using _progress = progress.follow("waiting Mountpoint Pods", () => queue.stalledMs);
     await runController(call, { queue, workers, reconcile: (each, node) => this.#keep(each, node) });
+  }
+
+  /** Those with another certificate authority are outdated. */
+  trust(roots: string): void {
+    const { pool, view } = this.#context;
+    pool.trust(roots);
+    this.#trusted.resolve();
+    for (const { node } of view.waitingPods.values()) this.#queue.add(node);
   }
 
   #enqueueNodes(queue: WorkQueue<NodeName>): Disposable {

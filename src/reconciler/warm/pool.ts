@@ -20,16 +20,16 @@ type Volumes = Pick<View, "waitingPods" | "attachments" | "volumes">;
 export class WarmPool implements Disposable {
   readonly #view: Volumes;
   readonly #config: MountpointPodConfig;
+  readonly #plain: string;
   readonly #claims = new Map<PodName, Claim>();
   readonly #takes = new WeakMap<S3Volume, boolean>();
   readonly #removals: Disposable;
-  /** Of Mountpoint Pods that are created now. */
-  readonly settings: string;
+  #roots = "";
 
   constructor(view: Volumes, config: MountpointPodConfig) {
     this.#view = view;
     this.#config = config;
-    this.settings = warmSettings(config);
+    this.#plain = warmSettings(config);
     this.#removals = view.waitingPods.subscribe(({ before, after }) => {
       if (before !== undefined && after === undefined) this.#claims.delete(before.name);
     });
@@ -37,6 +37,16 @@ export class WarmPool implements Disposable {
 
   [Symbol.dispose](): void {
     this.#removals[Symbol.dispose]();
+  }
+
+  /** The settings of Mountpoint Pods that are created now, with the certificate authority that their init container installs. */
+  get settings(): string {
+    return `${this.#plain}${this.#roots}`;
+  }
+
+  /** Mountpoint Pods with another certificate authority are outdated. `roots` identifies its certificates. */
+  trust(roots: string): void {
+    this.#roots = roots;
   }
 
   /** Those that this volume may take; first the one that it has claimed before. */
