@@ -30,6 +30,7 @@ beforeAll(() => installAttachmentKind(cluster));
 
 const current = (stage: Stage, { metadata }: Pod) => stage.mountpointPod(metadata.name);
 const nameOf = ({ metadata }: Pod) => metadata.name;
+const settingsOf = ({ metadata }: Pod) => metadata.annotations?.[annotations.warmSettings];
 
 it("WM-1 a workload gets the Mountpoint Pod that waits on its node, which is named after its volume, replaced after the start, and ends with it", async () => {
   await using stage = await Stage.open(cluster);
@@ -217,7 +218,6 @@ it("WM-1 those that wait are replaced when the certificate authority of the stor
   const next = await untilWarm(stage, nameOf(old));
   await stage.playKubelet();
   expect(await current(stage, old)).toBeUndefined();
-  const settingsOf = (pod: Pod) => pod.metadata.annotations?.[annotations.warmSettings];
   expect(settingsOf(next)).not.toBe(settingsOf(old));
 });
 

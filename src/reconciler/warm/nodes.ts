@@ -43,7 +43,7 @@ export class WarmNodes {
 
 const pressures: ReadonlySet<string> = new Set(["MemoryPressure", "DiskPressure", "PIDPressure"]);
 
-export function nodeStateFrom({ spec, status = {} }: Pick<Node, "spec" | "status">): NodeState {
+function nodeStateFrom({ spec, status = {} }: Pick<Node, "spec" | "status">): NodeState {
   const holds = (status.conditions ?? []).filter((condition) => condition.status === "True").map(({ type }) => type);
   return {
     cordoned: spec.unschedulable ?? false,

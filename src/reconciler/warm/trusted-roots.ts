@@ -13,7 +13,7 @@ interface Parts {
 }
 
 /** Certificates are replaced days before the old ones end. */
-const everyMs = 30_000;
+const everyMs = 10_000;
 
 /** Calls the listener with a hash of the certificates, at the beginning and after every change. Runs until the call ends. */
 export async function followRoots(call: Call, { reader, mountpointPods }: Parts, listener: (roots: string) => void) {
