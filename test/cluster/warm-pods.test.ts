@@ -156,7 +156,7 @@ it("WM-1 those that wait end with their owner, as in an uninstallation or a roll
 it("WM-1 the hook of an uninstallation leaves none behind while the reconciler runs", async () => {
   await using stage = await Stage.open(cluster);
   await prepareWarm(stage);
-  await using _ = await startWithWarm(stage);
+  await using reconciler = await startWithWarm(stage);
   await untilWarm(stage);
   const stop = new AbortController();
   const kubelet = (async () => {
@@ -168,6 +168,9 @@ it("WM-1 the hook of an uninstallation leaves none behind while the reconciler r
   });
   stop.abort();
   await kubelet;
+  expect(await stage.mountpointPods()).toEqual([]);
+  // It has tried to replace what the hook has ended.
+  await reconciler.said("there is no ConfigMap");
   expect(await stage.mountpointPods()).toEqual([]);
 });
 
