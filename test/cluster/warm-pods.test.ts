@@ -148,7 +148,7 @@ it("WM-1 those that wait end with their owner, as in an uninstallation or a roll
     return (await stage.mountpointPods()).map(nameOf);
   };
   await expect.poll(left, long).toEqual([nameOf(used)]);
-  await reconciler.said("there is no ConfigMap");
+  await expect.poll(() => reconciler.log, long).toContain("there is no ConfigMap");
   expect(await left()).toEqual([nameOf(used)]);
   expect((await current(stage, used))?.metadata.deletionTimestamp).toBeUndefined();
 });
@@ -170,7 +170,7 @@ it("WM-1 the hook of an uninstallation leaves none behind while the reconciler r
   await kubelet;
   expect(await stage.mountpointPods()).toEqual([]);
   // It has tried to replace what the hook has ended.
-  await reconciler.said("there is no ConfigMap");
+  await expect.poll(() => reconciler.log, long).toContain("there is no ConfigMap");
   expect(await stage.mountpointPods()).toEqual([]);
 });
 
