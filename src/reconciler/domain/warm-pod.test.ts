@@ -112,6 +112,12 @@ it.for([
   ["a claim and a request to move", { claim: "shop/data", moveRequest: "1" }, true],
   ["a read-only PersistentVolume", { readOnly: true }, false],
   ["a cache by mount option", { cache: plainCache }, false],
+  [
+    "a live option",
+    { live: { annotations: { "live.s3.csi.scality.com/mountOptions": "debug" }, refusals: [] } },
+    false,
+  ],
+  ["a live option that is refused", { live: { annotations: {}, refusals: ["x"] } }, true],
 ] as const)("WM-2 %s: may take a waiting Pod: %s", ([, but, takes]) => {
   expect(takesWarmPod(installation, { ...volume, ...but })).toBe(takes);
 });

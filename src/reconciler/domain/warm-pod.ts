@@ -23,7 +23,7 @@ import {
   volumeAnnotations,
 } from "./mountpoint-pod.ts";
 import type { MountpointPodReport } from "./mountpoint-pod-report.ts";
-import type { S3Volume } from "./persistent-volume.ts";
+import { noLiveOptions, type S3Volume } from "./persistent-volume.ts";
 
 export type ReportedWaitingPod = WaitingPod & MountpointPodReport;
 
@@ -51,6 +51,7 @@ const plainVolume: S3Volume = {
   fallback: undefined,
   readOnly: false,
   cache: undefined,
+  live: noLiveOptions,
   claim: undefined,
   moveRequest: undefined,
 };
@@ -87,12 +88,13 @@ export function warmSettings(config: MountpointPodConfig, volume: S3Volume = pla
 }
 
 /**
- * WM-2. Whether the volume may have a Mountpoint Pod that was created without it. The node plugin learns from an annotation that a volume
- * is read-only, and the annotation may be written after the mount.
+ * WM-2. Whether the volume may have a Mountpoint Pod that was created without it. The node plugin learns from annotations that a volume is
+ * read-only, and its live options, and they may be written after the mount.
  */
 export function takesWarmPod(config: MountpointPodConfig, volume: S3Volume): boolean {
   const { proxy, pidNamespace } = volume.attributes;
   if (volume.readOnly || pidNamespace !== undefined || Object.keys(proxy).length > 0) return false;
+  if (Object.keys(volume.live.annotations).length > 0) return false;
   return warmSettings(config, volume) === warmSettings(config);
 }
 
