@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { comm, waitArgument } from "../src/core/names.ts";
 import { printCredentials } from "../src/node/credentials/profile.ts";
 import { buildNative } from "./native.ts";
 import { pageDefinition } from "./page.ts";
@@ -95,7 +96,14 @@ const launchers: readonly { readonly command: string; readonly script: string }[
     ].join("\n"),
   },
   { command: "scality-csi-controller", script: become("reconciler", growingProcess, steadyMemory) },
-  { command: "scality-s3-csi-mounter", script: become("mounter") },
+  {
+    command: "scality-s3-csi-mounter",
+    // A Mountpoint Pod without a volume waits in a smaller program, which becomes the mounter.
+    script: [
+      `if [ "$1" = ${waitArgument} ]; then shift; exec ${home}/wait-for-mount ${comm.containerPath} ${home}/node ${home}/mounter.mjs "$@"; fi`,
+      become("mounter"),
+    ].join("\n"),
+  },
   { command: "scality-s3-csi-setup", script: become("setup") },
   { command: "scality-s3-csi-ui", script: become("ui", growingProcess, steadyMemory) },
   { command: "scality-s3-csi-volume-bench", script: become("volume-bench") },
@@ -116,6 +124,7 @@ async function makeDist(): Promise<void> {
   await bundle(programs.map(sourceOf), join(dist, home), await pageDefinition("cluster"));
   buildNative();
   copyFileSync(join(root, "native/syscall.node"), join(dist, home, "syscall.node"));
+  copyFileSync(join(root, "native/wait-for-mount"), join(dist, home, "wait-for-mount"));
   copyFileSync(join(root, "scripts/print-credentials.sh"), join(dist, printCredentials));
   chmodSync(join(dist, printCredentials), 0o755);
   // Its symbols for debuggers are 18 MB; those that the addon needs are kept.

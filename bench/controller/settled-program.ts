@@ -64,6 +64,7 @@ const running = sources.runReconciler({ signal: stop.signal, log }, api as never
   headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
   rollout: manualRollout,
   pod: undefined,
+  warm: { perNode: 0, owner: "", releaseNamespace: "" },
   cleanupIntervalMs,
   staleAfterMs: 120_000,
   stallLimitMs: 600_000,

@@ -2,7 +2,9 @@
 import { writeSync } from "node:fs";
 import { constants, hostname } from "node:os";
 import { comm } from "../core/names.ts";
+import { Descriptor } from "../linux/descriptor.ts";
 import { Directory } from "../linux/directory.ts";
+import { adopt, type FdReceiver, listen } from "../linux/socket/fd-receiver.ts";
 import { becomeMountS3 } from "../mounter/become-mount-s3.ts";
 import { type MounterConfig, mounterConfigFrom } from "../mounter/config.ts";
 import { untilExitFile } from "../mounter/exit-file.ts";
@@ -28,12 +30,18 @@ async function run(call: Call, config: MounterConfig): Promise<void> {
   try {
     using needed = untilExitFile(call, directory, config.commDir);
     using waiting = deadline(needed, config.receiveTimeoutMs, `a mount request on ${comm.socket}`);
-    const received = await receive(waiting, directory);
+    const received = await receive(waiting, () => listener(config, directory));
     if (!directory.has(comm.exit)) becomeMountS3(call, config, received);
   } catch (error) {
     if (!directory.has(comm.exit)) throw error;
   }
   log.info("ending: the node plugin asked for it");
+}
+
+/** The socket of the program in which a Mountpoint Pod has waited for a volume, or else a new one. */
+function listener({ listeningDescriptor }: MounterConfig, directory: Directory): FdReceiver {
+  if (listeningDescriptor === undefined) return listen(directory, comm.socket);
+  return adopt(new Descriptor(listeningDescriptor), directory, comm.socket);
 }
 
 try {

@@ -42,6 +42,7 @@ import { detachVanishedSubPaths } from "../node/mounts/vanished-sub-paths.ts";
 import { moveEvents } from "../node/move/events.ts";
 import { moveWorkloads } from "../node/move/move.ts";
 import { type MoveRoom, replacementFor } from "../node/move/move-room.ts";
+import { mountAhead } from "../node/publish/mount-ahead.ts";
 import { removeOrphanedTargets } from "../node/publish/orphaned-targets.ts";
 import { publishRoom } from "../node/publish/publish-room.ts";
 import type { RecordStorage } from "../node/records/mount-records.ts";
@@ -61,14 +62,13 @@ import { scrapedFrom } from "./scraped.ts";
 import { version } from "./version.ts";
 
 async function run(call: Call, config: NodeConfig): Promise<void> {
-  const { api, driverCredentials, ...shown } = config;
-  call.log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
+  logStart(call.log, config);
   const progress = new Progress();
   using programMetrics = new ProgramMetrics({ component: "s3-plugin", version, progress, served: config.metrics });
   const { registry } = programMetrics;
   const ofClient = { userAgent: `s3-csi-node/${version}`, onAnswered: apiRequests(registry) };
   // Client and watchdog outlive the rest: the watchdog is started last, for the Mountpoint Pods that are known then.
-  using client = new KubeClient(credentialsAt(api), ofClient);
+  using client = new KubeClient(credentialsAt(config.api), ofClient);
   const cluster = new Cluster(config, client);
   const { attachments, mountpointPods } = cluster;
   using _end = endWatchdog(call.log, watchdogProgram, { config, mountpointPods: () => mountpointPods.store.values() });
@@ -89,6 +89,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const backgroundEnd = new AbortController();
   const background = { signal: backgroundEnd.signal, log: call.log };
   const registered = Promise.withResolvers<void>();
+  using _ahead = mountAhead(background, publishing, client);
   const loops = Promise.all([
     cluster.follow(background, progress),
     credentials.driverCredentials.follow(background, client, progress),
@@ -123,6 +124,10 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   }
   using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
+}
+
+function logStart(log: Logger, { api: _api, driverCredentials, ...shown }: NodeConfig): void {
+  log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
 }
 
 /** Builds every room with the rooms that it needs. */

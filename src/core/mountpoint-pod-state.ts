@@ -1,5 +1,15 @@
 /** What we read from a Mountpoint Pod, whichever driver made it. */
-import { annotations, labels, type NodeName, type PodName, type PodUid, type PvName, type VolumeId } from "./names.ts";
+import {
+  annotations,
+  isMountpointPodName,
+  isWarmPodName,
+  labels,
+  type NodeName,
+  type PodName,
+  type PodUid,
+  type PvName,
+  type VolumeId,
+} from "./names.ts";
 
 export interface MountpointPod {
   readonly name: PodName;
@@ -27,6 +37,12 @@ export interface MountpointPod {
   readonly move: MoveNotes;
   /** A hash of the settings with which it was created; undefined: an earlier driver created it. */
   readonly settings: string | undefined;
+}
+
+/** A Mountpoint Pod that was created without a volume, until the reconciler has written on it whose volume it serves. */
+export interface WaitingPod extends Omit<MountpointPod, "persistentVolume" | "createdFor" | "volumeId" | "identity"> {
+  /** A hash of all that it was created with; `settings` leaves out what matters only for the start of a container. */
+  readonly warmSettings: string;
 }
 
 /** The annotations about moves of workloads from one Mountpoint Pod to another; each is undefined where it is missing. */
@@ -77,17 +93,38 @@ interface NodeTerm {
 
 /** undefined for a Pod that no driver made, although it lives in the namespace of Mountpoint Pods (SE-1). */
 export function mountpointPodFrom(pod: MountpointPodObject): MountpointPod | undefined {
-  const { metadata, status } = pod;
   const purpose = purposeOf(pod);
-  if (!isName(metadata.name) || purpose === undefined) return undefined;
-  const notes = metadata.annotations ?? {};
+  const state = stateOf(pod);
+  if (state === undefined || purpose === undefined) return undefined;
+  const { annotations: notes = {} } = pod.metadata;
   return {
+    ...state,
     ...purpose,
+    volumeId: notes[annotations.volumeId] as VolumeId | undefined,
+    identity: notes[annotations.identity],
+  };
+}
+
+/** undefined for a Pod that is no Mountpoint Pod, or one that has a volume. */
+export function waitingPodFrom(pod: MountpointPodObject): WaitingPod | undefined {
+  const { labels: marks = {}, annotations: notes = {}, name } = pod.metadata;
+  if (!isWarmPodName(name) || marks[labels.warm] !== "waiting") return undefined;
+  const state = stateOf(pod);
+  return state && { ...state, warmSettings: notes[annotations.warmSettings] ?? "" };
+}
+
+function stateOf(pod: MountpointPodObject): Omit<WaitingPod, "warmSettings"> | undefined {
+  const { metadata, status, spec } = pod;
+  const notes = metadata.annotations ?? {};
+  const driverVersion = metadata.labels?.[labels.driverVersion];
+  const node = (spec.nodeName ?? chosenNode(spec)) as NodeName | undefined;
+  if (!isMountpointPodName(metadata.name) || !driverVersion || !node) return undefined;
+  return {
     name: metadata.name,
     uid: metadata.uid as PodUid,
     resourceVersion: metadata.resourceVersion,
-    volumeId: notes[annotations.volumeId] as VolumeId | undefined,
-    identity: notes[annotations.identity],
+    node,
+    driverVersion,
     createdAt: new Date(metadata.creationTimestamp),
     phase: phaseOf(status?.phase ?? "Pending"),
     terminating: metadata.deletionTimestamp !== undefined,
@@ -106,7 +143,7 @@ export function moveRequestIn(notes: Readonly<Record<string, string>> = {}): str
 }
 
 function moveNotesIn(notes: Readonly<Record<string, string>>): MoveNotes {
-  const podIn = (name: string) => [notes[name] ?? ""].find(isName);
+  const podIn = (name: string) => [notes[name] ?? ""].find(isMountpointPodName);
   // An empty value is what remains of a request that was taken back with a tool that cannot remove annotations.
   const given = (name: string) => notes[name] || undefined;
   const found = {
@@ -150,20 +187,13 @@ export function isOpen(pod: MountpointPod, volume: NeededVolume, driverVersion: 
   );
 }
 
-function isName(name: string): name is PodName {
-  return /^mp-[0-9a-f]{56}$/.test(name);
-}
+type Purpose = Pick<MountpointPod, "persistentVolume" | "createdFor">;
 
-type Purpose = Pick<MountpointPod, "node" | "persistentVolume" | "createdFor" | "driverVersion">;
-
-function purposeOf({ metadata, spec }: MountpointPodObject): Purpose | undefined {
+function purposeOf({ metadata }: MountpointPodObject): Purpose | undefined {
   const { labels: marks = {}, annotations: notes = {} } = metadata;
-  const driverVersion = marks[labels.driverVersion];
   const createdFor = marks[labels.podUid] as PodUid | undefined;
   const persistentVolume = (notes[annotations.volumeName] ?? marks[labels.volumeName]) as PvName | undefined;
-  const node = (spec.nodeName ?? chosenNode(spec)) as NodeName | undefined;
-  if (!driverVersion || !createdFor || !persistentVolume || !node) return undefined;
-  return { node, persistentVolume, createdFor, driverVersion };
+  return createdFor && persistentVolume && { persistentVolume, createdFor };
 }
 
 /** Known from the beginning, where `nodeName` waits for the scheduler. */

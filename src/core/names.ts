@@ -30,6 +30,8 @@ export const labels = {
   podUid: `${driverName}/pod-uid`,
   volumeName: `${driverName}/volume-name`,
   driverVersion: `${driverName}/mounted-by-csi-driver-version`,
+  /** On a Mountpoint Pod that was created without a volume: `waiting`, and `assigned` once it has one. */
+  warm: `${driverName}/warm`,
 } as const;
 
 /** Names around the room that is kept free for Mountpoint Pods until they come. */
@@ -67,6 +69,8 @@ export const annotations = {
   movedTo: `${driverName}/moved-to`,
   /** On a Mountpoint Pod: a hash of the settings with which it was created. Pods of 2.x have none. */
   settings: `${driverName}/settings`,
+  /** On a Mountpoint Pod that waits for a volume: a hash of the settings that it was created with. */
+  warmSettings: `${driverName}/warm-settings`,
 } as const;
 
 /**
@@ -114,6 +118,8 @@ export const mountpointContainer = "mountpoint";
 
 /** The program of the image that Mountpoint Pods run. */
 export const mounterCommand = "/bin/scality-s3-csi-mounter";
+/** Its first argument in a Mountpoint Pod that waits for a volume, without a limit. */
+export const waitArgument = "--wait";
 
 /**
  * The same workload and volume always give the same name, so creation can be repeated after a crash.
@@ -122,6 +128,23 @@ export const mounterCommand = "/bin/scality-s3-csi-mounter";
 export function mountpointPodName(workload: PodUid, pv: PvName, generation = 0): PodName {
   const suffix = generation === 0 ? "" : `/${generation}`;
   return `mp-${digest(`${workload}${pv}${suffix}`)}` as PodName;
+}
+
+/**
+ * A Mountpoint Pod without a volume. Node plugins know mounts by the names of Mountpoint Pods, so a name never comes back for another
+ * volume: `term` is unique for each term of a leader, and `number` counts the Pods that it has created for this node.
+ */
+export function warmPodName(term: string, node: NodeName, number: number): PodName {
+  return `mp-warm-${digest(`${term}/${node}/${number}`).slice(0, 40)}` as PodName;
+}
+
+/** Whether a Mountpoint Pod of this name was created without a volume. */
+export function isWarmPodName(name: string): name is PodName {
+  return /^mp-warm-[0-9a-f]{40}$/.test(name);
+}
+
+export function isMountpointPodName(name: string): name is PodName {
+  return /^mp-[0-9a-f]{56}$/.test(name) || isWarmPodName(name);
 }
 
 /** Of the Pod that keeps room for the Mountpoint Pod with the same hash. */

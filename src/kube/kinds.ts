@@ -190,7 +190,7 @@ interface WorkloadAttachment {
 }
 
 export interface Node extends KubeObject {
-  readonly spec: { readonly taints?: readonly Taint[] };
+  readonly spec: { readonly taints?: readonly Taint[]; readonly unschedulable?: boolean };
   readonly status?: {
     readonly allocatable?: Readonly<Record<string, string>>;
     readonly nodeInfo?: { readonly kernelVersion?: string };

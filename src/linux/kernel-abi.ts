@@ -143,6 +143,7 @@ export const MADV_PAGEOUT = 21;
 
 // fcntl(2)
 export const F_SETFD = 2;
+export const FD_CLOEXEC = 1;
 export const F_GETFL = 3;
 export const F_SETFL = 4;
 

@@ -8,6 +8,7 @@ it("has the defaults of 2.x", () => {
     cacheDir: "/cache",
     receiveTimeoutMs: 120_000,
     memoryTarget: undefined,
+    listeningDescriptor: undefined,
   });
 });
 

@@ -1,5 +1,5 @@
 import { cacheContainerPath, comm } from "../core/names.ts";
-import { type Kind, text } from "../runtime/settings/kinds.ts";
+import { integer, type Kind, text } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
 import { longestTimerMs } from "../runtime/timer.ts";
 import { parseDurationMs } from "./duration.ts";
@@ -12,6 +12,8 @@ export interface MounterConfig {
   /** Mount point of the cache volume, in Mountpoint Pods that have one. */
   readonly cacheDir: string;
   readonly receiveTimeoutMs: number;
+  /** A socket that listens already, from the program in which a Mountpoint Pod waits for a volume; undefined: the mounter makes its own. */
+  readonly listeningDescriptor: number | undefined;
   /** The memory target of mount-s3 in MiB, in Pods with a memory limit; undefined: mount-s3 decides. */
   readonly memoryTarget: string | undefined;
 }
@@ -26,7 +28,7 @@ const duration: Kind<number> = {
   refusesEmpty: true,
 };
 
-/** The flags of 2.x, one for Pods with a memory limit, and two directories that only tests change. */
+/** The flags of 2.x, one for Pods with a memory limit, one of Pods that have waited, and two directories that only tests change. */
 const declared = {
   receiveTimeoutMs: { flag: "mount-sock-recv-timeout", kind: duration, default: 120_000 },
   binDir: {
@@ -38,6 +40,7 @@ const declared = {
   commDir: { flag: "comm-dir", kind: text, default: comm.containerPath },
   cacheDir: { flag: "cache-dir", kind: text, default: cacheContainerPath },
   memoryTarget: { flag: "memory-target", kind: text },
+  listeningDescriptor: { flag: "listening-descriptor", kind: integer({ min: 3, max: 2 ** 20 }) },
 } as const satisfies Settings;
 
 /** Throws one Error that names every mistake. */

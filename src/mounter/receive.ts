@@ -1,9 +1,7 @@
 import { DriverError } from "../core/errors.ts";
 import { decodeMountRequest, type MountRequest, mountRequestLimitBytes } from "../core/mount-request.ts";
-import { comm } from "../core/names.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
-import type { Directory } from "../linux/directory.ts";
-import { listen, readToEnd } from "../linux/socket/fd-receiver.ts";
+import { type FdReceiver, readToEnd } from "../linux/socket/fd-receiver.ts";
 import type { Call } from "../runtime/call.ts";
 
 export interface Received {
@@ -15,9 +13,9 @@ export interface Received {
 }
 
 /** Waits for one mount request on the socket. A failure leaves no descriptor behind. */
-export async function receive(call: Call, directory: Directory): Promise<Received> {
+export async function receive(call: Call, listening: () => FdReceiver): Promise<Received> {
   call.signal.throwIfAborted(); // the node plugin connects as soon as the socket appears
-  using listener = listen(directory, comm.socket);
+  using listener = listening();
   for (;;) {
     using undo = new DisposableStack();
     const connection = undo.use(await listener.accept(call));

@@ -30,7 +30,8 @@ const cluster: Cluster = {
 
 function volumesOf(involvedObject: EventObject["involvedObject"]): readonly string[] | undefined {
   const event = { metadata: { ...metadata, name: "e", uid: "e" }, involvedObject };
-  return eventViews(cluster, { ...emptyState({ volumes: [volume] }), readAt: fixtureTime }, [event])[0]?.volumes;
+  return eventViews(cluster, { ...emptyState({ volumes: [volume] }), waitingPods: [], readAt: fixtureTime }, [event])[0]
+    ?.volumes;
 }
 
 it.for<EventObject["involvedObject"]>([

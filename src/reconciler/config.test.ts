@@ -23,6 +23,7 @@ it("has the defaults of 2.x", () => {
       ca: undefined,
       userBy: "driver",
     },
+    warm: { perNode: 0, owner: "", releaseNamespace: "" },
     headroom: {
       enabled: false,
       image: "driver:3",
@@ -134,6 +135,18 @@ const headroomOn = {
   MOUNTPOINT_PRIORITY_CLASS_NAME: "usual",
   MOUNTPOINT_PREEMPTING_PRIORITY_CLASS_NAME: "preempting",
 };
+
+const warmConfig = (...flags: string[]) =>
+  reconcilerConfigFrom([...flags, "--pod-namespace=kube-system", "--pod-name=x"], env, "3");
+
+it("WM-1 refuses waiting Mountpoint Pods that nothing would end", () => {
+  expect(() => warmConfig("--warm-per-node=1")).toThrow("--warm-owner must be set");
+  expect(warmConfig("--warm-per-node=1", "--warm-owner=s3-csi-warm").warm).toEqual({
+    perNode: 1,
+    owner: "s3-csi-warm",
+    releaseNamespace: "kube-system",
+  });
+});
 
 it("takes the preempting class only where headroom is turned on", () => {
   const { headroom, mountpointPods } = reconcilerConfigFrom([], headroomOn, "3");

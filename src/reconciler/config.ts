@@ -12,6 +12,7 @@ import { checkHeadroom, headroomFrom, headroomSettings, preemptingClassFrom } fr
 import { caFrom, caSettings, mountpointPodSettings } from "./mountpoint-pod-settings.ts";
 import type { OwnPod } from "./rollout/progress.ts";
 import { type RolloutConfig, rolloutFrom, rolloutSettings } from "./rollout/settings.ts";
+import { checkWarm, type WarmConfig, warmFrom, warmSettings } from "./warm/settings.ts";
 
 export interface ReconcilerConfig {
   readonly mountpointPods: MountpointPodConfig;
@@ -19,6 +20,7 @@ export interface ReconcilerConfig {
   readonly rollout: RolloutConfig;
   /** The Pod of this process, for events about it; undefined: it is not known. */
   readonly pod: OwnPod | undefined;
+  readonly warm: WarmConfig;
   readonly api: ApiLocation;
   /** Undefined: the program serves no health port, as under manifests of 2.x. */
   readonly healthPort: number | undefined;
@@ -41,6 +43,7 @@ const declared = {
   ...caSettings,
   ...headroomSettings,
   ...rolloutSettings,
+  ...warmSettings,
   podNamespace: { flag: "pod-namespace", variable: "POD_NAMESPACE", kind: text },
   podName: { flag: "pod-name", variable: "POD_NAME", kind: text },
   podUid: { flag: "pod-uid", variable: "POD_UID", kind: text },
@@ -62,11 +65,12 @@ export function reconcilerConfigFrom(
   env: Environment,
   driverVersion: string,
 ): ReconcilerConfig {
-  const settings = readSettings(declared, { args, env }, [checkHeadroom, candidateFrom, apiLocationFrom]);
+  const settings = readSettings(declared, { args, env }, [checkHeadroom, checkWarm, candidateFrom, apiLocationFrom]);
   return Object.freeze<ReconcilerConfig>({
     headroom: headroomFrom(settings, settings.image),
     rollout: rolloutFrom(settings),
     pod: ownPodFrom(settings),
+    warm: warmFrom(settings, settings.podNamespace),
     mountpointPods: {
       namespace: settings.namespace,
       image: settings.image,

@@ -48,6 +48,7 @@ export class ReconcilerMetrics {
   /** Counts what is in the caches, and shows it at every scrape. */
   measure(view: View): void {
     const phases = new Tally(view.mountpointPods, noPhases, ({ phase }) => ({ [phase]: 1 }));
+    const waiting = new Tally(view.waitingPods, noPhases, ({ phase }) => ({ [phase]: 1 }));
     const problems = new Tally(view.mountpointPods, noProblems, ({ problem }) =>
       problem ? { [problem.kind]: 1 } : {},
     );
@@ -63,7 +64,7 @@ export class ReconcilerMetrics {
     });
     declareMeasured(this.#registry, {
       name: "s3_csi_mountpoint_pods",
-      help: "Mountpoint Pods, by phase.",
+      help: "Mountpoint Pods of volumes, by phase.",
       labels: ["phase"],
       read: byLabel("phase", () => phases.sums),
     });
@@ -72,6 +73,12 @@ export class ReconcilerMetrics {
       help: "Mountpoint Pods that do not serve, or will not for long, by reason.",
       labels: ["problem"],
       read: byLabel("problem", () => problems.sums),
+    });
+    declareMeasured(this.#registry, {
+      name: "s3_csi_warm_mountpoint_pods",
+      help: "Mountpoint Pods that wait for a volume, by phase.",
+      labels: ["phase"],
+      read: byLabel("phase", () => waiting.sums),
     });
     declareMeasured(this.#registry, {
       name: "s3_csi_attachments",

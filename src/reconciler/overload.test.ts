@@ -17,6 +17,7 @@ import { MissingPods } from "./observe/missing-pods.ts";
 import { emptyView, volumesOnNodeOf } from "./observe/view.ts";
 import { reconcile } from "./reconcile.ts";
 import { workers } from "./run-reconciler.ts";
+import { WarmPool } from "./warm/pool.ts";
 
 const volumesOnNodes = 1000;
 
@@ -70,12 +71,14 @@ it.for([
   const view = crowdedView();
   const shared = { client, reader: client, events, refusals: new LastingRefusals(), view, statusQueue };
   const missingPods = new MissingPods();
+  using pool = new WarmPool(view, installation);
   const context = {
     ...shared,
     mountpointPods: installation,
     current,
     staleAfterMs: 120_000,
     missingPods,
+    pool,
     rollout: { note: () => undefined },
   };
   for (const each of view.workloads.values()) for (const key of volumesOnNodeOf(view, each)) queue.add(key);

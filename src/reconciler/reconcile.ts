@@ -1,15 +1,17 @@
 /** One reconcile of one volume on one node: observe, decide, act; and the writes of the statuses of its attachments. */
+import type { PodName } from "../core/names.ts";
 import type { Outcome } from "../kube/controller/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import { act, type Cluster } from "./act/act.ts";
 import type { StatusWriter } from "./act/status-writer.ts";
 import { decide } from "./decision/decide.ts";
-import type { Observed } from "./decision/decision.ts";
+import type { Observed, Step } from "./decision/decision.ts";
 import { newStatuses } from "./decision/new-statuses.ts";
 import type { CurrentSettings } from "./domain/rollout.ts";
-import { type VolumeOnNodeKey, volumeOnNodeFrom } from "./domain/volume-on-node.ts";
+import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeFrom } from "./domain/volume-on-node.ts";
 import { observe } from "./observe/observe.ts";
 import { type Tracked, trackedIn } from "./rollout/tracker.ts";
+import type { WarmPool } from "./warm/pool.ts";
 
 export interface ReconcileContext extends Cluster {
   readonly staleAfterMs: number;
@@ -20,6 +22,7 @@ export interface ReconcileContext extends Cluster {
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
+  readonly pool: Pick<WarmPool, "waitingFor" | "claim">;
 }
 
 /** A Mountpoint Pod that is created, scheduled and started within this time causes one write of the status instead of three. */
@@ -29,6 +32,8 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Volu
   const observed = observedNow(context, key);
   context.rollout.note(key, trackedIn(observed));
   const { steps, again } = decide(observed);
+  // In the same turn as the decision: no other volume may take these Mountpoint Pods any more.
+  for (const name of takenIn(steps, observed.waiting)) context.pool.claim(name, key);
   if (observed.notYetObserved.size > 0) context.missingPods.add(key);
   let outcome: Outcome;
   try {
@@ -56,12 +61,23 @@ export function namesMissingPods(context: ObserveContext, key: VolumeOnNodeKey):
   return observedNow(context, key).notYetObserved.size > 0;
 }
 
-type ObserveContext = Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods" | "current">;
+type ObserveContext = Pick<ReconcileContext, "view" | "staleAfterMs" | "mountpointPods" | "current" | "pool">;
 
 export function observedNow(
-  { view, staleAfterMs, mountpointPods, current }: ObserveContext,
+  { view, staleAfterMs, mountpointPods, current, pool }: ObserveContext,
   key: VolumeOnNodeKey,
 ): Observed {
-  const policy = { staleAfterMs, current, driverVersion: mountpointPods.driverVersion };
+  const waitingFor = (of: VolumeOnNode) => pool.waitingFor(of);
+  const policy = { staleAfterMs, current, driverVersion: mountpointPods.driverVersion, waitingFor };
   return observe(view, volumeOnNodeFrom(key), policy, new Date());
+}
+
+/** The waiting Mountpoint Pods that the steps list in an attachment. */
+function takenIn(steps: readonly Step[], waiting: readonly PodName[]): readonly PodName[] {
+  if (waiting.length === 0) return [];
+  const specs = steps.flatMap((step) => {
+    if (step.do === "createAttachment") return [step.attachment.spec];
+    return step.do === "rewriteAttachment" ? [step.spec] : [];
+  });
+  return waiting.filter((name) => specs.some((spec) => spec.mountpointS3PodAttachments[name] !== undefined));
 }

@@ -28,6 +28,9 @@ import type { OwnPod } from "./rollout/progress.ts";
 import { Rollout } from "./rollout/roll-out.ts";
 import type { RolloutConfig } from "./rollout/settings.ts";
 import { sweep } from "./sweep.ts";
+import { keepWarm } from "./warm/keep-warm.ts";
+import { WarmPool } from "./warm/pool.ts";
+import type { WarmConfig } from "./warm/settings.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
@@ -35,6 +38,7 @@ export interface ReconcilerOptions {
   readonly rollout: RolloutConfig;
   /** The Pod of this process; undefined: it is not known. */
   readonly pod: OwnPod | undefined;
+  readonly warm: WarmConfig;
   readonly cleanupIntervalMs: number;
   readonly staleAfterMs: number;
   /** How long no worker may make progress before the liveness probe fails. */
@@ -102,7 +106,8 @@ async function reconcileAll(
   { view, freshness }: { readonly view: View; readonly freshness: Freshness },
   options: ReconcilerOptions,
 ): Promise<void> {
-  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, progress, metrics, pod } = options;
+  const { mountpointPods, cleanupIntervalMs, staleAfterMs, stallLimitMs, headroom, warm, progress, metrics, pod } =
+    options;
   const current = { hash: settingsHash(mountpointPods), retry: options.rollout.retry };
   using queue = new WorkQueue<VolumeOnNodeKey>();
   using statusQueue = new WorkQueue<VolumeOnNodeKey>();
@@ -117,7 +122,8 @@ async function reconcileAll(
   const statuses = new StatusWriter(writer, view);
   const missingPods = new MissingPods();
   const isMissing = (key: VolumeOnNodeKey) => namesMissingPods(context, key);
-  const shared = { client: writer, reader: client, events, view, mountpointPods, current, rollout };
+  using pool = new WarmPool(view, mountpointPods);
+  const shared = { client: writer, reader: client, events, view, mountpointPods, current, rollout, pool };
   const context = { ...shared, refusals: new LastingRefusals(), staleAfterMs, statusQueue, missingPods };
   await Promise.all([
     runController(term, {
@@ -138,6 +144,7 @@ async function reconcileAll(
     missingPods.search(term, { freshness, isMissing, queue }),
     reserveHeadroom(term, { ...context, headroom, progress }),
     rollout.run(term, { ...context, rollout: options.rollout, pod, progress, metrics }),
+    keepWarm(term, { ...context, warm, watcher: client, progress }),
   ]);
 }
 

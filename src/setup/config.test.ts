@@ -18,11 +18,11 @@ it.for([
   },
   {
     args: ["remove-mounts"],
-    task: { do: "remove-mounts", mountpointNamespace: "mount-s3", limitMs: 300_000 },
+    task: { do: "remove-mounts", mountpointNamespace: "mount-s3", warmOwner: undefined, limitMs: 300_000 },
   },
   {
-    args: ["--mountpoint-namespace=mp", "remove-mounts", "--limit-seconds", "3"],
-    task: { do: "remove-mounts", mountpointNamespace: "mp", limitMs: 3000 },
+    args: ["--mountpoint-namespace=mp", "remove-mounts", "--limit-seconds", "3", "--warm-owner=w"],
+    task: { do: "remove-mounts", mountpointNamespace: "mp", warmOwner: "w", limitMs: 3000 },
   },
 ])("understands $args", ({ args, task }) => {
   expect(setupConfigFrom(args, env)).toEqual({ task, api: { host: "10.96.0.1", port: "443" } });

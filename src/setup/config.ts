@@ -11,7 +11,13 @@ export type SetupTask =
   | { readonly do: "recreate-controller"; readonly namespace: string }
   /** `protectedSecrets` is the ConfigMap with the records of protected Secrets. */
   | { readonly do: "release-secrets"; readonly protectedSecrets: NamespacedName }
-  | { readonly do: "remove-mounts"; readonly mountpointNamespace: string; readonly limitMs: number };
+  /** `warmOwner` is the ConfigMap with which Mountpoint Pods that wait for volumes end; undefined: there are none. */
+  | {
+      readonly do: "remove-mounts";
+      readonly mountpointNamespace: string;
+      readonly warmOwner: string | undefined;
+      readonly limitMs: number;
+    };
 
 export interface SetupConfig {
   readonly task: SetupTask;
@@ -27,6 +33,7 @@ const declared = {
   definition: { flag: "definition", kind: text, default: "/etc/s3-csi/definition.json" },
   namespace: { flag: "namespace", kind: text },
   mountpointNamespace: { flag: "mountpoint-namespace", kind: text, default: defaultMountpointNamespace },
+  warmOwner: { flag: "warm-owner", kind: text },
   protectedSecrets: { flag: "protected-secrets", kind: namespacedName },
   limitMs: { flag: "limit-seconds", kind: seconds({ min: 1, max: 1_000_000 }), default: 300_000 },
   ...apiSettings,
@@ -45,7 +52,7 @@ function checkTask(values: Values): void {
 }
 
 function taskFrom(values: Values, task: SetupTask["do"]): SetupTask {
-  const { definition, namespace, mountpointNamespace, protectedSecrets, limitMs } = values;
+  const { definition, namespace, mountpointNamespace, protectedSecrets, warmOwner, limitMs } = values;
   switch (task) {
     case "install-kind":
       return { do: task, definition };
@@ -54,7 +61,7 @@ function taskFrom(values: Values, task: SetupTask["do"]): SetupTask {
     case "release-secrets":
       return { do: task, protectedSecrets: required(protectedSecrets, "--protected-secrets", task) };
     case "remove-mounts":
-      return { do: task, mountpointNamespace, limitMs };
+      return { do: task, mountpointNamespace, warmOwner, limitMs };
     default:
       return task satisfies never;
   }

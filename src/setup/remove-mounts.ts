@@ -12,12 +12,14 @@ import { type Call, deadline } from "../runtime/call.ts";
 
 export interface Removal {
   readonly mountpointNamespace: string;
+  /** The ConfigMap with which Mountpoint Pods that wait for volumes end; undefined: there are none. */
+  readonly warmOwner: string | undefined;
   readonly limitMs: number;
   /** How often to look. */
   readonly everyMs: number;
 }
 
-type Client = Pick<KubeClient, "list" | "pages" | "patch" | "delete">;
+type Client = Pick<KubeClient, "get" | "list" | "pages" | "patch" | "delete">;
 
 /**
  * Every write is conditional on the version that was observed. The reconciler still runs: an attachment may get a workload, and a
@@ -30,11 +32,20 @@ export async function removeMounts(call: Call, client: Client, removal: Removal)
     const seen = await observe(limited, client, removal.mountpointNamespace);
     refuseWhileInUse(seen.workloads);
     const left = [...seen.workloads, ...seen.mountpointPods];
+    // While it exists, the reconciler replaces every Mountpoint Pod that waits for a volume.
+    if (seen.workloads.length === 0) await removeWarmOwner(limited, client, removal);
     const isUnchanged = seen.workloads.length > 0 || (await removedAsSeen(limited, client, seen));
     if (left.length === 0 && isUnchanged) return;
     call.log.info("waiting for Pods to end", { pods: left.map(nameOf) });
     await pause(removal.everyMs, undefined, { signal: limited.signal });
   }
+}
+
+async function removeWarmOwner(call: Call, client: Client, { warmOwner, mountpointNamespace }: Removal): Promise<void> {
+  if (warmOwner === undefined) return;
+  const ref = { name: warmOwner, namespace: mountpointNamespace };
+  const owner = await client.get(call, kinds.configMaps, ref);
+  if (owner !== undefined) await client.delete(call, kinds.configMaps, ref, { uid: owner.metadata.uid });
 }
 
 /** False if an object has changed, or is gone, since it was observed. */

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { annotations } from "../core/names.ts";
 import { buildTopology } from "./build-topology.ts";
-import { attachment, cluster, metadata, mountpointPod, mountpointPodName, volume } from "./cluster.fixture.ts";
+import {
+  attachment,
+  cluster,
+  metadata,
+  mountpointPod,
+  mountpointPodName,
+  volume,
+  waitingPod,
+  waitingPodName,
+} from "./cluster.fixture.ts";
 
 describe("the topology", () => {
   it("leads from a volume to the workloads that use it", () => {
@@ -75,6 +84,23 @@ describe("the topology", () => {
     const foreign = { ...mountpointPod(), metadata: metadata("job", "mount-s3") };
     const { orphanedPods } = buildTopology(cluster({ attachments: [], mountpointPods: [mountpointPod(), foreign] }));
     expect(orphanedPods.map(({ name }) => name)).toEqual([mountpointPodName]);
+  });
+
+  it("WM-1 shows Mountpoint Pods that wait for a volume by themselves, and none of them as orphaned", () => {
+    const { waitingPods, orphanedPods, volumes } = buildTopology(
+      cluster({ mountpointPods: [mountpointPod(), waitingPod()] }),
+    );
+    expect(waitingPods).toMatchObject([{ name: waitingPodName, node: "worker-1", phase: "Running", problem: "" }]);
+    expect([orphanedPods, volumes[0]?.health]).toEqual([[], "ok"]);
+  });
+
+  it("WM-1 shows one that an attachment lists at its volume, also before its labels say so", () => {
+    const { spec } = attachment();
+    const lists = { [waitingPodName]: Object.values(spec.mountpointS3PodAttachments).flat() };
+    const listing = attachment({ spec: { ...spec, mountpointS3PodAttachments: lists } });
+    const { waitingPods, volumes } = buildTopology(cluster({ attachments: [listing], mountpointPods: [waitingPod()] }));
+    expect(waitingPods).toEqual([]);
+    expect(volumes[0]?.attachments[0]?.mountpointPods).toMatchObject([{ name: waitingPodName, phase: "Running" }]);
   });
 
   it("says that a Mountpoint Pod is being unmounted", () => {

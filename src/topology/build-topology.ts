@@ -1,6 +1,6 @@
 /** Pure: what was read of a cluster → what hangs together. */
 import type { MountpointPodStatus } from "../core/attachment-status.ts";
-import { type MountpointPodObject, mountpointPodFrom } from "../core/mountpoint-pod-state.ts";
+import { type MountpointPodObject, mountpointPodFrom, waitingPodFrom } from "../core/mountpoint-pod-state.ts";
 import { annotations, labels } from "../core/names.ts";
 import { claimTopology } from "./claim-topology.ts";
 import type { Cluster } from "./cluster.ts";
@@ -14,20 +14,23 @@ export function buildTopology(cluster: Cluster): Topology {
   if (cluster.claimsOnly === true) return claimTopology(cluster);
   const context = contextOf(cluster);
   const listed = new Set(cluster.attachments.flatMap(({ spec }) => Object.keys(spec.mountpointS3PodAttachments)));
-  const orphaned = [...context.mountpointPods.values()].filter(
-    (pod) => !listed.has(pod.metadata.name) && mountpointPodFrom(pod as MountpointPodObject & Pod) !== undefined,
-  );
+  const unlisted = [...context.mountpointPods.values()].filter((pod) => !listed.has(pod.metadata.name));
+  const orphaned = unlisted.filter((pod) => mountpointPodFrom(pod as MountpointPodObject & Pod) !== undefined);
+  const waiting = unlisted.flatMap((pod) => waitingPodFrom(pod as MountpointPodObject & Pod) ?? []);
   return {
     readAt: cluster.readAt,
     context: cluster.context,
     volumes: cluster.volumes.map((volume) => volumeView(context, volume)).toSorted(byName),
     orphanedPods: orphaned.map(({ metadata: { name } }) => orphanView(context, name)).toSorted(byName),
+    waitingPods: waiting.map(({ name, node }) => orphanView(context, name, node)).toSorted(byName),
     unreadable: cluster.unreadable,
   };
 }
 
-function orphanView(context: Context, name: string): MountpointPodView {
-  return mountpointPodView(context, { name, node: "", reported: {}, workloads: [] });
+/** `node`: of one that is not scheduled yet. */
+function orphanView(context: Context, name: string, node = ""): MountpointPodView {
+  const view = mountpointPodView(context, { name, node, reported: {}, workloads: [] });
+  return { ...view, node: view.node || node };
 }
 
 interface Context {

@@ -18,6 +18,7 @@ export function claimTopology(cluster: Cluster): Topology {
     unreadable,
     volumes: volumes.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     orphanedPods: [],
+    waitingPods: [],
   };
 }
 

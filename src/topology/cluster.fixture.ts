@@ -6,6 +6,7 @@ import type { AttachmentObject, PersistentVolume, Pod } from "./objects.ts";
 const now = "2026-01-15T10:10:00Z";
 const created = "2026-01-15T10:00:00Z";
 export const mountpointPodName = `mp-${"0".repeat(56)}`;
+export const waitingPodName = `mp-warm-${"0".repeat(40)}`;
 
 export function metadata(name: string, namespace?: string) {
   return { name, uid: `uid-of-${name}`, creationTimestamp: created, ...(namespace && { namespace }) };
@@ -54,6 +55,13 @@ export function mountpointPod(but: Partial<Pod> = {}): Pod {
     },
     ...but,
   };
+}
+
+/** A Mountpoint Pod that waits for a volume. */
+export function waitingPod(but: Partial<Pod> = {}): Pod {
+  const marks = { [labels.driverVersion]: "3.0.0", [labels.warm]: "waiting" };
+  const pod = mountpointPod();
+  return { ...pod, metadata: { ...metadata(waitingPodName, "mount-s3"), labels: marks }, ...but };
 }
 
 function workload(): Pod {

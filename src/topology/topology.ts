@@ -11,6 +11,8 @@ export interface Topology {
   readonly volumes: readonly VolumeView[];
   /** Mountpoint Pods that no attachment lists. */
   readonly orphanedPods: readonly MountpointPodView[];
+  /** Mountpoint Pods that wait for a volume (chart value mountpointPod.warm.perNode). */
+  readonly waitingPods: readonly MountpointPodView[];
   /** What could not be read, and why: the rest is shown without it. */
   readonly unreadable: readonly string[];
 }

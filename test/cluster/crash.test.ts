@@ -213,6 +213,7 @@ function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
     headroom: { enabled: true, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
     rollout: manualRollout,
     pod: undefined,
+    warm: { perNode: 0, owner: "", releaseNamespace: "" },
     cleanupIntervalMs: 500,
     staleAfterMs: 1000,
     stallLimitMs: 600_000,

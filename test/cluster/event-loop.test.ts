@@ -82,6 +82,7 @@ class CountingReconciler implements AsyncDisposable {
       headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
       rollout: manualRollout,
       pod: undefined,
+      warm: { perNode: 0, owner: "", releaseNamespace: "" },
       cleanupIntervalMs,
       staleAfterMs: 600_000,
       stallLimitMs: 600_000,

@@ -61,6 +61,7 @@ async function mounted(stage: Stage): Promise<Running> {
 function hook(stage: Stage, { delete: deletion }: Pick<Client, "delete">): Promise<void> {
   const { client } = stage;
   const between: Client = {
+    get: (...args) => client.get(...args),
     list: (...args) => client.list(...args),
     pages: (...args) => client.pages(...args),
     patch: (...args) => client.patch(...args),
@@ -68,6 +69,7 @@ function hook(stage: Stage, { delete: deletion }: Pick<Client, "delete">): Promi
   };
   return removeMounts(stage.call, between, {
     mountpointNamespace: stage.mountpointNamespace,
+    warmOwner: undefined,
     limitMs: 60_000,
     everyMs: 50,
   });

@@ -175,6 +175,7 @@ function reconcilerOptions(identity: string, required: boolean): Omit<Reconciler
     headroom: { enabled: false, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
     rollout: manualRollout,
     pod: undefined,
+    warm: { perNode: 0, owner: "", releaseNamespace: "" },
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
     stallLimitMs: 600_000,

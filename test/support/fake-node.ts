@@ -76,7 +76,12 @@ export function intentOf(of: PodUid = workload, more: Partial<PublishIntent> = {
   };
 }
 
-export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPod {
+/** Not one that waits for a volume. */
+interface PodOfVolume extends LocalMountpointPod {
+  readonly persistentVolume: PvName;
+}
+
+export function podOf(more: Partial<PodOfVolume | LocalMountpointPod> = {}): PodOfVolume {
   return {
     name: mountpointPod,
     uid: "uid-of-mountpoint-pod" as PodUid,
@@ -85,7 +90,6 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     persistentVolume: volume,
     volumeId: "photos" as VolumeId,
     identity: "driver",
-    createdFor: workload,
     createdAt: new Date(0),
     driverVersion: "3.0.0",
     phase: "running",
@@ -103,7 +107,7 @@ export function podOf(more: Partial<LocalMountpointPod> = {}): LocalMountpointPo
     waiting: undefined,
     lastTermination: undefined,
     live: {},
-    ...more,
+    ...(more as Partial<PodOfVolume>),
   };
 }
 

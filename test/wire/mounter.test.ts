@@ -1,25 +1,15 @@
 import { execFile } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path/posix";
 import { promisify } from "node:util";
 import { afterAll, afterEach, assert, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { buildNative } from "../../scripts/native.ts";
-import { encodeMountRequest, type MountRequest } from "../../src/core/mount-request.ts";
 import { Directory } from "../../src/linux/directory.ts";
-import { openFuse } from "../../src/linux/fuse/fuse.ts";
-import { connect, type FdSender } from "../../src/linux/socket/fd-sender.ts";
+import { connect } from "../../src/linux/socket/fd-sender.ts";
 import { compileFixture } from "./fixture-programs.ts";
 import { MounterProcess } from "./mounter-process.ts";
+import { linkOf, procFile, request, sendTo } from "./mounter-stage.ts";
 
 const run = promisify(execFile);
 
@@ -54,15 +44,6 @@ function openDescriptors(): readonly string[] {
   return links.filter((link) => link.startsWith("socket:") || link === "/dev/fuse" || link.startsWith(root)).toSorted();
 }
 
-/** The descriptor that lists the directory is gone when we look at it. */
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return "";
-  }
-}
-
 function startMounter(...flags: string[]): MounterProcess {
   return new MounterProcess([`--comm-dir=${commDir}`, `--mountpoint-bin-dir=${join(root, "bin")}`, ...flags]);
 }
@@ -74,23 +55,6 @@ async function listening(): Promise<void> {
 async function begun(mounter: MounterProcess): Promise<void> {
   await expect.poll(() => mounter.stdout, { timeout: 20_000 }).toBe(`begun as ${mounter.pid}\n`);
 }
-
-const request: MountRequest = {
-  bucketName: "photos",
-  args: ["--allow-root", "--prefix=a b/"],
-  env: { FIXTURE: "wait", AWS_REGION: "eu-west-1", EMPTY: "" },
-};
-
-/** As our node does it: connect, send with the device, keep the connection. */
-function sendTo(directoryPath: string, message: MountRequest = request): FdSender {
-  using directory = Directory.open(directoryPath);
-  using fuse = openFuse();
-  const connection = connect(directory, "mount.sock");
-  connection.send(encodeMountRequest(message), fuse);
-  return connection;
-}
-
-const procFile = (pid: number, name: string) => readFileSync(`/proc/${pid}/${name}`, "utf8");
 
 /** The set of signals in a line of /proc/PID/status. */
 function signalsIn(pid: number, line: string): (signal: number) => boolean {

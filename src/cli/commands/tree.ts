@@ -1,5 +1,6 @@
 /** `kubectl s3 tree`: PersistentVolume → node → Mountpoint Pod → workloads. */
 
+import { isWarmPodName } from "../../core/names.ts";
 import type {
   AttachmentView,
   Health,
@@ -14,13 +15,24 @@ import { printable } from "../output/table.ts";
 import { type Branch, tree } from "../output/tree.ts";
 
 export function treeText(topology: Topology, style: Style): string {
-  const { volumes, orphanedPods, readAt } = topology;
-  if (volumes.length + orphanedPods.length === 0) return "There are no volumes of this driver.\n";
+  const { volumes, orphanedPods, waitingPods, readAt } = topology;
+  if (volumes.length + orphanedPods.length + waitingPods.length === 0) return "There are no volumes of this driver.\n";
   const printer = { style, now: readAt };
   const roots = volumes.map((volume) => volumeBranch(printer, volume));
   const orphans = orphanedPods.map((pod) => podBranch(printer, pod));
   const rest = orphans.length === 0 ? [] : [{ text: "Mountpoint Pods that no attachment lists", branches: orphans }];
-  return tree([...roots, ...rest]);
+  return tree([...roots, ...rest, ...waitingBranches(printer, waitingPods)]);
+}
+
+/** By node. */
+function waitingBranches(printer: Printer, pods: readonly MountpointPodView[]): readonly Branch[] {
+  if (pods.length === 0) return [];
+  const nodes = [...new Set(pods.map(({ node }) => node))].toSorted((a, b) => (a < b ? -1 : 1));
+  const branches = nodes.map((node) => ({
+    text: `node ${node}`,
+    branches: pods.filter((pod) => pod.node === node).map((pod) => podBranch(printer, pod)),
+  }));
+  return [{ text: `Mountpoint Pods that wait for a volume: ${pods.length}`, branches }];
 }
 
 interface Printer {
@@ -81,9 +93,10 @@ function workloadText({ namespace, name, phase, uid }: WorkloadView): string {
     : `Pod ${namespace}/${name}  ${phase}`;
 }
 
-/** The hash of 56 digits would push everything else off the screen; `describe` and `-o json` have it whole. */
+/** The hash of 40 or 56 digits would push everything else off the screen; `describe` and `-o json` have it whole. */
 function short(name: string): string {
-  return name.length > 15 ? `${name.slice(0, 13)}…` : name;
+  const shown = isWarmPodName(name) ? 18 : 13;
+  return name.length > shown + 2 ? `${name.slice(0, shown)}…` : name;
 }
 
 function state({ style }: Printer, health: Health): string {

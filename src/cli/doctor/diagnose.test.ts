@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { driverName } from "../../core/names.ts";
-import { metadata, volume } from "../../topology/cluster.fixture.ts";
+import { metadata, volume, waitingPod } from "../../topology/cluster.fixture.ts";
+import type { Pod } from "../../topology/objects.ts";
 import { diagnose } from "./diagnose.ts";
 import { definition, installation, now } from "./installation.fixture.ts";
 import type { Installation } from "./installation.ts";
@@ -36,6 +37,16 @@ it.each<readonly [string, Partial<Installation>]>([
   ["ca-invalid", { caBundle: { configMap: "kube-system/ca", pem: { text: "nothing" } } }],
 ])("finds %s", (id, but) => {
   expect(ids(but)).toContain(id);
+});
+
+const findingsOn = (pod: Pod) => diagnose(installation({}, { mountpointPods: [pod], volumes: [], attachments: [] }));
+
+it("WM-1 finds a Mountpoint Pod that waits for a volume and does not run, and nothing in one that does", () => {
+  const status = { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", message: "no room" }] };
+  expect(findingsOn(waitingPod({ status }))).toMatchObject([
+    { id: "mountpoint-pod-unschedulable", severity: "warning" },
+  ]);
+  expect(findingsOn(waitingPod())).toEqual([]);
 });
 
 describe("what the chart's policies refuse, and earlier versions may have left", () => {

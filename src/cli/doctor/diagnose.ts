@@ -6,6 +6,7 @@ import {
   checkMountpointPods,
   checkOrphanedPods,
   checkStaleAttachments,
+  checkWaitingPods,
   checkWaitingWorkloads,
 } from "./checks/mounts.ts";
 import { checkClocks, checkCoverage, checkNodesReady, checkRegistration, checkStartupTaints } from "./checks/nodes.ts";
@@ -60,6 +61,7 @@ const checks: readonly Check[] = [
   checkWaitingWorkloads,
   checkMountpointPods,
   checkOrphanedPods,
+  checkWaitingPods,
   checkAttachmentObjects,
   checkDuplicates,
   checkStaleAttachments,

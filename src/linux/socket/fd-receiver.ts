@@ -4,7 +4,7 @@ import { DriverError } from "../../core/errors.ts";
 import type { Call } from "../../runtime/call.ts";
 import { Descriptor } from "../descriptor.ts";
 import type { Directory } from "../directory.ts";
-import { POLLIN, SHUT_RDWR } from "../kernel-abi.ts";
+import { F_SETFD, FD_CLOEXEC, POLLIN, SHUT_RDWR } from "../kernel-abi.ts";
 import { receiveDescriptors, syscall } from "../native.ts";
 import { waitUntilReady } from "./poll.ts";
 import { newSocketFlags, unixAddress, unixSocket } from "./unix-socket.ts";
@@ -28,12 +28,18 @@ export function listen(directory: Directory, name: string): FdReceiver {
   return new FdReceiver(socket, path);
 }
 
+/** Accepts connections on a socket that another program has bound to this name and listens on. Takes over the descriptor. */
+export function adopt(socket: Descriptor, directory: Directory, name: string): FdReceiver {
+  syscall("fcntl", socket.fd, F_SETFD, FD_CLOEXEC);
+  return new FdReceiver(socket, directory.pathOf(name));
+}
+
 interface Message {
   readonly bytes: Buffer;
   readonly descriptors: readonly Descriptor[];
 }
 
-class FdReceiver implements Disposable {
+export class FdReceiver implements Disposable {
   readonly #socket: Descriptor;
   readonly #path: string;
 

@@ -1,6 +1,14 @@
 import { DriverError } from "../../core/errors.ts";
-import { isAlive, type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
-import { annotations, livePrefix, mountpointContainer, type NodeName, type PodName } from "../../core/names.ts";
+import { isAlive, type MountpointPod, mountpointPodFrom, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
+import {
+  annotations,
+  livePrefix,
+  mountpointContainer,
+  type NodeName,
+  type PodName,
+  type PvName,
+  type VolumeId,
+} from "../../core/names.ts";
 import { startFailure } from "../../core/start-failure.ts";
 import { type ContainerState, kinds, type Pod } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
@@ -9,8 +17,15 @@ import { type Call, deadline } from "../../runtime/call.ts";
 import type { Pulses } from "../../runtime/progress.ts";
 import { explainTimeout } from "./explain-timeout.ts";
 
+/** What the labels and annotations of a Mountpoint Pod say of its volume. */
+type OfVolume = Pick<MountpointPod, "persistentVolume" | "volumeId" | "identity">;
+
 /** A Mountpoint Pod of this node, with the container state that kubelet reports. */
-export interface LocalMountpointPod extends MountpointPod {
+export interface LocalMountpointPod extends Omit<MountpointPod, keyof OfVolume | "createdFor"> {
+  /** These three are undefined on a Mountpoint Pod that was created without a volume, until the reconciler has written them (WM-1). */
+  readonly persistentVolume: PvName | undefined;
+  readonly volumeId: VolumeId | undefined;
+  readonly identity: string | undefined;
   /** The driver 2.x made the Pod: its mounter and its image are of 2.x, too. */
   readonly isLegacy: boolean;
   /** Reason and message of the Pod's status, for example of an eviction; empty if there are none. */
@@ -29,9 +44,10 @@ export interface LocalMountpointPod extends MountpointPod {
 
 /** undefined for a Pod in the namespace that is not a Mountpoint Pod (SE-1). */
 export function localMountpointPodFrom(pod: Pod): LocalMountpointPod | undefined {
-  const known = mountpointPodFrom(pod);
+  const known = mountpointPodFrom(pod) ?? waitingPodFrom(pod);
   if (known === undefined) return undefined;
   return {
+    ...noVolume,
     ...known,
     isLegacy: /^[12]\./.test(known.driverVersion),
     hostNetwork: pod.spec.hostNetwork ?? false,
@@ -49,6 +65,8 @@ function liveIn(notes: Readonly<Record<string, string>> = {}): LocalMountpointPo
   const live = Object.entries(notes).filter(([name]) => name.startsWith(livePrefix));
   return live.length === 0 ? noLiveOptions : Object.fromEntries(live);
 }
+
+const noVolume = { persistentVolume: undefined, volumeId: undefined, identity: undefined } as const;
 
 function containerOf({ status = {} }: Pod): Pick<LocalMountpointPod, "waiting" | "lastTermination"> {
   const { initContainerStatuses = [], containerStatuses = [] } = status;

@@ -2,7 +2,7 @@
  * The metrics of volumes in the text format of Prometheus. Written without prom-client: with the V8 flags of the node plugin it takes half a
  * second for 500 volumes, and this takes a tenth of that (bench/metrics).
  */
-import type { NodeName } from "../../core/names.ts";
+import type { NodeName, PvName } from "../../core/names.ts";
 import { escapedLabel } from "../../metrics/text-format.ts";
 import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
 import type { CredentialTimes } from "../mounts/comm-volume.ts";
@@ -70,7 +70,7 @@ export function* volumeMetrics({ node, receivers, mountpointPods }: Parts): Gene
 }
 
 /** The claim is that for which the Mountpoint Pod was created. */
-function labelsOf(node: NodeName, { name, claim = "", persistentVolume }: LocalMountpointPod): string {
+function labelsOf(node: NodeName, { name, claim = "", persistentVolume = "" as PvName }: LocalMountpointPod): string {
   const [namespace = "", claimName = ""] = claim.split("/");
   const labels = {
     node,

@@ -3,6 +3,7 @@ import { DriverError } from "../../core/errors.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
+import { volumeOf } from "../cluster/volume-of.ts";
 import { usesDriverCredentials } from "../credentials/credentials.ts";
 import { targetAt } from "../domain/target-path.ts";
 import type { MountRecord } from "../records/mount-records.ts";
@@ -61,14 +62,18 @@ async function sourceNow(call: Call, room: HealRoom, name: PodName) {
 async function startAgain(call: Call, room: HealRoom, name: PodName, record: MountRecord): Promise<void> {
   if ((await sourceNow(call, room, name)) === "serving") return;
   const pod = await room.cluster.mountpointPods.waitUntilKnown(call, name);
-  checkCredentials(pod, record);
+  checkCredentials(room, pod, record);
   await startSource(call, room.sources, name, record);
 }
 
 /** Keys of one identity must never reach a mount of another (SE-6). The Mountpoint Pod names its identity. */
-function checkCredentials(pod: LocalMountpointPod, { credentials, persistentVolume }: MountRecord): void {
+function checkCredentials(
+  { cluster }: HealRoom,
+  pod: LocalMountpointPod,
+  { credentials, persistentVolume }: MountRecord,
+): void {
   const isDrivers = pod.identity === undefined ? credentials === undefined : usesDriverCredentials(pod);
-  if (isDrivers !== (credentials === undefined) || pod.persistentVolume !== persistentVolume) {
+  if (isDrivers !== (credentials === undefined) || volumeOf(cluster.attachments, pod) !== persistentVolume) {
     throw new DriverError("notReady", `Mountpoint Pod ${pod.name} uses other keys than the dead mount`, {
       hint: "No action is needed: kubelet repeats its call within 90 seconds and brings the current keys.",
     });

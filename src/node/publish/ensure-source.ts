@@ -4,6 +4,7 @@ import type { PodName } from "../../core/names.ts";
 import { type Call, withFields } from "../../runtime/call.ts";
 import { unusableReason } from "../cluster/mountpoint-pods.ts";
 import { waitUntilScheduled } from "../cluster/scheduled.ts";
+import { checkVolume } from "../cluster/volume-of.ts";
 import { checkIdentity, refreshCredentials } from "../credentials/credentials.ts";
 import { sourcePath } from "../domain/target-path.ts";
 import { isOurs } from "../mounts/mount-table.ts";
@@ -24,6 +25,8 @@ export async function ensureSource(call: Call, room: SourceRoom, name: PodName, 
 async function bringUp(call: Call, room: SourceRoom, name: PodName, wanted: WantedMount): Promise<void> {
   const { intent } = wanted;
   const pod = await room.metrics.step("pod", waitUntilScheduled(call, room.cluster, intent.workload, name));
+  const mounted = room.records.get(name)?.persistentVolume;
+  checkVolume({ attachments: room.cluster.attachments, mounted }, pod, intent.persistentVolume);
   checkIdentity(pod, intent);
   const plan = planSource(await inspectSource(call, room, name));
   call.log.info("source", { step: plan.do, because: plan.because });

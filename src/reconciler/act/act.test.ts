@@ -74,7 +74,8 @@ it.for(["annotateForUnmount", "deleteMountpointPod", "rewriteAttachment", "delet
     const [listing] = [...api.view.attachments.values()];
     if (listed === undefined || listing === undefined) throw new Error("the view is empty");
     const spec = { ...listing.spec, mountpointS3PodAttachments: { [mp(w1)]: [] } };
-    const step = { do: what, mountpointPod: listed, attachment: listing, spec, because: "test" } as Step;
+    const about = what.endsWith("Attachment") ? { attachment: listing, spec } : { mountpointPod: listed };
+    const step = { do: what, ...about, because: "test" } as Step;
     api.delayView();
     const order: string[] = [];
     const ended = act(call, [step], api.cluster).then(() => order.push("done"));

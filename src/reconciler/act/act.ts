@@ -19,7 +19,7 @@ import {
   mountpointPodWarnings,
 } from "../domain/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
-import { annotateFailedMove, annotateForUnmount } from "./annotate.ts";
+import { annotate } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
 import { warn, warnOfVolume } from "./warn.ts";
@@ -49,6 +49,9 @@ export async function act(call: Call, steps: readonly Step[], cluster: Cluster):
 }
 
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
+  if ("mountpointPod" in step) {
+    return step.do === "deleteMountpointPod" ? deleteMountpointPod(call, cluster, step) : annotate(call, cluster, step);
+  }
   switch (step.do) {
     case "report":
       warn(call, cluster, step.workload, { reason: step.reason, message: step.because });
@@ -56,12 +59,6 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
     case "reportVolume":
       warnOfVolume(call, cluster, step, { reason: step.reason, message: step.because });
       return Promise.resolve("accepted");
-    case "annotateForUnmount":
-      return annotateForUnmount(call, cluster, step);
-    case "annotateFailedMove":
-      return annotateFailedMove(call, cluster, step);
-    case "deleteMountpointPod":
-      return deleteMountpointPod(call, cluster, step);
     case "createMountpointPod":
       return createMountpointPod(call, cluster, step);
     case "createAttachment":
@@ -213,16 +210,13 @@ function nameTaken(what: string, remedy: string): DriverError {
 
 function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
   const fields = { step: step.do, because: step.because };
+  if ("mountpointPod" in step) return { ...fields, mountpointPod: step.mountpointPod.name };
   switch (step.do) {
     case "report":
     case "reportVolume":
       return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
     case "createMountpointPod":
       return { ...fields, mountpointPod: podToCreate(step), workload: keyOf(step.workload) };
-    case "annotateForUnmount":
-    case "annotateFailedMove":
-    case "deleteMountpointPod":
-      return { ...fields, mountpointPod: step.mountpointPod.name };
     case "createAttachment":
     case "deleteAttachment":
       return { ...fields, ...attachmentFields(step.attachment.metadata.name, step.attachment.spec) };

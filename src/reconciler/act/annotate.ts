@@ -1,16 +1,32 @@
-/** Annotations that the reconciler sets on Mountpoint Pods. */
+/** Annotations and labels that the reconciler sets on Mountpoint Pods. */
 import { annotations } from "../../core/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { ObservedAttachment, Step } from "../decision/decision.ts";
-import { attempt, type Result, untilAttachment, untilPod, type Viewed } from "./attempt.ts";
+import { assignmentPatch } from "../domain/warm-pod.ts";
+import { attempt, type Result, untilAttachment, untilPod, untilWaitingPod, type Viewed } from "./attempt.ts";
 
 interface Annotating extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
 }
 
-export async function annotateForUnmount(
+type AnnotatingStep = Step & { do: "annotateForUnmount" | "labelMountpointPod" | "annotateFailedMove" };
+
+export function annotate(call: Call, cluster: Annotating, step: AnnotatingStep): Promise<Result> {
+  switch (step.do) {
+    case "annotateForUnmount":
+      return annotateForUnmount(call, cluster, step);
+    case "labelMountpointPod":
+      return labelMountpointPod(call, cluster, step);
+    case "annotateFailedMove":
+      return annotateFailedMove(call, cluster, step);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function annotateForUnmount(
   call: Call,
   cluster: Annotating,
   { mountpointPod: { name, uid }, listedBy = [], movedTo }: Step & { do: "annotateForUnmount" },
@@ -30,7 +46,7 @@ export async function annotateForUnmount(
   return result;
 }
 
-export async function annotateFailedMove(
+async function annotateFailedMove(
   call: Call,
   cluster: Annotating,
   { mountpointPod: { name, uid }, requests }: Step & { do: "annotateFailedMove" },
@@ -44,6 +60,20 @@ export async function annotateFailedMove(
     name,
     (pod) => pod?.uid !== uid || requests.every((request) => pod.move.failed.includes(request)),
   );
+  return result;
+}
+
+/** The version that was observed: the Pod is not to get a second volume. */
+async function labelMountpointPod(
+  call: Call,
+  cluster: Annotating,
+  { mountpointPod, volume }: Step & { do: "labelMountpointPod" },
+): Promise<Result> {
+  const { name, resourceVersion } = mountpointPod;
+  const ref = { name, namespace: cluster.mountpointPods.namespace };
+  const patch = cluster.client.patch(call, kinds.pods, ref, assignmentPatch(mountpointPod, volume));
+  const result = await attempt(patch, "isConflict", "isNotFound");
+  await untilWaitingPod(call, cluster, name, (pod) => pod?.resourceVersion !== resourceVersion);
   return result;
 }
 

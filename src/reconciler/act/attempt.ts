@@ -1,5 +1,5 @@
 /** Writes to the API server whose effect the view shows before the next step. */
-import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import type { MountpointPod, WaitingPod } from "../../core/mountpoint-pod-state.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
@@ -39,6 +39,16 @@ export async function untilPod(
 ): Promise<void> {
   using limited = deadline(call, viewLimitMs, `the watch to show the change of Mountpoint Pod ${name}`);
   await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
+}
+
+export async function untilWaitingPod(
+  call: Call,
+  { view, mountpointPods: { namespace } }: Viewed,
+  name: string,
+  isSeen: (pod: WaitingPod | undefined) => boolean,
+): Promise<void> {
+  using limited = deadline(call, viewLimitMs, `the watch to show the change of waiting Mountpoint Pod ${name}`);
+  await view.waitingPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
 }
 
 export async function untilAttachment(

@@ -12,12 +12,20 @@ import { keepMountpointPod } from "./keep-mountpoint-pod.ts";
 import { moveMountpointPods } from "./move-mountpoint-pods.ts";
 import { reportRefusedVolume, warnOwners } from "./reports.ts";
 import { restoreAttachment } from "./restore-attachment.ts";
-import { adoptMountpointPod, shareMountpointPod } from "./share-mountpoint-pod.ts";
-import { annotateIdlePods, createMountpointPods, deleteUnneededPods, writeAttachments } from "./steps.ts";
+import { adoptMountpointPod, shareMountpointPod, takeWaitingPod } from "./share-mountpoint-pod.ts";
+import {
+  annotateIdlePods,
+  createMountpointPods,
+  deleteUnneededPods,
+  labelAssignedPods,
+  writeAttachments,
+} from "./steps.ts";
 
 export function decide(observed: Observed): Decision {
   const draft = policies.reduce((before, apply) => apply(before), draftOf(observed));
   const steps = [
+    // First: what the other steps write about a Mountpoint Pod is looked for among those of this volume.
+    ...labelAssignedPods(draft),
     ...draft.reports,
     ...draft.failedMoves,
     ...annotateIdlePods(draft),
@@ -57,6 +65,7 @@ function verdictOn(draft: Draft, workload: Workload): Verdict {
     restoreAttachment(request) ?? // LC-9
     shareMountpointPod(request) ?? // contract 1.5, LC-2
     adoptMountpointPod(request) ?? // LC-5
+    takeWaitingPod(request) ?? // WM-1
     waitForAttachment(request) ?? // contract 1.6
     createMountpointPod(request) // LC-2, LC-13
   );

@@ -31,6 +31,10 @@ export interface Observed {
    * workloads by UID and Mountpoint Pods by name.
    */
   readonly notYetObserved: ReadonlySet<string>;
+  /** Mountpoint Pods on this node that wait for a volume and that this volume may take (WM-1). */
+  readonly waiting: readonly PodName[];
+  /** Among the Mountpoint Pods: those that wait for a volume by their labels, although an attachment of this volume lists them. */
+  readonly unlabelled: ReadonlySet<PodName>;
   readonly driverVersion: string;
   readonly current: CurrentSettings;
   /** The age from which a Mountpoint Pod that no attachment lists counts as orphaned. */
@@ -88,6 +92,12 @@ export type Step = { readonly because: string } & (
       readonly listedBy?: readonly ObservedAttachment[];
       /** LC-21. The Mountpoint Pod to which its workloads have moved. */
       readonly movedTo?: PodName | undefined;
+    }
+  /** WM-1. Writes on a Mountpoint Pod that was created without a volume whose it is. */
+  | {
+      readonly do: "labelMountpointPod";
+      readonly mountpointPod: ReportedMountpointPod;
+      readonly volume: S3Volume | undefined;
     }
   /** LC-24. The request is not tried again. */
   | {

@@ -55,11 +55,13 @@ export interface Assign {
   readonly because: string;
   /** Set where the Mountpoint Pod does not exist yet. */
   readonly creates?: CreateMountpointPod;
+  /** The Mountpoint Pod has waited for a volume (WM-1). */
+  readonly takes?: true;
   /** The Mountpoint Pod or its workload had lost its attachment and gets it back (LC-9). */
   readonly restores?: boolean;
 }
 
-export interface Assigned extends Pick<Assign, "mountpointPod" | "creates" | "restores"> {
+export interface Assigned extends Pick<Assign, "mountpointPod" | "creates" | "takes" | "restores"> {
   /** The Mountpoint Pod that the workload leaves although it may still serve the workload. */
   readonly leaves: PodName | undefined;
 }
@@ -162,6 +164,11 @@ export function orphanedPods({ observed, attachments }: Draft): readonly Reporte
 /** The step that creates this Mountpoint Pod; undefined: the decision does not create it. */
 export function creationOf({ assigned }: Draft, mountpointPod: PodName): CreateMountpointPod | undefined {
   return assigned.find((each) => each.mountpointPod === mountpointPod && each.creates !== undefined)?.creates;
+}
+
+/** Whether this decision gives the volume a Mountpoint Pod that has waited for one. */
+export function isTaken({ assigned }: Draft, mountpointPod: PodName): boolean {
+  return assigned.some((each) => each.mountpointPod === mountpointPod && each.takes === true);
 }
 
 export function reportOf(workload: Workload, { reason, message }: WorkloadWarning): Report {

@@ -1,8 +1,8 @@
 /** Policies that give a workload a Mountpoint Pod that exists. */
 import { isOpen } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
-import { type AttachmentChange, listedIn } from "./attachment-changes.ts";
-import { creationOf, type Draft, orphanedPods, type Request, type Verdict } from "./draft.ts";
+import { type AttachmentChange, isListed, listedIn } from "./attachment-changes.ts";
+import { creationOf, type Draft, isTaken, orphanedPods, type Request, type Verdict } from "./draft.ts";
 import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /** Contract 1.5. Workloads with the same sharing key and identity share a Mountpoint Pod. */
@@ -23,6 +23,20 @@ export function adoptMountpointPod(request: Request): Verdict | undefined {
 }
 
 /**
+ * WM-1. A workload without a Mountpoint Pod gets one that waits on its node. A workload whose Mountpoint Pod has died gets a successor of its
+ * own: a volume whose Mountpoint Pods keep ending would otherwise use up all that wait. So does a workload with headroom, whose
+ * Mountpoint Pod preempts the headroom Pod.
+ */
+export function takeWaitingPod(request: Request): Verdict | undefined {
+  const { draft, workload, listed } = request;
+  const { waiting, reserved } = draft.observed;
+  if (listed || reserved.has(workload.uid)) return undefined;
+  const mountpointPod = waiting.find((name) => !isListed(draft.attachments, name));
+  if (mountpointPod === undefined) return undefined;
+  return { assign: { request, mountpointPod, because: "a Mountpoint Pod waits on the node", takes: true } };
+}
+
+/**
  * LC-2. A Mountpoint Pod that is unschedulable, does not start or is down gets no further workload. One that is scheduled is
  * preferred to one that is not.
  */
@@ -33,11 +47,11 @@ export function openPodIn(draft: Draft, attachment: AttachmentChange): PodName |
     const pod = draft.mountpointPods.get(name);
     if (pod !== undefined && isInPreparation(draft, pod)) return false;
     const canServe = pod !== undefined && pod.problem === undefined && isOpen(pod, volume, driverVersion);
-    return canServe || creationOf(draft, name) !== undefined;
+    return canServe || creationOf(draft, name) !== undefined || isTaken(draft, name);
   });
   return open.find((name) => isScheduled(draft, name)) ?? open[0];
 }
 
-export function isScheduled({ mountpointPods }: Draft, mountpointPod: PodName): boolean {
-  return mountpointPods.get(mountpointPod)?.scheduled ?? false;
+export function isScheduled(draft: Draft, mountpointPod: PodName): boolean {
+  return draft.mountpointPods.get(mountpointPod)?.scheduled ?? isTaken(draft, mountpointPod);
 }

@@ -109,6 +109,8 @@ export function seen(but: Partial<Observed>): Observed {
     mountpointPods: [],
     reserved: new Set<PodUid>(),
     notYetObserved: new Set<string>(),
+    waiting: [],
+    unlabelled: new Set<PodName>(),
   };
   return {
     now,
@@ -126,16 +128,14 @@ export function seen(but: Partial<Observed>): Observed {
 /** The steps in short: `w1#1` is the second Mountpoint Pod created for w1. */
 export function summary({ steps }: { readonly steps: readonly Step[] }): readonly string[] {
   return steps.map((step) => {
+    if ("mountpointPod" in step) {
+      const condition = step.do === "deleteMountpointPod" ? conditionOf(step) : "";
+      return `${aboutPods[step.do]} ${alias(step.mountpointPod.name)}${condition}`;
+    }
     switch (step.do) {
       case "report":
       case "reportVolume":
         return `report ${step.reason} to ${step.workload.uid}`;
-      case "annotateForUnmount":
-        return `annotate ${alias(step.mountpointPod.name)}`;
-      case "annotateFailedMove":
-        return `give up moving ${alias(step.mountpointPod.name)}`;
-      case "deleteMountpointPod":
-        return `delete ${alias(step.mountpointPod.name)}${conditionOf(step)}`;
       case "createMountpointPod":
         return `create ${step.purpose.workload}#${step.purpose.generation}`;
       case "createAttachment":
@@ -149,6 +149,13 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
     }
   });
 }
+
+const aboutPods = {
+  deleteMountpointPod: "delete",
+  annotateForUnmount: "annotate",
+  labelMountpointPod: "label",
+  annotateFailedMove: "give up moving",
+} as const;
 
 function conditionOf({ ifNodeIsGone }: Step & { do: "deleteMountpointPod" }): string {
   return ifNodeIsGone === true ? " if its node is gone" : "";

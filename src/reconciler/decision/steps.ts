@@ -8,6 +8,15 @@ import { creationOf, type Draft, orphanedPods, sourceOf } from "./draft.ts";
 import { unmountingPods } from "./idle-pods.ts";
 import { servesNobody } from "./move-mountpoint-pods.ts";
 
+/** WM-1. An attachment has assigned a Mountpoint Pod that was created without a volume. */
+export function labelAssignedPods({ observed }: Draft): readonly Step[] {
+  const { mountpointPods, unlabelled } = observed;
+  const volume = observed.volume === undefined || "refused" in observed.volume ? undefined : observed.volume;
+  return mountpointPods
+    .filter(({ name }) => unlabelled.has(name))
+    .map((mountpointPod) => ({ do: "labelMountpointPod", mountpointPod, volume, because: "an attachment lists it" }));
+}
+
 /** DS-7. Before the attachments are written: a Mountpoint Pod that no attachment lists and that has no annotation would be lost. */
 export function annotateIdlePods(draft: Draft): readonly Step[] {
   const unlisted = draft.unlisted.flatMap((name) => draft.mountpointPods.get(name) ?? []);

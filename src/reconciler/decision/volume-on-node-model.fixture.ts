@@ -159,11 +159,8 @@ export class VolumeOnNodeModel {
 
   /** Like the API server; false for AlreadyExists and Conflict. */
   #perform(step: Step): boolean {
+    if (isOfNoStory(step)) return true;
     switch (step.do) {
-      case "report":
-      case "reportVolume":
-      case "annotateFailedMove": // no story of this model requests a move
-        return true;
       case "createMountpointPod": {
         const name = mountpointPodName(step.purpose.workload, volume.name, step.purpose.generation);
         return this.#create("mountpointPods", name, this.#newPod(name, step.purpose));
@@ -308,4 +305,11 @@ export class VolumeOnNodeModel {
 /** Its mount-s3 serves, by what kubelet reports. */
 function isServing({ phase, problem }: ReportedMountpointPod): boolean {
   return phase === "running" && (problem === undefined || !["crashing", "backingOff", "ended"].includes(problem.kind));
+}
+
+type OfNoStory = Extract<Step, { do: "report" | "reportVolume" | "annotateFailedMove" | "labelMountpointPod" }>;
+
+/** No story of this model requests a move, or has Mountpoint Pods that wait for a volume; reports change nothing. */
+function isOfNoStory(step: Step): step is OfNoStory {
+  return ["report", "reportVolume", "annotateFailedMove", "labelMountpointPod"].includes(step.do);
 }

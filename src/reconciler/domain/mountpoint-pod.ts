@@ -77,29 +77,55 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
       name: mountpointPodName(workload, volume.name, generation),
       namespace: config.namespace,
       labels: validLabels({
-        ...config.extra.labels,
-        [labels.mountpointVersion]: config.mountpointVersion,
-        [labels.driverVersion]: config.driverVersion,
+        ...installationLabels(config),
         [labels.podUid]: workload,
         [labels.volumeName]: volume.name,
       }),
-      annotations: {
-        ...withoutRequests(config.extra.annotations),
-        [annotations.volumeName]: volume.name,
-        [annotations.volumeId]: volume.volumeId,
-        [annotations.identity]: volume.identity,
-        ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
-        ...(volume.claim === undefined ? {} : { [annotations.claim]: volume.claim }),
-        ...volume.live.annotations,
-        ...(volume.moveRequest === undefined ? {} : { [annotations.fulfilsMove]: volume.moveRequest }),
-        ...(purpose.replaces === undefined ? {} : { [annotations.replaces]: purpose.replaces }),
-        [annotations.settings]: settingsOf(settingsHash(config), volume),
-        // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
-        "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
-      },
+      annotations: annotationsOf(config, purpose),
     },
     spec: podSpec(config, purpose),
   } as const;
+}
+
+function annotationsOf(
+  config: MountpointPodConfig,
+  { volume, replaces }: MountpointPodPurpose,
+): Readonly<Record<string, string>> {
+  const ofMove = replaces === undefined ? {} : { [annotations.replaces]: replaces };
+  const settings = { [annotations.settings]: settingsOf(settingsHash(config), volume) };
+  return { ...installationAnnotations(config), ...volumeAnnotations(volume), ...ofMove, ...settings };
+}
+
+/** The labels of every Mountpoint Pod of the installation. */
+export function installationLabels(config: MountpointPodConfig): Readonly<Record<string, string>> {
+  return {
+    ...config.extra.labels,
+    [labels.mountpointVersion]: config.mountpointVersion,
+    [labels.driverVersion]: config.driverVersion,
+  };
+}
+
+/** The annotations of every Mountpoint Pod of the installation. */
+export function installationAnnotations(config: MountpointPodConfig): Readonly<Record<string, string>> {
+  return {
+    ...withoutRequests(config.extra.annotations),
+    [annotations.settings]: settingsHash(config),
+    // Without this the autoscaler does not remove a node that runs Mountpoint Pods only.
+    "cluster-autoscaler.kubernetes.io/daemonset-pod": "true",
+  };
+}
+
+/** What a Mountpoint Pod says about its volume. */
+export function volumeAnnotations(volume: S3Volume): Readonly<Record<string, string>> {
+  return {
+    [annotations.volumeName]: volume.name,
+    [annotations.volumeId]: volume.volumeId,
+    [annotations.identity]: volume.identity,
+    ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
+    ...(volume.claim === undefined ? {} : { [annotations.claim]: volume.claim }),
+    ...volume.live.annotations,
+    ...(volume.moveRequest === undefined ? {} : { [annotations.fulfilsMove]: volume.moveRequest }),
+  };
 }
 
 const ofMoves = new Set<string>([annotations.move, annotations.moveFailed, annotations.replaces, annotations.movedTo]);
@@ -144,7 +170,11 @@ const gracePeriodSeconds = 600;
 /** uid and gid of 2.x: users see them as owner and group of their files. */
 const user = { uid: 1000, gid: 0, fsGroup: 1000 } as const;
 
-function podSpec(config: MountpointPodConfig, { volume, node, preempts }: MountpointPodPurpose) {
+/** Depends on the volume, the node and whether the Pod preempts others, and on nothing else of its purpose. */
+export function podSpec(
+  config: MountpointPodConfig,
+  { volume, node, preempts }: Pick<MountpointPodPurpose, "volume" | "node" | "preempts">,
+) {
   const { ca, imagePullSecrets } = config;
   const { serviceAccountName } = volume.attributes;
   return {

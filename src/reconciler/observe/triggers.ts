@@ -20,6 +20,11 @@ export function enqueueVolumesOnNodes(view: View, queue: { add(key: VolumeOnNode
   );
   stack.use(view.mountpointPods.subscribe((change) => enqueue(both(change, (pod) => [volumeOnNodeKey(pod)]))));
   stack.use(
+    view.waitingPods.subscribe((change) =>
+      enqueue(both(change, ({ name }) => view.attachments.by("warmPod", name).map(volumeOnNodeOf))),
+    ),
+  );
+  stack.use(
     view.attachments.subscribe((change) => enqueue(both(change, (attachment) => [volumeOnNodeOf(attachment)]))),
   );
   const used = stack.use(new WhereUsed(view, queue));

@@ -1,6 +1,6 @@
 /** The caches of the reconciler: only objects that concern it, and of those only the fields that it uses. */
 import { isDeepStrictEqual } from "node:util";
-import type { PvName, VolumeId } from "../../core/names.ts";
+import { isWarmPodName, type PodName, type PvName, type VolumeId } from "../../core/names.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { ObservedAttachment, Refusal } from "../decision/decision.ts";
@@ -9,6 +9,7 @@ import type { HeadroomPod } from "../domain/headroom-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
+import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 import type { Workload } from "../domain/workload.ts";
 import { ForeignVolumes, isForeign } from "./foreign-volumes.ts";
 import { PodChanges } from "./pod-changes.ts";
@@ -21,7 +22,9 @@ export interface View extends Stores {
 interface Stores {
   /** Workloads that need their volumes, except those that are known to use volumes of other drivers only. */
   readonly workloads: Store<Workload, "uid" | "claim" | "node">;
-  readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode">;
+  readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode" | "warmPod">;
+  /** Mountpoint Pods that say of no volume that they serve it. An attachment may list one already. */
+  readonly waitingPods: Store<ReportedWaitingPod, "node" | "name" | "phase">;
   /** Workloads that reserve headroom for their Mountpoint Pods and do not run yet. */
   readonly reservations: Store<Reservation, "uid" | "claim">;
   readonly headroomPods: Store<HeadroomPod, "workload">;
@@ -29,7 +32,7 @@ interface Stores {
   readonly claims: Store<Claim, "volume">;
   /** Volumes of this driver. */
   readonly volumes: Store<S3Volume | Refusal, "handle">;
-  readonly attachments: Store<ObservedAttachment, "volumeOnNode" | "volume" | "workload">;
+  readonly attachments: Store<ObservedAttachment, "volumeOnNode" | "volume" | "workload" | "warmPod">;
 }
 
 export interface Claim {
@@ -45,14 +48,21 @@ export function emptyView(): View {
     { uid: ({ uid }) => [uid], claim: claimsOf, node: ({ node }) => (node === undefined ? [] : [node]) },
     isDeepStrictEqual,
   );
-  const mountpointPods = new Store<ReportedMountpointPod, "volumeOnNode">({
+  const mountpointPods = new Store<ReportedMountpointPod, "volumeOnNode" | "warmPod">({
     volumeOnNode: (pod) => [volumeOnNodeKey(pod)],
+    warmPod: ({ name }) => (isWarmPodName(name) ? [name] : []),
+  });
+  const waitingPods = new Store<ReportedWaitingPod, "node" | "name" | "phase">({
+    node: ({ node }) => [node],
+    name: ({ name }) => [name],
+    phase: ({ phase }) => [phase],
   });
   const view: View = {
     podChanges,
     foreignVolumes: new ForeignVolumes(),
     workloads,
     mountpointPods,
+    waitingPods,
     reservations: new Store<Reservation, "uid" | "claim">({ uid: ({ uid }) => [uid], claim: claimsOf }),
     headroomPods: new Store({ workload: ({ workload }) => [workload] }),
     claims: new Store({ volume: ({ volume }) => [volume] }),
@@ -61,12 +71,16 @@ export function emptyView(): View {
       volumeOnNode: (attachment) => [volumeOnNodeOf(attachment)],
       volume: ({ spec }) => [spec.persistentVolumeName],
       workload: workloadsOf,
+      warmPod: warmPodsIn,
     }),
   };
   // A Pod that is dropped because it is foreign has not gone. It may have been pending before.
   const isDropped = (workload: Workload) => isForeign(view, { ...workload, phase: "running" });
   recordRemovals(workloads, podChanges, (workload) => (isDropped(workload) ? undefined : workload.uid));
   recordRemovals(mountpointPods, podChanges, ({ name }) => name);
+  // One that got its volume has not gone: it is among the others by then.
+  const hasVolume = (name: PodName) => mountpointPods.count("warmPod", name) > 0;
+  recordRemovals(waitingPods, podChanges, ({ name }) => (hasVolume(name) ? undefined : name));
   return view;
 }
 
@@ -136,6 +150,11 @@ export function volumesWith(view: View, handle: VolumeId): readonly PvName[] {
 export function workloadsOf({ spec }: ObservedAttachment): readonly string[] {
   const served = Object.values(spec.mountpointS3PodAttachments).flat();
   return [...new Set(served.map(({ workloadPodUID }) => workloadPodUID))];
+}
+
+/** The names of listed Mountpoint Pods that were created without a volume. Only these are in the index: most Pods were not. */
+function warmPodsIn({ spec }: ObservedAttachment): readonly string[] {
+  return Object.keys(spec.mountpointS3PodAttachments).filter(isWarmPodName);
 }
 
 function claimsOf({ namespace, claims }: Pick<Workload, "namespace" | "claims">): readonly string[] {

@@ -3,7 +3,7 @@
 import { type AttachmentStatus, controllerPart, sourcesIn, stuckIn } from "../../core/attachment-status.ts";
 import { boundedWithFix } from "../../core/bounded-text.ts";
 import { DriverError } from "../../core/errors.ts";
-import { type MountpointPod, mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
+import { type MountpointPod, mountpointPodFrom, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
 import type { PvName } from "../../core/names.ts";
 import {
   type KubeObject,
@@ -26,6 +26,7 @@ import { type HeadroomPod, headroomPodFrom } from "../domain/headroom-pod.ts";
 import { type ReportedPod, reportFrom } from "../domain/mountpoint-pod-report.ts";
 import { type S3Volume, s3VolumeFrom } from "../domain/persistent-volume.ts";
 import { type Reservation, reservationFrom } from "../domain/reservation.ts";
+import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../domain/workload.ts";
 import { forgetForeignWorkloads, isForeign } from "./foreign-volumes.ts";
 import { type Claim, synced, type View } from "./view.ts";
@@ -73,6 +74,7 @@ type PodObject = Pod & ReportedPod;
 /** What one Pod is for the reconciler, by store. A workload that reserves headroom is in two stores. */
 interface ObservedPod {
   readonly mountpointPods?: ReportedMountpointPod;
+  readonly waitingPods?: ReportedWaitingPod;
   readonly headroomPods?: HeadroomPod;
   readonly workloads?: Workload;
   readonly reservations?: Reservation;
@@ -84,6 +86,13 @@ function observedPod(pod: PodObject, mountpointNamespace: string, intern: Intern
     const mountpointPod = mountpointPodFrom(pod);
     if (mountpointPod !== undefined) {
       return { mountpointPods: { ...internedPod(mountpointPod, intern), ...reportFrom(pod) } };
+    }
+    const waitingPod = waitingPodFrom(pod);
+    if (waitingPod !== undefined) {
+      const { node, warmSettings } = waitingPod;
+      return {
+        waitingPods: { ...waitingPod, node: intern(node), warmSettings: intern(warmSettings), ...reportFrom(pod) },
+      };
     }
     const headroomPods = headroomPodFrom(pod);
     if (headroomPods !== undefined) return { headroomPods };
@@ -122,8 +131,8 @@ function internedPod(pod: MountpointPod, intern: Intern): MountpointPod {
 
 /** One watch over all Pods fills several stores. A Pod whose labels were edited may move from one store to another. */
 function podFeed(view: View): Feed<ObservedPod> {
-  const { workloads, reservations, mountpointPods, headroomPods, podChanges } = view;
-  const all = { workloads, reservations, mountpointPods, headroomPods };
+  const { workloads, reservations, mountpointPods, waitingPods, headroomPods, podChanges } = view;
+  const all = { workloads, reservations, mountpointPods, waitingPods, headroomPods };
   const each = (perform: (store: Feed<never>) => void) => Object.values(all).forEach(perform);
   return {
     begin: (askedAtMs) => {
@@ -140,6 +149,8 @@ function podFeed(view: View): Feed<ObservedPod> {
       putOrRemove(workloads, key, version, isKept ? pod.workloads : undefined);
       putOrRemove(reservations, key, version, pod.reservations);
       putOrRemove(mountpointPods, key, version, pod.mountpointPods);
+      // After mountpointPods, so that a Pod that gets its volume is never in neither.
+      putOrRemove(waitingPods, key, version, pod.waitingPods);
       putOrRemove(headroomPods, key, version, pod.headroomPods);
     },
   };

@@ -70,6 +70,26 @@
 {{- with .Values.mountpointPod.headroom }}{{ if .enabled }}on{{ end }}{{ end }}
 {{- end }}
 
+{{/* Not empty if Mountpoint Pods are to wait for volumes. Stored values of earlier versions do not have it. */}}
+{{- define "s3-csi.warm" -}}
+{{- with .Values.mountpointPod.warm }}{{ if gt (int .perNode) 0 }}on{{ end }}{{ end }}
+{{- end }}
+
+{{/* The object with which Mountpoint Pods end that still wait. */}}
+{{- define "s3-csi.warmOwner" -}}
+{{ include "s3-csi.scopedName" (list $ "s3-csi-warm-mountpoint-pods") }}
+{{- end }}
+
+{{/* Settings of Mountpoint Pods that wait for volumes. */}}
+{{- define "s3-csi.warmSettings" -}}
+{{- if include "s3-csi.warm" . -}}
+- name: MOUNTPOINT_WARM_PER_NODE
+  value: {{ .Values.mountpointPod.warm.perNode | quote }}
+- name: MOUNTPOINT_WARM_OWNER
+  value: {{ include "s3-csi.warmOwner" . }}
+{{- end }}
+{{- end }}
+
 {{/* Settings of headroom Pods. */}}
 {{- define "s3-csi.headroomSettings" -}}
 {{- if include "s3-csi.headroom" . -}}

@@ -39,6 +39,9 @@
     {{- with include "s3-csi.headroomSettings" . }}
     {{- . | nindent 4 }}
     {{- end }}
+    {{- with include "s3-csi.warmSettings" . }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- include "s3-csi.caSettings" . | nindent 4 }}
     {{- with .Values.node.mountpointVersion }}
     - name: MOUNTPOINT_VERSION

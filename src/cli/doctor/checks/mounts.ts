@@ -136,6 +136,16 @@ export function checkOrphanedPods({ topology, cluster, now }: Installation): rea
   });
 }
 
+/** Without them everything works; the first Pod on the node waits longer. */
+export function checkWaitingPods({ topology, now }: Installation): readonly Finding[] {
+  return topology.waitingPods.flatMap(({ name, namespace, node, createdAt, problem }) => {
+    if (problem === "" || !(now.getTime() - Date.parse(createdAt ?? "") > cleanupMs)) return [];
+    const summary = `Mountpoint Pod ${name}, which waits for a volume on node ${node}, does not run`;
+    const found = finding(idOf(problem, ""), summary, problem, `kubectl describe pod -n ${namespace} ${name}`);
+    return [{ ...found, severity: "warning" as const }];
+  });
+}
+
 export function checkWaitingWorkloads({ cluster, now }: Installation): readonly Finding[] {
   const claims = new Map(cluster.claims.map((each) => [`${each.metadata.namespace}/${each.metadata.name}`, each]));
   const ours = new Set(cluster.volumes.map(({ metadata }) => metadata.name));

@@ -1,0 +1,53 @@
+/**
+ * The nodes that may have waiting Mountpoint Pods, and the node plugins on them. Followed by a leader only, and only where Mountpoint Pods
+ * are to wait: of 5,000 nodes it keeps 5,000 small objects, and drops what else a Node says every few minutes.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { NodeName } from "../../core/names.ts";
+import { kinds, type Node, type Pod } from "../../kube/kinds.ts";
+import { Store } from "../../kube/watch/store.ts";
+import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
+import type { Call } from "../../runtime/call.ts";
+import type { Pulses } from "../../runtime/progress.ts";
+import type { NodeState } from "./decide.ts";
+
+/** The label of the node plugin's Pods, which 2.x has, too. */
+const nodePlugins = "app=s3-csi-node";
+
+export class WarmNodes {
+  readonly states = new Store<NodeState & { readonly name: NodeName }>({}, isDeepStrictEqual);
+  readonly plugins = new Store<NodeName, "node">({ node: (node) => [node] }, isDeepStrictEqual);
+
+  /** Keeps both stores up to date until the call ends. */
+  async follow(call: Call, client: Watcher, namespace: string, progress: Pulses): Promise<void> {
+    const nodes: Watched<Node, NodeState & { readonly name: NodeName }> = {
+      kind: kinds.nodes,
+      turned: progress.pulse("watch over nodes"),
+      trim: (node) => ({ name: node.metadata.name as NodeName, ...nodeStateFrom(node) }),
+    };
+    const plugins: Watched<Pod, NodeName> = {
+      kind: kinds.pods,
+      turned: progress.pulse("watch over node plugins"),
+      namespace,
+      labelSelector: nodePlugins,
+      keep: ({ metadata, spec }) => Boolean(spec.nodeName) && metadata.deletionTimestamp === undefined,
+      trim: ({ spec }) => spec.nodeName as NodeName,
+    };
+    await Promise.all([watch(call, client, nodes, this.states), watch(call, client, plugins, this.plugins)]);
+  }
+
+  async synced(call: Call): Promise<void> {
+    await Promise.all([this.states.synced(call), this.plugins.synced(call)]);
+  }
+}
+
+const pressures: ReadonlySet<string> = new Set(["MemoryPressure", "DiskPressure", "PIDPressure"]);
+
+function nodeStateFrom({ spec, status = {} }: Pick<Node, "spec" | "status">): NodeState {
+  const holds = (status.conditions ?? []).filter((condition) => condition.status === "True").map(({ type }) => type);
+  return {
+    cordoned: spec.unschedulable ?? false,
+    pressure: holds.some((type) => pressures.has(type)),
+    ready: holds.includes("Ready"),
+  };
+}
