@@ -22,7 +22,7 @@ export function parseProxy(raw: Readonly<Record<string, string>>): Proxy {
 
 /** Without the user and password that it may have. */
 export function shownProxy(value: string): string {
-  return value.replace(/^(.*\/\/)?[^/]*@/, "$1");
+  return value.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/i, "$1");
 }
 
 function variableOf(attribute: string): ProxyVariable {

@@ -29,6 +29,7 @@ describe("arguments with live ones in their place", () => {
     ],
     [["--cache=/x", "--max-cache-size=9"], "--cache=/cache", ["--cache=/cache"]],
     [["--prefix=a, b=c/"], "--metadata-ttl=60", ["--metadata-ttl=60", "--prefix=a, b=c/"]],
+    [["--prefix= a/", "--user-agent-prefix=x "], "--debug", ["--debug", "--prefix= a/", "--user-agent-prefix=x "]],
   ] as const)("%j with %j → %j", ([args, mountOptions, expected]) => {
     expect(withLiveArguments(args, annotated({ mountOptions })).args).toEqual(expected);
   });

@@ -1,6 +1,6 @@
 /** What the live annotations of a Mountpoint Pod replace in the arguments of its mount-s3. Pure. */
 import { cacheAttributes } from "../cache-volume.ts";
-import { bytewise, type MountOption, parseMountOption, rendered } from "../mount-option.ts";
+import { bytewise, type MountOption, rendered } from "../mount-option.ts";
 import { cacheContainerPath } from "../names.ts";
 import { type Proxy, parseProxy } from "../proxy.ts";
 import { parseLiveMountOptions, withLive } from "./live-mount-options.ts";
@@ -26,13 +26,21 @@ export function withLiveArguments(
   const { mountOptions = "", ...attributes } = liveIn(annotations);
   const live = optionsOf(mountOptions);
   const hasCache = live.some(({ key }) => key === "--cache") || cacheAttributes.some((name) => name in attributes);
-  const former = args.flatMap(parseMountOption).filter(({ key }) => !(hasCache && ofCache.has(key)));
+  const former = args.map(parsedArgument).filter(({ key }) => !(hasCache && ofCache.has(key)));
   const merged = withLive(former, live).filter((option) => !isVariable(option));
   return {
     args: merged.toSorted(bytewise).map(rendered),
     maxAttempts: live.find(isVariable)?.value,
     proxy: parseProxy(attributes),
   };
+}
+
+/** Without changing the value: a prefix may begin with a blank. */
+function parsedArgument(argument: string): MountOption {
+  const end = argument.indexOf("=");
+  return end === -1
+    ? { key: argument, value: undefined }
+    : { key: argument.slice(0, end), value: argument.slice(end + 1) };
 }
 
 /** mount-s3 has no such option. */

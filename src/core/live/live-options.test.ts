@@ -103,6 +103,12 @@ describe("mount options", () => {
     expect(live.annotations).toEqual({});
   });
 
+  it("a value that no program can be started with is refused", () => {
+    const name = "mountpointEnv.NO_PROXY";
+    expect(refusalsOf({ live: { [name]: "a".repeat(8193) } })).toContain("longer than 8192 characters");
+    expect(refusalsOf({ live: { [name]: "a".repeat(8192) } })).toBe("");
+  });
+
   it("a memory target above what the limit leaves is refused, whether limit and cache are live or not", () => {
     const mountOptions = "memory-target 1000";
     const limit = "mountpointContainerResourcesLimitsMemory";

@@ -76,12 +76,20 @@ function unknownIn(given: Texts): readonly string[] {
   return unknown.toSorted().map((name) => refusal([name], "it cannot change for a running mount", "Remove it."));
 }
 
+/** The kernel starts no program with a variable of 128 KiB, and an object in the cluster has 256 KiB for all annotations. */
+const longestValue = 8192;
+
 type Changed = Omit<LiveOptions, "cache">;
 
 function withGroup(before: Changed, { has, parse, kept }: Group, given: Texts): Changed {
   const live = Object.fromEntries(Object.entries(given).filter(([name]) => has(name)));
   const names = Object.keys(live).toSorted();
   if (names.length === 0) return before;
+  const long = names.filter((name) => (live[name] ?? "").length > longestValue);
+  if (long.length > 0) {
+    const because = `it is longer than ${longestValue} characters`;
+    return { ...before, refusals: [...before.refusals, refusal(long, because, "Write a shorter value.")] };
+  }
   const attributes = { ...kept(before.attributes, live), ...live };
   const refused = refusedBy(names, () => parse(attributes));
   if (refused !== undefined) return { ...before, refusals: [...before.refusals, refused] };

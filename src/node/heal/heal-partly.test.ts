@@ -228,6 +228,17 @@ it("without the host's /proc mounts the source again, reports what is missing, a
   expect(healing.node.kernel.table.filter(({ mountPoint }) => mountPoint === target)).toHaveLength(2);
 });
 
+it("counts a death although a move has stored the mount as a pending heal", async () => {
+  await publish(call, healing.rooms.publishing, intentOf());
+  const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
+  const moved = { deviceId, mountpointPod, since: new Date(0), targets: [target] };
+  healing.rooms.records.pendingHeals.add(moved);
+  healing.restartedAfterDeath();
+  healing.rooms.sources.registry.dead.notice({ deviceId, mountPoint: source }, mountpointPod);
+  healing.start();
+  await expect.poll(async () => (await healing.node.metrics.deaths.get()).values).toMatchObject([{ value: 1 }]);
+});
+
 it("neither counts nor reports the death of a mount without users", async () => {
   await publish(call, healing.rooms.publishing, intentOf());
   unpublish(call, healing.rooms.publishing, { volumeId: "photos", targetPath: target });

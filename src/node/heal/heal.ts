@@ -67,7 +67,8 @@ async function heal(call: Call, room: HealRoom, dead: DeadDevice, reports: HealR
   const healCall = withFields(call, { deviceId: dead.deviceId, mountpointPod: dead.mountpointPod });
   healCall.log.info("mount-s3 has ended and left a dead mount");
   let pendingTargets = room.records.pendingHeals.targetsOf(dead);
-  if (pendingTargets.length === 0) room.metrics.deaths.inc();
+  // An earlier node plugin has counted what it left pending.
+  if (room.records.pendingHeals.sinceOf(dead)?.getTime() !== dead.since.getTime()) room.metrics.deaths.inc();
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const { nextWake } = devices;
     pendingTargets = await attempt(healCall, room, { dead, pendingTargets }, reports);

@@ -99,6 +99,8 @@ it.for<{ what: string; but: Partial<PendingHeal>; isHeld: boolean }>([
 ])("$what", async ({ but, isHeld }) => {
   await publish(call, healing.rooms.publishing, intentOf());
   const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
+  // One that serves is dead nowhere.
+  healing.node.kernel.probe = async () => "hung";
   let released = 0;
   const pin = { [Symbol.dispose]: () => void (released += 1) };
   healing.swapWith({ ...unseenInside(healing.node, 0), holdDead: async () => ({ pin, unseen: [] }) });
@@ -106,6 +108,13 @@ it.for<{ what: string; but: Partial<PendingHeal>; isHeld: boolean }>([
   expect(released).toBe(isHeld ? 0 : 1);
   healing.rooms.sources.registry.dead.remove(deviceId);
   expect(released).toBe(1);
+});
+
+it("does not look into containers for a mount that serves: a move has stored it", async () => {
+  await publish(call, healing.rooms.publishing, intentOf());
+  const deviceId = healing.node.kernel.at(source)?.deviceId ?? fuseDevice(-1);
+  healing.swapWith(unseenInside(healing.node, Infinity));
+  expect(await resumePendingHeals(call, healing.rooms.healing, [{ ...heal, deviceId }])).toEqual([]);
 });
 
 function mountedAnew(): void {

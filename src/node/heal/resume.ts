@@ -104,12 +104,15 @@ interface Found {
   readonly pin?: Disposable | undefined;
   /** Without a pin: why the dead mount may be there all the same. */
   readonly because?: string | undefined;
+  /** A move stores its new mount as a pending heal while only a part of the containers may have it. */
+  readonly serves?: boolean;
 }
 
 /** Looks in the node plugin's own namespace, then in containers. Only containers of the pending targets' workloads matter. */
 async function findDead(call: Call, room: HealRoom, heal: PendingHeal): Promise<Found> {
   const here = await findHere(call, room, heal);
-  if (here.pin !== undefined) return here;
+  // Containers have the same connection: one that serves here is dead nowhere.
+  if (here.pin !== undefined || here.serves === true) return here;
   const inside = await room.swapper?.holdDead(call, heal.deviceId);
   if (inside?.pin !== undefined) return { pin: inside.pin };
   const users = new Set(heal.targets.map((mountPoint) => workloadAt(room.mounts.kubeletDir, { mountPoint })));
@@ -123,8 +126,9 @@ async function findHere(call: Call, { mounts, sources }: HealRoom, { deviceId }:
   if (mount === undefined) return {};
   const health = await kernel.probe(call, mount.mountPoint, probeLimitMs);
   if (health === "hung") return { because: `the mount at ${mount.mountPoint} does not answer` };
-  const now = table().at(mount.mountPoint);
-  return health === "dead" && now?.deviceId === deviceId ? { pin: sources.registry.dead.pin(mount.mountPoint) } : {};
+  if (table().at(mount.mountPoint)?.deviceId !== deviceId) return {};
+  if (health === "dead") return { pin: sources.registry.dead.pin(mount.mountPoint) };
+  return { serves: health === "serving" };
 }
 
 function isOfAnother(room: HealRoom, { deviceId, mountpointPod }: PendingHeal): boolean {

@@ -228,6 +228,19 @@ it("still remembers it after an attempt that has reached a part of them", async 
   expect(rooms.records.pendingHeals.all).toMatchObject([{ mountpointPod: successor, targets: [target] }]);
 });
 
+it("forgets what it remembered when the workload that kept the former mount has ended", async () => {
+  const failure = { workload, mountPoint: "/other", because: "it hangs", isUnsafe: false };
+  swapperWith([failure]);
+  await publish(call, rooms.publishing, intentOf());
+  start();
+  node.put(successorPod());
+  assignTo(successor);
+  await expect.poll(() => failed.length, soon).toBeGreaterThan(0);
+  expect(rooms.records.pendingHeals.all).toHaveLength(1);
+  unpublish(call, rooms.publishing, { volumeId: "photos", targetPath: target });
+  await expect.poll(() => rooms.records.pendingHeals.all, soon).toEqual([]);
+});
+
 it("leaves dead mounts to healing", async () => {
   const deviceId = deviceAt(target);
   if (deviceId === undefined) throw new Error("the target is mounted");

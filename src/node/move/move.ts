@@ -14,7 +14,7 @@ import { pause } from "../heal/pause.ts";
 import { workloadAt } from "../mounts/mount-table.ts";
 import type { SwapFailure } from "../swap/carry-out.ts";
 import type { Swapper } from "../swap/swap.ts";
-import { rememberedWhile } from "./half-moved.ts";
+import { forgetHalfMoved, rememberedWhile } from "./half-moved.ts";
 import type { MoveRoom } from "./move-room.ts";
 import { type Move, movesIn, type Successor, successorsAmong } from "./plan-moves.ts";
 import { differenceOf } from "./same-data.ts";
@@ -147,7 +147,9 @@ async function untilMoved(call: Call, room: MoveRoom, { from, to, next }: Wanted
   const forMove = withFields(call, { mountpointPod: to, formerMountpointPod: from });
   for (let failures = 0; !call.signal.aborted; failures += 1) {
     const wake = next();
-    const move = plannedMoves(room).find((each) => each.from === from && each.to === to);
+    const planned = plannedMoves(room).filter((each) => each.to === to);
+    if (planned.length === 0) forgetHalfMoved(room, to);
+    const move = planned.find((each) => each.from === from);
     if (move === undefined) return;
     try {
       await moveOnce(forMove, room, move, reports);

@@ -15,6 +15,8 @@ export interface PendingHeal {
   readonly targets: readonly string[];
 }
 
+type DeadMount = Pick<PendingHeal, "deviceId" | "mountpointPod">;
+
 /** File name prefix. Earlier versions wrote it, too, so it must not change. */
 const prefix = "owed-";
 
@@ -42,11 +44,19 @@ export class PendingHeals {
   }
 
   /** Targets of a dead device that an earlier attempt, or an earlier node plugin, did not heal completely. */
-  targetsOf(dead: Pick<PendingHeal, "deviceId" | "mountpointPod">): readonly string[] {
+  targetsOf(dead: DeadMount): readonly string[] {
+    return this.#find(dead)?.targets ?? [];
+  }
+
+  sinceOf(dead: DeadMount): Date | undefined {
+    return this.#find(dead)?.since;
+  }
+
+  #find(dead: DeadMount): PendingHeal | undefined {
     // The kernel may have given the minor number to a mount of another Mountpoint Pod meanwhile.
     const isSame = ({ deviceId, mountpointPod }: PendingHeal) =>
       deviceId === dead.deviceId && mountpointPod === dead.mountpointPod;
-    return this.all.find(isSame)?.targets ?? [];
+    return this.all.find(isSame);
   }
 
   get all(): readonly PendingHeal[] {

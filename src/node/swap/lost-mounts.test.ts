@@ -42,3 +42,10 @@ it("LC-1 drops a namespace that is gone, or whose processes ended during the che
   lostMounts.keepOnly([namespaceOf(10)]);
   expect(lostMounts.in(namespaceOf(10), fuseDevice(45))).toEqual([]);
 });
+
+it("forgets the mounts of a device that no workload has any more: another may get its number", () => {
+  lostMounts.add(namespaceOf(10, 11), { ...lost, deviceId: fuseDevice(46) });
+  lostMounts.forget(fuseDevice(45));
+  expect(lostMounts.in(namespaceOf(10), fuseDevice(45))).toEqual([]);
+  expect(lostMounts.in(namespaceOf(10), fuseDevice(46))).toHaveLength(1);
+});

@@ -51,6 +51,13 @@ export class LostMounts {
     this.#entries.set(id, { processes, mounts: [...mounts, lost] });
   }
 
+  /** Nothing keeps a device that still served: once it is moved away from, the kernel may give its number to another file system. */
+  forget(deviceId: DeviceId): void {
+    for (const [id, { processes, mounts }] of this.#entries) {
+      this.#entries.set(id, { processes, mounts: mounts.filter((lost) => lost.deviceId !== deviceId) });
+    }
+  }
+
   in({ id }: MountNamespace, deviceId: DeviceId): readonly LostMount[] {
     return (this.#entries.get(id)?.mounts ?? []).filter((lost) => lost.deviceId === deviceId);
   }

@@ -97,7 +97,9 @@ export class HostSwapper implements Swapper {
       const here = await this.#here(call, { deviceId, scope: without(able, inside.failures), served });
       replaced += inside.replaced + here.replaced;
       const failures = [...refused, ...inside.failures, ...here.failures];
-      if (inside.replaced + here.replaced === 0 || round === rounds) return { replaced, failures };
+      if (inside.replaced + here.replaced > 0 && round < rounds) continue;
+      if (scope !== undefined) this.#lost.forget(deviceId);
+      return { replaced, failures };
     }
   }
 
