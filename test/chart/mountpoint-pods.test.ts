@@ -1,4 +1,7 @@
 /** What the chart tells the reconciler and the node plugin about Mountpoint Pods, read by the programs themselves. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { headroom } from "../../src/core/names.ts";
 import { nodeConfigFrom } from "../../src/node/config.ts";
@@ -61,6 +64,25 @@ it("LC-21 a rollout reaches the reconciler, and is off as it comes", () => {
     allowsGap: false,
     window: { start: 1320, end: 270, days: [0, 6] },
   });
+});
+
+it.for([
+  ["2", "2"],
+  ["0", "0"],
+  ["20261118", "20261118"],
+  ['"again"', "again"],
+  ['""', ""],
+  ["null", ""],
+])("LC-21 a rollout tries again for retry: %s, as Helm reads it from a file", ([given = "", retry]) => {
+  const directory = mkdtempSync(join(tmpdir(), "values-"));
+  const file = join(directory, "values.yaml");
+  const text = `{mountpointPod: {rollout: {strategy: rolling, retry: ${given}, maxFailures: 1000000}}}`;
+  try {
+    writeFileSync(file, text);
+    expect(rollout(render({}, chartDirectory, ["--values", file]))).toMatchObject({ retry, maxFailures: 1_000_000 });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 it("an empty list of tolerations is taken at its word", () => {

@@ -29,6 +29,11 @@
 {{- end }}
 {{- end }}
 
+{{/* A text or an integer. Helm reads numbers of a values file as floats, and writes large ones with an exponent. */}}
+{{- define "s3-csi.plainText" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else if not (kindIs "invalid" .) }}{{ int64 . }}{{ end }}
+{{- end }}
+
 {{/* Settings of the rollout, which is off without them. Stored values do not have it. */}}
 {{- define "s3-csi.rolloutSettings" -}}
 {{- $rollout := .Values.mountpointPod.rollout | default dict -}}
@@ -44,16 +49,16 @@
 - name: MOUNTPOINT_ROLLOUT_PAUSED
   value: "true"
 {{- end }}
-{{- with $rollout.retry }}
+{{- with include "s3-csi.plainText" $rollout.retry }}
 - name: MOUNTPOINT_ROLLOUT_RETRY
   value: {{ . | quote }}
 {{- end }}
 - name: MOUNTPOINT_ROLLOUT_MAX_PER_NODE
-  value: {{ $rollout.maxPerNode | default 1 | quote }}
+  value: {{ $rollout.maxPerNode | default 1 | int64 | quote }}
 - name: MOUNTPOINT_ROLLOUT_MAX_PARALLEL
-  value: {{ $rollout.maxParallel | default 10 | quote }}
+  value: {{ $rollout.maxParallel | default 10 | int64 | quote }}
 - name: MOUNTPOINT_ROLLOUT_MAX_FAILURES
-  value: {{ $rollout.maxFailures | default 1 | quote }}
+  value: {{ $rollout.maxFailures | default 1 | int64 | quote }}
 {{- if .Values.node.movesWithGap }}
 - name: MOUNTPOINT_ROLLOUT_ALLOWS_GAP
   value: "true"
