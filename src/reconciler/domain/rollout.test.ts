@@ -15,6 +15,7 @@ const current: CurrentSettings = { hash: "now", retry: "" };
 const usual = { volume, mountOptions: "", served: 1, source: { health: "serving" } } as const;
 const asked = (move: Partial<MoveNotes>) => ({ move: { ...noMove, ...move } });
 const former = { settings: "before" };
+const refused = { ...volume, live: { annotations: {}, refusals: ["x"] } };
 const of2x = { settings: undefined, identity: undefined };
 
 type Row = readonly [what: string, but: Partial<MountpointPod>, serves: object, state: RolloutState | undefined];
@@ -51,6 +52,13 @@ describe("LC-21 a Mountpoint Pod", () => {
     ["with the settings of now and a request of another rollout", asked({ requested: "rollout-other" }), {}, "current"],
     ["whose volume was removed or is refused", former, { volume: undefined }, "skipped"],
     ["whose volume has got another Secret", former, { volume: { ...volume, identity: "secret:a/b" } }, "skipped"],
+    ["whose volume has a live option that is refused", former, { volume: refused }, "skipped"],
+    [
+      "whose volume has a live option that is refused, and was found so by a move",
+      { ...former, ...asked({ failed: ["rollout-now"] }) },
+      { volume: refused },
+      "skipped",
+    ],
     ["of 2.x whose mount options were edited", of2x, { mountOptions: "debug" }, "skipped"],
     ["without workloads", former, { served: 0 }, undefined],
     [

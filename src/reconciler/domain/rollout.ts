@@ -18,7 +18,7 @@ export interface CurrentSettings {
 /**
  * outdated: it was created with other settings, or by a driver that recorded none. moving: its workloads are asked to leave it, or are about
  * to. failed: that was tried for the settings of now, and it still serves its workloads. skipped: it is outdated, and its workloads cannot
- * be moved before they are restarted.
+ * be moved before they are restarted, or before a live option of the volume is corrected.
  */
 export type RolloutState = "current" | "outdated" | "moving" | "failed" | "skipped";
 
@@ -53,8 +53,14 @@ function stateInUse(
   const pending = moveRequests(pod, volume).filter((request) => !pod.move.failed.includes(request));
   if (pending.some((request) => !isOfOtherRollout(request, pod, volume, current))) return "moving";
   if (isCurrent(pod, volume, current)) return "current";
-  if (pod.move.failed.includes(rolloutRequest(volume, current))) return "failed";
-  return differenceFrom(pod, volume, mountOptions) === undefined ? "outdated" : "skipped";
+  // These say nothing about the settings of the installation, also where a move has failed of them.
+  if (volume.live.refusals.length > 0 || differenceFrom(pod, volume, mountOptions) !== undefined) return "skipped";
+  return hasFailed(pod, volume, current) ? "failed" : "outdated";
+}
+
+/** Whether the rollout has tried to move its workloads, in vain. A later request of an operator may be under way. */
+export function hasFailed(pod: Pick<MountpointPod, "move">, volume: VolumeSettings, current: CurrentSettings): boolean {
+  return pod.move.failed.includes(rolloutRequest(volume, current));
 }
 
 /** Its workloads are listed at its successor. The node plugin reports when it has replaced their mounts. */
