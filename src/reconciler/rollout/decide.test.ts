@@ -21,6 +21,8 @@ function tracked(name: string, but: Partial<Tracked> = {}): Tracked {
     resourceVersion: "1",
     node: `n${name.slice(0, 1)}` as NodeName,
     persistentVolume: name as PvName,
+    namespace: `team-${name.slice(1)}`,
+    hasFailed: but.state === "failed",
     ...{ state: "outdated", isObsolete: false, isMounted: true, isServing: true, leftSince: undefined },
     ...but,
   };
@@ -54,6 +56,10 @@ const summary = ({ steps }: Decision) =>
 
 const left = (seconds: number) => tracked("3a", { state: "moving", isMounted: false, leftSince: before(seconds) });
 
+const kernel = (seconds: number) => facts({ obstacle: "kernel", lookedAt: before(seconds) });
+const lookAt = (...nodes: readonly string[]) => nodes.map((node) => ({ do: "look", node: node as NodeName }) as const);
+const many = Array.from({ length: 40 }, (_, index) => String.fromCodePoint(0x100 + index));
+
 const onTwo = as("outdated", "1a", "1b", "2a");
 const two = { n1: facts(), n2: facts() };
 const night = { start: 22 * 60, end: 4 * 60, days: [0, 1, 2, 3, 4, 5, 6] };
@@ -71,7 +77,7 @@ describe("LC-21 a rollout", () => {
       [[...as("moving", "1c"), ...onTwo], two, { maxPerNode: 2 }],
       ["begin 1a", "begin 2a"],
     ],
-    ["looks again after a while", [onTwo, { ...two, n1: facts({ lookedAt: before(11) }) }], ["look n1", "begin 2a"]],
+    ["looks again after a while", [onTwo, { ...two, n1: facts({ lookedAt: before(11) }) }], ["begin 2a", "look n1"]],
     ["leaves a node without room alone", [onTwo, { ...two, n1: facts({ free: { ...need, pods: 0 } }) }], ["begin 2a"]],
     ["leaves an old kernel alone", [onTwo, { ...two, n1: facts({ obstacle: "kernel" }) }], ["begin 2a"]],
     [
@@ -84,7 +90,7 @@ describe("LC-21 a rollout", () => {
     [
       "looks for room again after five minutes",
       [onTwo, { ...two, n1: facts({ free: { ...need, pods: 0 }, lookedAt: before(301) }) }],
-      ["look n1", "begin 2a"],
+      ["begin 2a", "look n1"],
     ],
     [
       "waits for workloads that have no mount yet",
@@ -108,12 +114,30 @@ describe("LC-21 a rollout", () => {
     ],
     ["begins with none while it is paused", [onTwo, two, { isPaused: true }], []],
     ["begins with none outside of its window", [onTwo, two, { window: night }], []],
-    ["begins with none after a failure", [[...as("failed", "3a"), ...onTwo], two], []],
+    ["leaves the namespace of a failure alone", [[...as("failed", "3a"), ...onTwo], two], ["begin 1b"]],
+    ["begins with none after failures in two namespaces", [[...as("failed", "3x", "3y"), ...onTwo], two], []],
     [
-      "tolerates as many failures as it is told",
-      [[...as("failed", "3a"), ...onTwo], two, { maxFailures: 2 }],
+      "goes on beside a tenant who makes all of his volumes fail",
+      [[...as("failed", "3x", "4x", "5x", "6x", "7x"), ...onTwo], two],
       ["begin 1a", "begin 2a"],
     ],
+    [
+      "tolerates failures in as many namespaces as it is told, and as many in each",
+      [[...as("failed", "3a", "3y"), ...onTwo], two, { maxFailures: 2 }],
+      ["begin 1a", "begin 2a"],
+    ],
+    [
+      "begins with none after a failure that an operator's request repeats",
+      [[...as("failed", "3x"), tracked("3y", { state: "moving", hasFailed: true }), ...onTwo], two],
+      [],
+    ],
+    [
+      "looks again at nodes with an obstacle only where it has places left, and after what it can do",
+      [onTwo, { ...two, n1: facts({ obstacle: "notReady", lookedAt: before(301) }) }, { maxParallel: 1 }],
+      ["begin 2a"],
+    ],
+    ["looks at an old kernel again", [onTwo, { ...two, n1: kernel(3601) }], ["begin 2a", "look n1"]],
+    ["looks at an old kernel again only after an hour", [onTwo, { ...two, n1: kernel(3599) }], ["begin 2a"]],
     ["begins with none if operators do", [onTwo, two, { strategy: "manual" }], []],
     [
       "withdraws its former requests in any case",
@@ -133,7 +157,25 @@ describe("LC-21 a rollout", () => {
   it.for<[string, Parameters<typeof decided>, Partial<Decision>]>([
     ["nothing", [onTwo, two], { held: undefined }],
     ["the operator", [onTwo, two, { isPaused: true }], { held: "paused" }],
-    ["a failure", [[...as("failed", "3a"), ...onTwo], two], { held: "failures", failures: as("failed", "3a") }],
+    [
+      "failures in two namespaces",
+      [[...as("failed", "3x", "3y"), ...onTwo], two],
+      { held: "failures", failures: as("failed", "3x", "3y") },
+    ],
+    ["a failure in the only namespace", [as("failed", "3a").concat(as("outdated", "1a")), two], { held: "failures" }],
+    ["nothing in other namespaces", [[...as("failed", "3a"), ...onTwo], two], { held: undefined }],
+    [
+      "nodes although it looks at them again",
+      [onTwo, { n1: kernel(3601), n2: kernel(3601) }],
+      { held: "nodes", steps: lookAt("n1", "n2") },
+    ],
+    [
+      "no node while others are only to be looked at",
+      [onTwo, { n1: facts({ obstacle: "kernel" }) }],
+      { held: undefined, steps: lookAt("n2") },
+    ],
+    ["failures that nothing follows", [as("failed", "3a"), two], { held: undefined, failures: as("failed", "3a") }],
+    ["no failure if operators ask for moves", [as("failed", "3a"), two, { strategy: "manual" }], { failures: [] }],
     ["the strategy", [onTwo, two, { strategy: "manual" }], { held: "manual" }],
     [
       "nothing once all is done, although it is paused",
@@ -159,14 +201,33 @@ describe("LC-21 a rollout", () => {
     expect(decided(...given)).toMatchObject(expected);
   });
 
-  it("goes on beside mounts that are not replaced within five minutes, until they fill its places", () => {
+  it("goes on beside mounts that are not replaced within five minutes", () => {
     const waiting = decided([left(299), ...onTwo], two);
     expect(waiting).toMatchObject({ failures: [], held: undefined, again: { afterMs: 1000 } });
-    const overdue = decided([left(300), ...onTwo], two);
+    const overdue = decided([left(300), ...onTwo], two, { maxParallel: 1 });
     expect(overdue).toMatchObject({ failures: [left(300)], held: undefined });
-    expect(summary(overdue)).toEqual(["begin 1a", "begin 2a"]);
-    expect(summary(decided([left(300), ...onTwo], two, { maxParallel: 2 }))).toEqual(["begin 1a"]);
-    expect(decided([left(300), ...onTwo], two, { maxParallel: 1 })).toMatchObject({ steps: [], held: "failures" });
+    expect(summary(overdue)).toEqual(["begin 1a"]);
+  });
+
+  it("decides again after at most 20 steps", () => {
+    const pods = many.map((node) => tracked(`${node}a`));
+    const nodes = Object.fromEntries(many.map((node) => [`n${node}`, facts()]));
+    const config = { maxParallel: 1000 };
+    expect(decided(pods, nodes, config).steps.map((step) => step.do)).toEqual(Array(20).fill("begin"));
+    expect(decided(pods, {}, config).steps.map((step) => step.do)).toEqual(Array(10).fill("look"));
+    const obsolete = many.map((node) => tracked(`${node}a`, { isObsolete: true }));
+    expect(decided(obsolete, nodes, { isPaused: true }).steps).toHaveLength(20);
+  });
+
+  it("is not held up by nodes that it looks at again and again", () => {
+    const pods = [...many.map((node) => tracked(`${node}a`)), tracked("1a"), tracked("2a")];
+    const stale = Object.fromEntries(
+      many.map((node) => [`n${node}`, facts({ obstacle: "notReady", lookedAt: before(301) })]),
+    );
+    expect(summary(decided(pods, { ...stale, n1: facts() })).filter((each) => !/[^ -~]/.test(each))).toEqual([
+      "begin 1a",
+      "look n2",
+    ]);
   });
 });
 

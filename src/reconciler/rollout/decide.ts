@@ -14,6 +14,7 @@ export interface Observed {
   readonly config: RolloutConfig;
   readonly outdated: ReadonlyMap<NodeName, ReadonlyMap<PodName, Tracked>>;
   readonly moving: ReadonlyMap<PodName, Tracked>;
+  /** Those of `moving` included that an operator has asked to move since. */
   readonly failed: ReadonlyMap<PodName, Tracked>;
   readonly obsolete: ReadonlyMap<PodName, Tracked>;
   readonly nodes: ReadonlyMap<NodeName, NodeFacts>;
@@ -45,40 +46,49 @@ export const noneBlocked: Readonly<Record<Obstacle, 0>> = { kernel: 0, notReady:
 
 /** For a node where nothing prevents a move: what else arrives there meanwhile is not counted. */
 const freshMs = 10_000;
-/** For a node where something does: every look reads all Pods of the node. */
-const blockedMs = 300_000;
+/** For a node where something does. A kernel changes only when the node is restarted. */
+const blockedMs: Readonly<Record<Obstacle, number>> = { kernel: 3_600_000, notReady: 300_000, room: 300_000 };
 /**
- * Containers whose mounts cannot be replaced keep the former Mountpoint Pod. A tenant can build such a container, and must not be able to
- * pause the rollout of a cluster with one: only when they fill `maxParallel` does it pause.
+ * Containers whose mounts cannot be replaced keep the former Mountpoint Pod. A tenant can build such containers, and must not be able to
+ * pause the rollout of a cluster with them: they are only reported.
  */
 const replacingMs = 300_000;
+/** A decision is made anew after its steps: a window may close, and failures may come, while they are performed. */
+const mostSteps = 20;
+const mostLooks = 10;
+/** Nodes where something prevented a move must not hold up the others. */
+const mostRepeatedLooks = 5;
 
 export function decide(observed: Observed): Decision {
   const { now, config, outdated, moving } = observed;
   const isOverdue = ({ leftSince }: Tracked) =>
     leftSince !== undefined && now.getTime() - leftSince.getTime() >= replacingMs;
   const overdue = [...moving.values()].filter(isOverdue);
-  const failures = [...observed.failed.values(), ...overdue];
+  // Where operators ask for moves, the failures are those of their requests.
+  const failures = config.strategy === "manual" ? [] : [...observed.failed.values(), ...overdue];
   const active = [...moving.values()].filter(
     (pod) => !isOverdue(pod) && (pod.isMounted || pod.leftSince !== undefined),
   );
   const withdrawals = [...observed.obsolete.values()].map((pod) => ({ do: "withdraw", pod }) as const);
-  const base = { steps: withdrawals, failures, blocked: noneBlocked, again: overdueAt(active, now) };
+  const limited = (steps: readonly Step[]) => [...withdrawals, ...steps].slice(0, mostSteps);
+  const base = { steps: limited([]), failures, blocked: noneBlocked, again: overdueAt(active, now) };
   if (outdated.size === 0) return { ...base, held: undefined };
-  const hasFailed = observed.failed.size >= config.maxFailures || overdue.length >= config.maxParallel;
-  const held = heldBack(config, hasFailed, now);
+  const failed = failedNamespaces(observed);
+  const held = heldBack(config, failed.size > config.maxFailures, now);
   if (held !== undefined) return { ...base, ...held, again: earlier(base.again, held.again) };
-  const found = candidates(observed, active, config.maxParallel - active.length - overdue.length);
-  const steps = [...withdrawals, ...found.steps];
-  const isStuck = active.length === 0 && !found.steps.some((step) => step.do === "begin") && found.isBlocked;
+  const found = candidates(observed, active, isFull(failed, config));
   return {
     ...base,
-    steps,
+    steps: limited(found.steps),
     blocked: found.blocked,
-    held: isStuck ? "nodes" : undefined,
-    again: found.isBlocked ? earlier(base.again, { afterMs: blockedMs, because: "a node had no room" }) : base.again,
+    held: active.length === 0 && !found.goesOn ? heldAt(found) : undefined,
+    again: found.isBlocked
+      ? earlier(base.again, { afterMs: leastBlockedMs, because: "a node had no room" })
+      : base.again,
   };
 }
+
+const leastBlockedMs = Math.min(...Object.values(blockedMs));
 
 function heldBack(config: RolloutConfig, hasFailed: boolean, now: Date): Pick<Decision, "held" | "again"> | undefined {
   if (config.strategy === "manual") return { held: "manual", again: undefined };
@@ -90,30 +100,72 @@ function heldBack(config: RolloutConfig, hasFailed: boolean, now: Date): Pick<De
     : { held: "window", again: { afterMs, because: "the maintenance window is closed" } };
 }
 
+/**
+ * The number of failures in each namespace of claims. A tenant can make moves of his volumes fail: he takes the key of a Secret away, or
+ * deletes a bucket, and the successor cannot mount what the former Mountpoint Pod still serves. What is wrong with the installation fails
+ * in every namespace. So a failure stops its own namespace, and only failures in several namespaces stop the cluster.
+ */
+function failedNamespaces({ failed }: Observed): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { namespace } of failed.values()) counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  return counts;
+}
+
+function isFull(failed: ReadonlyMap<string, number>, { maxFailures }: RolloutConfig) {
+  return ({ namespace }: Tracked) => (failed.get(namespace) ?? 0) >= maxFailures;
+}
+
 interface Found {
   readonly steps: readonly Step[];
   readonly blocked: Readonly<Record<Obstacle, number>>;
   readonly isBlocked: boolean;
+  /** A move begins, or may begin after a look. */
+  readonly goesOn: boolean;
+  /** Moves have failed in the namespace of a Mountpoint Pod. */
+  readonly hasFailed: boolean;
+}
+
+function heldAt({ hasFailed, isBlocked }: Found): Held | undefined {
+  if (hasFailed) return "failures";
+  return isBlocked ? "nodes" : undefined;
 }
 
 /** Linear in the number of nodes. */
-function candidates(observed: Observed, active: readonly Tracked[], free: number): Found {
+function candidates(observed: Observed, active: readonly Tracked[], isHeld: (pod: Tracked) => boolean): Found {
   const { config, outdated } = observed;
-  const onNode = new Map<NodeName, number>();
-  for (const { node } of active) onNode.set(node, (onNode.get(node) ?? 0) + 1);
+  const onNode = Map.groupBy(active, ({ node }) => node);
   const blocked: Record<Obstacle, number> = { ...noneBlocked };
-  const steps: Step[] = [];
-  for (const [node, pods] of outdated) {
-    const { step, obstacle } = onNodeWith(observed, node, [...pods.values()]);
-    if (obstacle !== undefined) blocked[obstacle] += pods.size;
-    const isFree = steps.length < free && (onNode.get(node) ?? 0) < config.maxPerNode;
-    if (step !== undefined && isFree) steps.push(step);
+  const possible: Possible = { begin: [], look: [], repeat: [] };
+  let hasFailed = false;
+  for (const [node, all] of outdated) {
+    const pods = [...all.values()].filter((pod) => !isHeld(pod));
+    hasFailed ||= pods.length < all.size;
+    const { step, obstacle } = onNodeWith(observed, node, pods);
+    if (obstacle !== undefined) blocked[obstacle] += pods.length;
+    if (step === undefined || (onNode.get(node)?.length ?? 0) >= config.maxPerNode) continue;
+    possible[obstacle === undefined ? step.do : "repeat"].push(step);
   }
-  return { steps, blocked, isBlocked: Object.values(blocked).some((count) => count > 0) };
+  return {
+    steps: withinBounds(possible, Math.max(0, config.maxParallel - active.length)),
+    blocked,
+    isBlocked: Object.values(blocked).some((count) => count > 0),
+    goesOn: possible.begin.length + possible.look.length > 0,
+    hasFailed,
+  };
+}
+
+/** repeat: looks at nodes where something prevented a move. */
+type Possible = Readonly<Record<"begin" | "look" | "repeat", Step[]>>;
+
+function withinBounds({ begin, look, repeat }: Possible, free: number): readonly Step[] {
+  const begins = begin.slice(0, free);
+  const left = free - begins.length;
+  const again = left > 0 ? repeat.slice(0, mostRepeatedLooks) : [];
+  return [...begins, ...look.slice(0, Math.min(left, mostLooks)), ...again];
 }
 
 interface OnNode {
-  readonly step?: Step;
+  readonly step?: Step & { readonly do: "begin" | "look" };
   readonly obstacle?: Obstacle;
 }
 
@@ -135,7 +187,7 @@ function onOneNode({ now, config, nodes, needsOf }: Observed, node: NodeName, po
   const pod = pods.find((each) => hasRoom(needsOf(each), facts.free));
   const given = config.allowsGap && facts.obstacle === "kernel" ? undefined : facts.obstacle;
   const obstacle = given ?? (pod === undefined ? "room" : undefined);
-  if (obstacle !== undefined) return ageMs < blockedMs ? { obstacle } : { obstacle, step: look };
+  if (obstacle !== undefined) return ageMs < blockedMs[obstacle] ? { obstacle } : { obstacle, step: look };
   return ageMs < freshMs && pod !== undefined ? { step: { do: "begin", pod } } : { step: look };
 }
 

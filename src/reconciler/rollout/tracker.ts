@@ -3,10 +3,10 @@
  * the rollout reacts to every change, and never looks at all Mountpoint Pods (SC-5).
  */
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
-import type { Observed } from "../decision/decision.ts";
+import type { Observed, ObservedAttachment } from "../decision/decision.ts";
 import { rolloutIn, usable } from "../decision/rollout-in.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { hasObsoleteRequest, type RolloutState } from "../domain/rollout.ts";
+import { hasFailed, hasObsoleteRequest, type RolloutState } from "../domain/rollout.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
 import { mayHaveStarted } from "../domain/workload.ts";
 
@@ -17,7 +17,11 @@ export interface Tracked {
   readonly resourceVersion: string;
   readonly node: NodeName;
   readonly persistentVolume: PvName;
+  /** Of the claim of the volume; empty: it has none. */
+  readonly namespace: string;
   readonly state: RolloutState;
+  /** The rollout could not move its workloads. An operator may have asked since. */
+  readonly hasFailed: boolean;
   /** It has a request of another rollout. */
   readonly isObsolete: boolean;
   /** Whether one of its workloads may have its mount: a move begins only then. */
@@ -88,7 +92,7 @@ export class RolloutTracker {
       this.#outdated.set(pod.node, onNode.set(pod.name, pod));
     }
     if (pod.state === "moving") this.#moving.set(pod.name, pod);
-    if (pod.state === "failed") this.#failed.set(pod.name, pod);
+    if (pod.hasFailed) this.#failed.set(pod.name, pod);
   }
 
   #remove(pod: Tracked): void {
@@ -109,7 +113,7 @@ function isSame(before: readonly Tracked[], after: readonly Tracked[]): boolean 
   });
 }
 
-const compared = ["name", "uid", "state", "isObsolete", "isMounted", "isServing"] as const;
+const compared = ["name", "uid", "state", "hasFailed", "isObsolete", "isMounted", "isServing", "namespace"] as const;
 
 export function trackedIn(observed: Observed): readonly Tracked[] {
   return observed.mountpointPods.flatMap((pod) => tracked(observed, pod) ?? []);
@@ -120,13 +124,29 @@ function tracked(observed: Observed, pod: ReportedMountpointPod): Tracked | unde
   const attachment = observed.attachments.find(({ spec }) => name in spec.mountpointS3PodAttachments);
   const state = attachment && rolloutIn(observed, attachment, pod);
   if (state === undefined) return undefined;
-  const listed = attachment?.spec.mountpointS3PodAttachments[name] ?? [];
-  const served = new Set<string>(listed.map(({ workloadPodUID }) => workloadPodUID));
+  const served = servedBy(attachment, name);
   return {
     ...{ name, uid, resourceVersion, node, persistentVolume, state },
+    namespace: namespaceOf(observed),
+    hasFailed: state === "failed" || (state === "moving" && served.size > 0 && isRepeated(observed, pod)),
     isObsolete: hasObsoleteRequest(pod, usable(observed.volume), observed.current),
     isMounted: observed.workloads.some((workload) => served.has(workload.uid) && mayHaveStarted(workload)),
     isServing: attachment?.sources?.[name]?.health === "serving",
     leftSince: served.size === 0 ? pod.needsUnmountSince : undefined,
   };
+}
+
+function servedBy(attachment: ObservedAttachment | undefined, name: PodName): ReadonlySet<string> {
+  const listed = attachment?.spec.mountpointS3PodAttachments[name] ?? [];
+  return new Set<string>(listed.map(({ workloadPodUID }) => workloadPodUID));
+}
+
+function namespaceOf({ volume }: Observed): string {
+  return usable(volume)?.claim?.split("/", 1)[0] ?? "";
+}
+
+/** What an operator asks for meanwhile must not let the rollout go on. */
+function isRepeated({ volume, current }: Observed, pod: ReportedMountpointPod): boolean {
+  const served = usable(volume);
+  return served !== undefined && hasFailed(pod, served, current);
 }
