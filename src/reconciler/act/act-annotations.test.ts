@@ -1,9 +1,11 @@
 /** The needs-unmount annotation is set only for what was decided: the same Pod, and attachments that have not changed. */
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
+import { annotations } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { Step } from "../decision/decision.ts";
 import { attachment, mp, pod, w1, w2 } from "../decision/situation.fixture.ts";
+import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { act } from "./act.ts";
 import { fakeCluster, type Stored, storedPod } from "./fake-cluster.fixture.ts";
 
@@ -48,4 +50,21 @@ it("SC-7 decides again only when the view shows why the attachment is not the ob
   api.showInView();
   await ended;
   expect(order).toEqual(["shown", "again"]);
+});
+
+it.for([
+  [[], ["new"], "new"],
+  [["rollout-1"], ["mine", "of the volume"], "rollout-1\nmine\nof the volume"],
+  [["again", "rollout-1"], ["again"], "rollout-1\nagain"],
+  [["1", "2", "3", "4", "5"], ["6"], "2\n3\n4\n5\n6"],
+] as const)("LC-24 remembers the last failed requests: %j, then %j", async ([failed, requests, remembered]) => {
+  const api = fakeCluster();
+  const stored = storedPod();
+  const former = failed.length === 0 ? {} : { [annotations.moveFailed]: failed.join("\n") };
+  api.put({ ...stored, metadata: { ...stored.metadata, annotations: { ...stored.metadata.annotations, ...former } } });
+  const [mountpointPod] = [...api.view.mountpointPods.values()] as ReportedMountpointPod[];
+  if (mountpointPod === undefined) throw new Error("the view is empty");
+  await act(call, [{ do: "annotateFailedMove", mountpointPod, requests, because: "test" }], api.cluster);
+  const [written] = [...api.objects.values()];
+  expect(written?.metadata.annotations?.[annotations.moveFailed]).toBe(remembered);
 });

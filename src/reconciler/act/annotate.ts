@@ -4,6 +4,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { ObservedAttachment, Step } from "../decision/decision.ts";
+import { failedRequests } from "../domain/move.ts";
 import { assignmentPatch } from "../domain/warm-pod.ts";
 import { attempt, type Result, untilAttachment, untilPod, untilWaitingPod, type Viewed } from "./attempt.ts";
 
@@ -46,13 +47,15 @@ async function annotateForUnmount(
   return result;
 }
 
-async function annotateFailedMove(
+export async function annotateFailedMove(
   call: Call,
   cluster: Annotating,
-  { mountpointPod: { name, uid }, requests }: Step & { do: "annotateFailedMove" },
+  { mountpointPod, requests }: Step & { do: "annotateFailedMove" },
 ): Promise<Result> {
+  const { name, uid } = mountpointPod;
   const ref = { name, namespace: cluster.mountpointPods.namespace };
-  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: requests.join("\n") } } };
+  const failed = failedRequests(mountpointPod, requests).join("\n");
+  const patch = { metadata: { uid, annotations: { [annotations.moveFailed]: failed } } };
   const result = await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
   await untilPod(
     call,

@@ -17,6 +17,14 @@ export function isMoveRequested(pod: MountpointPod, volume: Pick<S3Volume, "move
   return moveRequests(pod, volume).some((request) => !pod.move.failed.includes(request));
 }
 
+/** For the annotation: a failure of the rollout is not forgotten because an operator's request fails after it. */
+export function failedRequests({ move }: MountpointPod, requests: readonly string[]): readonly string[] {
+  const earlier = move.failed.filter((request) => !requests.includes(request));
+  return [...earlier, ...requests].slice(-rememberedRequests);
+}
+
+const rememberedRequests = 5;
+
 /** A Mountpoint Pod that is being deleted is left by its workloads anyway (LC-2). */
 export function isStaying(pod: MountpointPod): boolean {
   return isAlive(pod) && !pod.terminating && !pod.needsUnmount;
