@@ -21,6 +21,7 @@ import {
 import type { View } from "../observe/view.ts";
 import { annotate } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
+import { giveUpMove, isLastingRefusal } from "./give-up-move.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
 import { warn, warnOfVolume } from "./warn.ts";
 
@@ -44,11 +45,16 @@ export async function act(call: Call, steps: readonly Step[], cluster: Cluster):
     call.log.info("reconcile step", fieldsOf(step));
     const result = await perform(call, step, cluster);
     if (result === "outdated") return { kind: "again", afterMs: 0, because: "another client changed the object first" };
+    // The later steps rely on the successor.
+    if (result === "refused") return { kind: "again", afterMs: 0, because: "the API server refused a successor" };
   }
   return { kind: "done" };
 }
 
-function perform(call: Call, step: Step, cluster: Cluster): Promise<Result> {
+/** refused: a successor, so its move is given up. */
+type Performed = Result | "refused";
+
+function perform(call: Call, step: Step, cluster: Cluster): Promise<Performed> {
   if ("mountpointPod" in step) {
     return step.do === "deleteMountpointPod" ? deleteMountpointPod(call, cluster, step) : annotate(call, cluster, step);
   }
@@ -101,8 +107,8 @@ async function hasNode(call: Call, { reader }: Cluster, name: NodeName): Promise
 async function createMountpointPod(
   call: Call,
   cluster: Cluster,
-  { workload, purpose }: Step & { do: "createMountpointPod" },
-): Promise<Result> {
+  { workload, purpose, move }: Step & { do: "createMountpointPod" },
+): Promise<Performed> {
   const { namespace } = cluster.mountpointPods;
   const { name: volume, fallback } = purpose.volume;
   const refusals = { all: cluster.refusals, key: `${workload.uid}/${volume}` };
@@ -112,6 +118,11 @@ async function createMountpointPod(
     refusals.all.ended(refusals.key);
   } catch (error) {
     const refusal = refusalIn(error);
+    if (move !== undefined && refusal !== undefined && isLastingRefusal(error)) {
+      call.log.error("a successor was refused", { mountpointPod: move.from.name, error });
+      await giveUpMove(call, cluster, move, refusal.message);
+      return "refused";
+    }
     const isReported = !isServerState(error) || refusals.all.isReportDue(refusals.key);
     if (refusal !== undefined && isReported) {
       const message = `The Mountpoint Pod of PersistentVolume ${volume} cannot be created in namespace ${namespace}: ${refusal.message}`;

@@ -8,7 +8,7 @@ import { failedRequests } from "../domain/move.ts";
 import { assignmentPatch } from "../domain/warm-pod.ts";
 import { attempt, type Result, untilAttachment, untilPod, untilWaitingPod, type Viewed } from "./attempt.ts";
 
-interface Annotating extends Viewed {
+export interface Annotating extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
 }
 

@@ -17,10 +17,14 @@ interface Warning<Reason> {
   readonly fix?: string;
 }
 
+export interface WarningOn {
+  readonly events: Pick<EventRecorder, "record">;
+}
+
 /** Emits a Warning event on a workload, for `kubectl describe`. Never holds up the worker: the recorder writes in the background. */
 export function warn(
   call: Call,
-  { events }: { readonly events: Pick<EventRecorder, "record"> },
+  { events }: WarningOn,
   { name, namespace, uid }: WarnedPod,
   warning: Warning<ReasonOn<"Pod">>,
 ): void {
@@ -31,7 +35,7 @@ export function warn(
 /** Emits the event also on the claims of the volume: a problem of a volume concerns every Pod that will use it. */
 export function warnOfVolume(
   call: Call,
-  cluster: { readonly events: Pick<EventRecorder, "record">; readonly view: Pick<View, "claims"> },
+  cluster: WarningOn & { readonly view: Pick<View, "claims"> },
   { workload, volume }: { readonly workload: WarnedPod; readonly volume: PvName },
   warning: Warning<ReasonOn<"Pod"> & ReasonOn<"PersistentVolumeClaim">>,
 ): void {

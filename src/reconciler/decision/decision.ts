@@ -111,10 +111,23 @@ export type Step = { readonly because: string } & (
       /** Delete only if the API server has no Node object of its node. */
       readonly ifNodeIsGone?: true;
     }
-  | { readonly do: "createMountpointPod"; readonly workload: Workload; readonly purpose: MountpointPodPurpose }
+  | {
+      readonly do: "createMountpointPod";
+      readonly workload: Workload;
+      readonly purpose: MountpointPodPurpose;
+      /** LC-24. Set for a successor: the move that fails if the API server refuses it. */
+      readonly move?: PreparedMove;
+    }
   | { readonly do: "createAttachment"; readonly attachment: NewAttachment }
   | { readonly do: "rewriteAttachment"; readonly attachment: ObservedAttachment; readonly spec: AttachmentSpec }
   | { readonly do: "deleteAttachment"; readonly attachment: ObservedAttachment }
 );
+
+/** The workloads of a Mountpoint Pod, and the requests to move them. */
+export interface PreparedMove {
+  readonly from: ReportedMountpointPod;
+  readonly requests: readonly string[];
+  readonly workloads: readonly Workload[];
+}
 
 export type NewAttachment = ReturnType<typeof newAttachment>;

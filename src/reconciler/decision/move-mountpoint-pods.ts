@@ -11,6 +11,7 @@ import {
   isMoveRequested,
   isStaying,
   moveRequests,
+  stays,
   successorFailure,
   successorWaitMs,
 } from "../domain/move.ts";
@@ -106,7 +107,8 @@ function prepare(draft: Draft, move: Move): Draft {
   const mountpointPod = mountpointPodName(workload.uid, volume.name, generation);
   const purpose = { volume, node: draft.observed.node, generation, workload: workload.uid, replaces: from.name };
   const because = "a move was requested";
-  const creates = { do: "createMountpointPod", workload, purpose, because } as const;
+  const refusable = { from, requests: moveRequests(from, volume), workloads };
+  const creates = { do: "createMountpointPod", workload, purpose, move: refusable, because } as const;
   return list(
     { ...draft, assigned: [...draft.assigned, { mountpointPod, creates, leaves: undefined }] },
     move,
@@ -131,7 +133,7 @@ function takeOver(draft: Draft, { change, from, workloads }: Move, successor: Po
 
 /** The annotation ends the request, and with it the protection of the successor, which then ends like any other idle Pod. */
 function fail(draft: Draft, { from, volume, workloads }: Move, because: string): Draft {
-  const message = `The volume stays on Mountpoint Pod ${from.name}, and works as before: ${because}`;
+  const message = stays(from, because);
   const reports = workloads.map((workload) => reportOf(workload, { reason: "VolumeNotMoved", message }));
   // Both requests at once: one of the volume would only repeat what one of the Pod has tried.
   const requests = moveRequests(from, volume);

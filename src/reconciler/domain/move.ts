@@ -41,6 +41,11 @@ export function differenceFrom(pod: MountpointPod, volume: S3Volume, mountOption
   return pod.readOnly === volume.readOnly ? undefined : "readOnly";
 }
 
+/** For the event on the workloads. */
+export function stays({ name }: Pick<MountpointPod, "name">, because: string): string {
+  return `The volume stays on Mountpoint Pod ${name}, and works as before: ${because}`;
+}
+
 /** Time for a scheduler that preempts other Pods, and for a registry that fails once. */
 const patienceMs = 30_000;
 /** Time for large images, and for a node plugin that is being replaced. */
