@@ -13,13 +13,15 @@ let client: KubeClient;
 let sizes: number[];
 let lines: string[];
 let asked: { limit: number; from: number }[];
+let queries: string[];
 
 /** Serves pages as the API server does: `continue` is the number of the next object. */
 beforeEach(async () => {
-  [sizes, lines, asked] = [[], [], []];
+  [sizes, lines, asked, queries] = [[], [], [], []];
   server = createServer(({ url = "" }, response) => {
     const query = new URL(url, "http://x").searchParams;
-    const [limit, from] = [Number(query.get("limit")), Number(query.get("continue") ?? 0)];
+    queries.push(query.toString());
+    const [limit, from] = [Number(query.get("limit") ?? sizes.length), Number(query.get("continue") ?? 0)];
     asked.push({ limit, from });
     const items = sizes.slice(from, from + limit).map((bytes, index) => ({
       metadata: { name: `pod-${from + index}`, namespace: "ns", annotations: { padding: "x".repeat(bytes) } },
@@ -75,4 +77,13 @@ it("lists of small objects have pages of 500", async () => {
   await client.list(call, kinds.pods);
   expect(asked.map(({ limit }) => limit)).toEqual([500, 500, 500]);
   expect(lines).toEqual([]);
+});
+
+it("SC-8 a list from the cache of the API server is one request, and changes nothing for other lists", async () => {
+  sizes = Array.from({ length: 600 }, () => 16 * 1024);
+  expect(names(await client.listCached(call, kinds.pods, { fieldSelector: "spec.nodeName=n1" }))).toEqual(all());
+  expect(queries).toEqual(["fieldSelector=spec.nodeName%3Dn1&resourceVersion=0"]);
+  sizes = [1];
+  await client.list(call, kinds.pods);
+  expect(asked.at(-1)).toEqual({ limit: 500, from: 0 });
 });

@@ -7,13 +7,39 @@ import type { Call } from "../../runtime/call.ts";
 import { attempt, untilPod, type Viewed } from "../act/attempt.ts";
 import { usable } from "../decision/rollout-in.ts";
 import { type CurrentSettings, rolloutRequest } from "../domain/rollout.ts";
-import { factsFrom, type NodeFacts } from "./node-facts.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { Step } from "./decide.ts";
+import { freeRoom, type NodeFacts, obstacleOf } from "./node-facts.ts";
+import type { RolloutConfig } from "./settings.ts";
 import type { Tracked } from "./tracker.ts";
 
 export interface Cluster extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
-  readonly reader: Pick<KubeClient, "get" | "list">;
   readonly current: CurrentSettings;
+}
+
+export interface Looking {
+  readonly reader: Pick<KubeClient, "get" | "listCached">;
+  readonly mountpointPods: Pick<MountpointPodConfig, "tolerations">;
+  readonly rollout: Pick<RolloutConfig, "allowsGap">;
+}
+
+/** Rejects with the first problem after all steps: a node or a Pod whose requests are refused does not hold up the others. */
+export async function performAll(
+  { signal }: Pick<Call, "signal">,
+  steps: readonly Step[],
+  perform: (step: Step) => Promise<void>,
+): Promise<void> {
+  const problems: unknown[] = [];
+  for (const step of steps) {
+    signal.throwIfAborted();
+    try {
+      await perform(step);
+    } catch (error) {
+      problems.push(error);
+    }
+  }
+  if (problems.length > 0) throw problems[0];
 }
 
 /** Sets the request to move, or removes it, if the Pod has not changed since it was observed: an operator's own request stays. */
@@ -29,16 +55,28 @@ export async function request(call: Call, cluster: Cluster, pod: Tracked, what: 
   await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
 }
 
-/** Reads the Node and all of its Pods. What may not be read, or is gone, is not known: that prevents nothing. */
-export async function look(call: Call, { reader }: Cluster, name: NodeName, now: Date): Promise<NodeFacts> {
-  const unknown = { lookedAt: now, obstacle: undefined, free: undefined };
+/**
+ * Reads the Node and, unless it prevents moves already, all of its Pods. What may not be read is not known: that prevents nothing. The
+ * facts are as old as the answer, however long that took.
+ */
+export async function look(
+  call: Call,
+  { reader, mountpointPods, rollout }: Looking,
+  name: NodeName,
+): Promise<NodeFacts> {
+  const { tolerations } = mountpointPods;
   try {
     const node = await reader.get(call, kinds.nodes, { name });
-    if (node === undefined) return unknown;
-    const pods = await reader.list(call, kinds.pods, { fieldSelector: `spec.nodeName=${name}` });
-    return factsFrom(node, pods, now);
+    const obstacle = obstacleOf(node, tolerations);
+    if (node === undefined || obstacle === "notReady" || (obstacle === "kernel" && !rollout.allowsGap)) {
+      return { lookedAt: new Date(), obstacle, free: undefined };
+    }
+    const pods = await reader.listCached(call, kinds.pods, { fieldSelector: `spec.nodeName=${name}` });
+    return { lookedAt: new Date(), obstacle, free: freeRoom(node, pods) };
   } catch (error) {
-    if (error instanceof ApiError && error.isForbidden) return unknown;
+    if (error instanceof ApiError && error.isForbidden) {
+      return { lookedAt: new Date(), obstacle: undefined, free: undefined };
+    }
     throw error;
   }
 }

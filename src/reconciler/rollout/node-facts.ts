@@ -6,7 +6,10 @@ import type { S3Volume } from "../domain/persistent-volume.ts";
 
 export interface NodeFacts {
   readonly lookedAt: Date;
-  /** kernel: it cannot replace a mount without a gap. notReady: its kubelet does not report. */
+  /**
+   * kernel: it cannot replace a mount without a gap. notReady: its kubelet does not report, it is gone, or closed to
+   * Mountpoint Pods.
+   */
   readonly obstacle: "kernel" | "notReady" | undefined;
   /** undefined: not known. */
   readonly free: Room | undefined;
@@ -21,6 +24,7 @@ export interface Room {
 
 /** The fields of a Node object that `factsFrom` looks at. */
 export interface NodeObject {
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
   readonly status?: {
     readonly allocatable?: Readonly<Record<string, string>>;
     readonly nodeInfo?: { readonly kernelVersion?: string };
@@ -42,11 +46,41 @@ interface ContainerOnNode {
   readonly resources?: Partial<ContainerResources>;
 }
 
-export function factsFrom(node: NodeObject, pods: readonly PodOnNode[], lookedAt: Date): NodeFacts {
-  const { conditions = [], nodeInfo, allocatable } = node.status ?? {};
+/** undefined for the Node: it is gone. */
+export function obstacleOf(node: NodeObject | undefined, tolerations: readonly object[]): NodeFacts["obstacle"] {
+  const { conditions = [], nodeInfo } = node?.status ?? {};
   const isReady = conditions.some(({ type, status }) => type === "Ready" && status === "True");
-  const obstacle = isReady ? (isTooOld(nodeInfo?.kernelVersion ?? "") ? "kernel" : undefined) : "notReady";
-  return { lookedAt, obstacle, free: allocatable && freeRoom(allocatable, pods) };
+  if (node === undefined || !isReady || !isOpenTo(tolerations, node)) return "notReady";
+  return isTooOld(nodeInfo?.kernelVersion ?? "") ? "kernel" : undefined;
+}
+
+/** As the scheduler: it treats a node that is cordoned as one with this taint, also before the taint is set. */
+function isOpenTo(tolerations: readonly Toleration[], { spec = {} }: NodeObject): boolean {
+  const cordon = spec.unschedulable === true ? [cordoned] : [];
+  const repelling = [...(spec.taints ?? []), ...cordon].filter(({ effect }) => effect !== "PreferNoSchedule");
+  return repelling.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
+}
+
+const cordoned: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+
+/** Without a key every taint with the effect, and without an effect every one. A kind of comparison that is not known is tried. */
+function tolerates({ key, operator = "Equal", value = "", effect }: Toleration, taint: Taint): boolean {
+  if (effect && effect !== taint.effect) return false;
+  if (!key) return operator === "Exists";
+  return key === taint.key && (operator !== "Equal" || value === (taint.value ?? ""));
+}
+
+interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
 }
 
 /** MOVE_MOUNT_BENEATH exists since Linux 6.5. A version that cannot be read is tried. */
@@ -56,11 +90,18 @@ function isTooOld(kernel: string): boolean {
   return Number(major) < 6 || (Number(major) === 6 && Number(minor) < 5);
 }
 
-function freeRoom(allocatable: Readonly<Record<string, string>>, pods: readonly PodOnNode[]): Room {
+/** undefined: not known. */
+export function freeRoom({ status }: NodeObject, pods: readonly PodOnNode[]): Room | undefined {
+  const allocatable = status?.allocatable;
+  if (allocatable === undefined) return undefined;
   const amount = (resource: string) => parseQuantity(allocatable[resource] ?? "") ?? 0;
-  const used = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed").map(requestsOf);
+  const used = pods.filter(isRunning).map(requestsOf);
   const left = (of: keyof Room) => amount(of) - used.reduce((sum, each) => sum + each[of], 0);
   return { pods: left("pods"), cpu: left("cpu"), memory: left("memory") };
+}
+
+function isRunning({ status }: PodOnNode): boolean {
+  return status?.phase !== "Succeeded" && status?.phase !== "Failed";
 }
 
 /** As the scheduler counts. A container with a limit and without a request has its limit as its request. */

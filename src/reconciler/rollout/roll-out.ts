@@ -10,7 +10,7 @@ import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { ReconcilerMetrics } from "../metrics.ts";
 import { observedNow, type ReconcileContext } from "../reconcile.ts";
 import { everyVolumeOnNode } from "../sweep.ts";
-import { type Cluster, look, request } from "./act.ts";
+import { look, type Looking, performAll, request } from "./act.ts";
 import { decide, type Step } from "./decide.ts";
 import { type NodeFacts, needsOf } from "./node-facts.ts";
 import { type OwnPod, RolloutProgress } from "./progress.ts";
@@ -18,7 +18,7 @@ import type { RolloutConfig } from "./settings.ts";
 import { RolloutTracker, type Tracked, trackedIn } from "./tracker.ts";
 
 export interface RollOutContext extends Omit<ReconcileContext, "reader" | "rollout"> {
-  readonly reader: Cluster["reader"];
+  readonly reader: Looking["reader"];
   readonly rollout: RolloutConfig;
   readonly pod: OwnPod | undefined;
   readonly progress: Pick<Progress, "follow">;
@@ -77,14 +77,14 @@ export class Rollout implements Disposable {
       },
     });
     progress.report(call, counts, decision);
-    for (const step of decision.steps) await this.#perform(call, context, step);
+    await performAll(call, decision.steps, (step) => this.#perform(call, context, step));
     if (decision.steps.length > 0) return { kind: "again", afterMs: 0, because: "the rollout goes on" };
     return decision.again === undefined ? { kind: "done" } : { kind: "again", ...decision.again };
   }
 
   async #perform(call: Call, context: RollOutContext, step: Step): Promise<void> {
     if (step.do === "look") {
-      this.#nodes.set(step.node, await look(call, context, step.node, new Date()));
+      this.#nodes.set(step.node, await look(call, context, step.node));
       return;
     }
     await request(call, context, step.pod, step.do);
