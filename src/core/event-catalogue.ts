@@ -159,9 +159,16 @@ export const eventCatalogue = {
   RolloutPaused: {
     type: "Warning",
     on: ["Pod of the controller"],
+    cause: "the workloads of Mountpoint Pods could not be moved, so no further move begins. All volumes work as before",
+    fix: "See the event VolumeNotMoved of their workloads, remove the cause, and set mountpointPod.rollout.retry to another value.",
+    see: "../guides/moving.md",
+  },
+  RolloutIncomplete: {
+    type: "Warning",
+    on: ["Pod of the controller"],
     cause:
-      "the workloads of a Mountpoint Pod could not be moved, so no further move begins. All volumes work as before",
-    fix: "See the event VolumeNotMoved of its workloads, remove the cause, and set mountpointPod.rollout.retry to another value.",
+      "no Mountpoint Pod with former settings is left that can be replaced, but the workloads of some could not be moved. All volumes work as before",
+    fix: "See the event VolumeNotMoved of the workloads, and restart their Pods, or remove the cause and set mountpointPod.rollout.retry to another value.",
     see: "../guides/moving.md",
   },
   RolloutCompleted: {

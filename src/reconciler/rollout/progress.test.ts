@@ -47,6 +47,20 @@ it("LC-21 a pause names the Mountpoint Pod that failed, and how many more", () =
 });
 
 it.for([
+  ["failed", { failed: 1 }, { ...failed, state: "failed" }],
+  ["is being replaced for too long", { moving: 1 }, { ...failed, state: "moving" }],
+] as const)("LC-21 an end with a mount that %s is a warning", ([, counts, failure]) => {
+  report({ current: 1, outdated: 1, ...counts }, { failures: [failure] });
+  report({ current: 2, ...counts }, { failures: [failure] });
+  expect(emitted).toEqual([
+    expect.stringMatching(/^RolloutProgressing: /),
+    expect.stringMatching(
+      /^RolloutIncomplete: .*mp-1 of PersistentVolume pv-1 on node n1 could not be moved\. Nothing/,
+    ),
+  ]);
+});
+
+it.for([
   ["paused", "paused by mountpointPod.rollout.paused"],
   ["window", "window is closed"],
   ["nodes", "7 without room, 2 on kernels before 6.5, 1 on nodes that are not ready"],

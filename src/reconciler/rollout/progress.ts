@@ -16,7 +16,8 @@ export interface OwnPod {
 
 export type Counts = Readonly<Record<RolloutState, number>>;
 
-type Phase = Held | "rolling" | "idle";
+/** incomplete: nothing is left that can be moved, and some could not be. */
+type Phase = Held | "rolling" | "idle" | "incomplete";
 
 export class RolloutProgress {
   readonly #events: Pick<EventRecorder, "record">;
@@ -47,9 +48,12 @@ export class RolloutProgress {
   }
 }
 
-function phaseOf({ outdated, moving }: Counts, { held }: Decision): Phase {
+function phaseOf({ outdated, moving }: Counts, { held, failures }: Decision): Phase {
   if (held !== undefined) return held;
-  return outdated + moving === 0 ? "idle" : "rolling";
+  // A mount that could not be replaced may stay so for ever.
+  const ended = failures.filter(({ state }) => state === "moving").length;
+  if (outdated + moving - ended > 0) return "rolling";
+  return failures.length === 0 ? "idle" : "incomplete";
 }
 
 interface Report {
@@ -63,6 +67,8 @@ function reportOf(phase: Phase, counts: Counts, decision: Decision): Report {
   switch (phase) {
     case "idle":
       return { reason: "RolloutCompleted", message: `Nothing is left to be moved: ${all}` };
+    case "incomplete":
+      return { reason: "RolloutIncomplete", message: `${describe(decision.failures)}. Nothing else is left: ${all}` };
     case "rolling":
       return { reason: "RolloutProgressing", message: `The workloads of outdated Mountpoint Pods are moved: ${all}` };
     case "failures":
