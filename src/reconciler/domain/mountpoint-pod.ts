@@ -23,6 +23,7 @@ import {
 } from "../../core/names.ts";
 import { type CaBundle, caVolumes, installCaContainer, rootsMount } from "./ca-bundle.ts";
 import type { S3Volume } from "./persistent-volume.ts";
+import { validLabels, withoutRequests } from "./pod-metadata.ts";
 import { settingsHash, settingsOf } from "./settings-hash.ts";
 
 /** The settings of all Mountpoint Pods of an installation. */
@@ -126,14 +127,6 @@ export function volumeAnnotations(volume: S3Volume): Readonly<Record<string, str
     ...volume.live.annotations,
     ...(volume.moveRequest === undefined ? {} : { [annotations.fulfilsMove]: volume.moveRequest }),
   };
-}
-
-const ofMoves = new Set<string>([annotations.move, annotations.moveFailed, annotations.replaces, annotations.movedTo]);
-
-/** A request to move on every new Pod would move its workloads again and again. Live options are those of the volume. */
-function withoutRequests(extra: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const kept = Object.entries(extra).filter(([name]) => !(ofMoves.has(name) || name.startsWith(livePrefix)));
-  return Object.fromEntries(kept);
 }
 
 /** Warnings for the owner of a workload about settings with which the Pod is created nevertheless. */
@@ -265,12 +258,4 @@ function memoryTargetMib(config: MountpointPodConfig, volume: S3Volume): number 
 function onlyOn(node: NodeName) {
   const byName = { key: "metadata.name", operator: "In", values: [node] } as const;
   return { nodeSelectorTerms: [{ matchFields: [byName] }] } as const;
-}
-
-/** MP-6. The name of a volume may be longer than the 63 characters of a label: then only the annotation has it. */
-export function validLabels(all: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const valid = Object.entries(all).filter(([, value]) =>
-    /^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/.test(value),
-  );
-  return Object.fromEntries(valid);
 }

@@ -32,6 +32,17 @@ it.for<[string, Partial<MountpointPodConfig>]>([
   ["pull secrets", { imagePullSecrets: ["a"] }],
   ["class of Mountpoint Pods that preempt", { preemptingPriorityClassName: "other" }],
   ["order of fields", { resources: { limits: {}, requests: { memory: "32Mi", cpu: "10m" } } }],
+  ["notation of an amount", { resources: { limits: {}, requests: { memory: "32768Ki", cpu: "0.01" } } }],
+  ["label that no Pod may have", { extra: { labels: { a: "not valid!" }, annotations: {} } }],
+  [
+    "request to move and live option",
+    {
+      extra: {
+        labels: {},
+        annotations: { "s3.csi.scality.com/move": "1", "live.s3.csi.scality.com/cache": "" },
+      },
+    },
+  ],
 ])("is the same with another %s", ([, but]) => {
   expect(settingsHash({ ...installation, ...but })).toBe(usual);
 });
@@ -40,4 +51,9 @@ it("LC-21 other certificates of the same ConfigMap make a Mountpoint Pod outdate
   expect(settingsHash({ ...installation, ca: { ...ca, checksum: "1" } })).not.toBe(
     settingsHash({ ...installation, ca }),
   );
+});
+
+it("LC-21 another image or other resources of the container that installs certificates replace no Pod that runs", () => {
+  const others = { image: "other", resources: { requests: {}, limits: {} } };
+  expect(settingsHash({ ...installation, ca: { ...ca, ...others } })).toBe(settingsHash({ ...installation, ca }));
 });

@@ -1,20 +1,37 @@
 /** One comparable value of the settings with which Mountpoint Pods are created. Pure. */
 import { createHash } from "node:crypto";
+import type { ResourceList } from "../../core/container-resources.ts";
+import { parseQuantity } from "../../core/quantity.ts";
 import type { MountpointPodConfig } from "./mountpoint-pod.ts";
 import type { S3Volume } from "./persistent-volume.ts";
+import { validLabels, withoutRequests } from "./pod-metadata.ts";
 
 /**
  * LC-21. Differs where a Mountpoint Pod that is created now differs from an earlier one of the same volume. Settings that matter only for
- * the start of a container, or for Pods of some volumes only, are left out: a change of those is no reason to replace Pods that run.
+ * the start of a container, or for Pods of some volumes only, are left out: a change of those is no reason to replace Pods that run. So
+ * are labels and annotations that reach no Pod, and other notations of the same amount.
  */
 export function settingsHash(config: MountpointPodConfig): string {
   const { namespace: _namespace, imagePullPolicy: _policy, imagePullSecrets: _secrets, ...rest } = config;
-  const { preemptingPriorityClassName: _preempting, ca, ...settings } = rest;
-  const authority = ca && { configMap: ca.configMap, checksum: ca.checksum, image: ca.image, resources: ca.resources };
+  const { preemptingPriorityClassName: _preempting, ca, resources, extra, ...settings } = rest;
+  const reaching = {
+    authority: ca && { configMap: ca.configMap, checksum: ca.checksum },
+    resources: { requests: amounts(resources.requests), limits: amounts(resources.limits) },
+    extra: { labels: validLabels(extra.labels), annotations: withoutRequests(extra.annotations) },
+  };
   return createHash("sha256")
-    .update(canonical({ ...settings, authority }))
+    .update(canonical({ ...settings, ...reaching }))
     .digest("hex")
     .slice(0, 12);
+}
+
+/** 500m and 0.5 are the same. Sums and products of decimal fractions differ in their last digits. */
+function amounts(list: ResourceList): Readonly<Record<string, string>> {
+  const entries = Object.entries(list).map(([name, amount]) => [
+    name,
+    parseQuantity(amount)?.toPrecision(12) ?? amount,
+  ]);
+  return Object.fromEntries(entries) as Readonly<Record<string, string>>;
 }
 
 /** The value for a Mountpoint Pod of this volume: its live options count, too. */

@@ -19,11 +19,11 @@ import {
   installationLabels,
   type MountpointPodConfig,
   podSpec,
-  validLabels,
   volumeAnnotations,
 } from "./mountpoint-pod.ts";
 import type { MountpointPodReport } from "./mountpoint-pod-report.ts";
 import { noLiveOptions, type S3Volume } from "./persistent-volume.ts";
+import { validLabels } from "./pod-metadata.ts";
 
 export type ReportedWaitingPod = WaitingPod & MountpointPodReport;
 

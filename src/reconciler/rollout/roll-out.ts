@@ -10,7 +10,7 @@ import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { ReconcilerMetrics } from "../metrics.ts";
 import { observedNow, type ReconcileContext } from "../reconcile.ts";
 import { everyVolumeOnNode } from "../sweep.ts";
-import { look, type Looking, performAll, request } from "./act.ts";
+import { type Looking, look, performAll, request } from "./act.ts";
 import { decide, type Step } from "./decide.ts";
 import { type NodeFacts, needsOf } from "./node-facts.ts";
 import { type OwnPod, RolloutProgress } from "./progress.ts";
