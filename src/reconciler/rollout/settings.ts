@@ -11,7 +11,7 @@ export interface RolloutConfig {
   readonly retry: string;
   readonly maxPerNode: number;
   readonly maxParallel: number;
-  /** With so many failures it pauses. */
+  /** With so many failures a namespace of claims is left out, and with failures in more namespaces than that the rollout pauses. */
   readonly maxFailures: number;
   /** Whether it works on nodes that replace mounts with a gap. */
   readonly allowsGap: boolean;
