@@ -65,6 +65,17 @@ it("LC-21 a rollout waits for its window, pauses after a failure, and goes on wh
   await untilSuccessor(stage, former);
 });
 
+it("LC-21 a rollout at whose end a mount could not be moved says so", async () => {
+  await using stage = await Stage.open(cluster);
+  const former = await servedByFormer(stage, [stage.node]);
+  const controller = await stage.workload("controller");
+  await using _ = await rolling(stage, controller);
+  const successor = await untilSuccessor(stage, former);
+  await stage.phase(successor, "Running", crashed);
+  await expect.poll(() => eventsOf(stage, controller), long).toEqual(["RolloutProgressing", "RolloutIncomplete"]);
+  await expect.poll(() => rolloutStates(stage), long).toContain("failed");
+});
+
 /** A reconciler of an earlier installation has created them, and has ended. */
 async function servedByFormer(stage: Stage, nodes: readonly string[]): Promise<readonly string[]> {
   await using _ = await ReconcilerProcess.start(stage);
