@@ -134,9 +134,7 @@ function environments({ env, repeat, seed }: Request): readonly NodeJS.ProcessEn
 async function withoutNodes(request: Request, parts: TestParts, project: "cluster" | "stores"): Promise<Outcome> {
   const minio = project === "stores" ? await minioPart(request.signal, request.progress) : undefined;
   const stores = minio === undefined ? {} : { MINIO: join(minio, "minio"), MC: join(minio, "mc") };
-  const labs = labNames(project, availableParallelism()).map((name) =>
-    labStart(request, parts, { name, nodes: 0 }),
-  );
+  const labs = labNames(project, availableParallelism()).map((name) => labStart(request, parts, { name, nodes: 0 }));
   return await labRing({ ...request, env: { ...request.env, ...stores } }, parts, { project, labs });
 }
 

@@ -28,7 +28,11 @@ it("LC-21 a rollout moves every workload to a Mountpoint Pod with the settings o
       return serving.length === 3 && serving.every((name) => !former.includes(name));
     }, long)
     .toBe(true);
-  await expect.poll(() => eventsOf(stage, controller), long).toEqual(["RolloutProgressing", "RolloutCompleted"]);
+  const eventsWhilePlaying = async () => {
+    await playNodes(stage);
+    return await eventsOf(stage, controller);
+  };
+  await expect.poll(eventsWhilePlaying, long).toEqual(["RolloutProgressing", "RolloutCompleted"]);
   await expect
     .poll(async () => {
       await playNodes(stage);

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { openCluster, podManifest } from "../support/cluster.ts";
 import { Injection } from "../support/faults.ts";
 import { eventsIn, identityOf, long, untilWorking } from "../support/healing.ts";
+import { installedWith } from "../support/installed-with.ts";
 import { mountS3Of } from "../support/mount-s3-process.ts";
 import { finishOpenFiles, holders, phaseOf, requestMove, strictPod } from "../support/moving.ts";
 import { pluginProcess, pluginsOnOldKernel } from "../support/node-plugin.ts";
@@ -11,7 +12,7 @@ const cluster = openCluster();
 const node = "worker-1";
 
 it("LC-24 on a kernel before 6.5 a move is refused, and the event names the value that allows it", async () => {
-  await using _old = await pluginsOnOldKernel(cluster, []);
+  await using _old = await pluginsOnOldKernel(cluster);
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
   const pod = { namespace: sandbox.name, name: "stays" };
@@ -27,7 +28,8 @@ it("LC-24 on a kernel before 6.5 a move is refused, and the event names the valu
 });
 
 it("LC-21 on a kernel before 6.5 workloads move with a gap where that is allowed, and a container that loses its mount is named", async () => {
-  await using _old = await pluginsOnOldKernel(cluster, ["--moves-with-gap"]);
+  await using _allowed = await installedWith(cluster, ["node.movesWithGap=true"]);
+  await using _old = await pluginsOnOldKernel(cluster);
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
   const pod = await strictPod(cluster, sandbox, claim, node);

@@ -61,24 +61,16 @@ async function selectNodes(cluster: Cluster, value: string | null): Promise<void
   await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", namespace, "--type=merge", "-p", JSON.stringify(patch));
 }
 
-/** Node plugins whose system calls report a kernel before 6.5 (personality UNAME26), with these further flags, until the end of the scope. */
-export async function pluginsOnOldKernel(cluster: Cluster, flags: readonly string[]): Promise<AsyncDisposable> {
-  const program = ["setarch", "--uname-2.6", "/bin/scality-s3-csi-driver"];
-  const added = flags.map((value) => ({ op: "add", path: "/spec/template/spec/containers/0/args/-", value }));
-  await patchPlugins(cluster, [
-    { op: "add", path: "/spec/template/spec/containers/0/command", value: program },
-    ...added,
-  ]);
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await cluster.kubectl("rollout", "undo", "daemonset/s3-csi-node", "-n", namespace);
-      await untilReplaced(cluster);
-    },
-  };
+/** Node plugins whose system calls report a kernel before 6.5 (personality UNAME26), until the end of the scope. */
+export async function pluginsOnOldKernel(cluster: Cluster): Promise<AsyncDisposable> {
+  // The chart sets no command, so Helm finds nothing of its own changed.
+  const path = "/spec/template/spec/containers/0/command";
+  await patchPlugins(cluster, { op: "add", path, value: ["setarch", "--uname-2.6", "/bin/scality-s3-csi-driver"] });
+  return { [Symbol.asyncDispose]: () => patchPlugins(cluster, { op: "remove", path }) };
 }
 
-async function patchPlugins(cluster: Cluster, patch: readonly object[]): Promise<void> {
-  await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", namespace, "--type=json", "-p", JSON.stringify(patch));
+async function patchPlugins(cluster: Cluster, step: object): Promise<void> {
+  await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", namespace, "--type=json", "-p", JSON.stringify([step]));
   await untilReplaced(cluster);
 }
 
