@@ -24,7 +24,7 @@ interface Stores {
   readonly workloads: Store<Workload, "uid" | "claim" | "node">;
   readonly mountpointPods: Store<ReportedMountpointPod, "volumeOnNode" | "warmPod">;
   /** Mountpoint Pods that say of no volume that they serve it. An attachment may list one already. */
-  readonly waitingPods: Store<ReportedWaitingPod, "node" | "name" | "phase">;
+  readonly waitingPods: Store<ReportedWaitingPod, "node" | "name" | "starting">;
   /** Workloads that reserve headroom for their Mountpoint Pods and do not run yet. */
   readonly reservations: Store<Reservation, "uid" | "claim">;
   readonly headroomPods: Store<HeadroomPod, "workload">;
@@ -52,10 +52,11 @@ export function emptyView(): View {
     volumeOnNode: (pod) => [volumeOnNodeKey(pod)],
     warmPod: ({ name }) => (isWarmPodName(name) ? [name] : []),
   });
-  const waitingPods = new Store<ReportedWaitingPod, "node" | "name" | "phase">({
+  const waitingPods = new Store<ReportedWaitingPod, "node" | "name" | "starting">({
     node: ({ node }) => [node],
     name: ({ name }) => [name],
-    phase: ({ phase }) => [phase],
+    // Few at a time, however many cannot start.
+    starting: ({ phase, problem, warmSettings }) => (phase === "pending" && !problem ? [warmSettings] : []),
   });
   const view: View = {
     podChanges,

@@ -3,7 +3,7 @@ import { noMove } from "../../core/mountpoint-pod-state.ts";
 import { type NodeName, type PodName, type PodUid, warmPodName } from "../../core/names.ts";
 import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
-import { decide, type ObservedNode } from "./decide.ts";
+import { decide, isStartingUp, type ObservedNode } from "./decide.ts";
 
 const now = new Date("2026-01-15T12:00:00Z");
 const node = "worker-1" as NodeName;
@@ -38,18 +38,24 @@ function waiting(number: number, but: Partial<ReportedWaitingPod> = {}): Reporte
 const problem = (kind: PodProblem["kind"]): PodProblem => ({ kind, cause: "", fix: "" });
 const old = { warmSettings: "settings of yesterday" };
 const noRoom = { phase: "pending", problem: problem("unschedulable") } as const;
+const broken = { phase: "pending", problem: problem("notStarting") } as const;
 const young = new Date(now.getTime() - 10_000);
 
-function decided(but: Partial<ObservedNode>): string {
-  const observed = {
+function observedWith(but: Partial<ObservedNode>): ObservedNode {
+  return {
     ...{ now, node, perNode: 1, state: usable, withoutPluginMs: 0, pods: [], settings: current },
-    abandoned: new Set<PodName>(),
+    ...{ abandoned: new Set<PodName>(), deleting: new Set<PodName>(), claimEndsMs: undefined },
     ...{ isStarting: false, backOffMs: 0, startable: 16 },
     ...but,
   };
+}
+
+function decided(but: Partial<ObservedNode>): string {
+  const observed = observedWith(but);
   const { step, again } = decide(observed);
   if (step === undefined) return again === undefined ? "nothing" : `wait: ${again.because}`;
   if (step.do === "create") return "create";
+  expect(again).toBeUndefined();
   return `delete ${observed.pods.indexOf(step.pod)}${step.isFailure ? " as a failure" : ""}: ${step.because}`;
 }
 
@@ -139,9 +145,25 @@ describe("WM-1 one that waits is deleted", () => {
       "wait: the scheduler may find room",
     ],
     [
-      "not while its image is pulled",
-      { pods: [waiting(0, { phase: "pending", problem: problem("notStarting") })] },
+      "not while kubelet may still start it",
+      { pods: [waiting(0, { ...broken, createdAt: young })] },
+      "wait: kubelet may start it",
+    ],
+    ["when kubelet cannot start it", { pods: [waiting(0, broken)] }, "delete 0 as a failure: kubelet cannot start it"],
+    [
+      "when it has ended after its unmount",
+      { pods: [waiting(0, { needsUnmount: true, phase: "succeeded", problem: problem("ended") })] },
+      "delete 0 as a failure: it has ended without a volume",
+    ],
+    [
+      "not before it has ended, when its node plugin ends it",
+      { perNode: 0, pods: [waiting(0, { needsUnmount: true })], abandoned: new Set([waiting(0).name]) },
       "nothing",
+    ],
+    [
+      "when its deletion may have been accepted, although it is wanted again",
+      { pods: [waiting(0)], deleting: new Set([waiting(0).name]) },
+      "delete 0: its deletion was requested and may have been accepted",
     ],
     ["when its settings are outdated", { pods: [waiting(0, old)] }, "delete 0: its settings are outdated"],
     [
@@ -154,8 +176,46 @@ describe("WM-1 one that waits is deleted", () => {
       { startable: 0, pods: [waiting(0, old)] },
       "wait: enough are starting in the cluster",
     ],
+    [
+      "when its settings are outdated and it does not run, however many are starting in the cluster",
+      { startable: 0, pods: [waiting(0, { ...old, ...broken })] },
+      "delete 0: its settings are outdated",
+    ],
+    [
+      "when its settings are outdated and it does not run, after earlier ones failed and before others are created",
+      { perNode: 2, backOffMs: 7, pods: [waiting(0, { ...old, phase: "pending" })] },
+      "delete 0: its settings are outdated",
+    ],
     ["not twice", { perNode: 0, pods: [waiting(0, { terminating: true })] }, "nothing"],
   ])("%s", ([, observed, expected]) => {
     expect(decided(observed)).toBe(expected);
   });
+});
+
+describe("WM-1 looks again without a change", () => {
+  const tenSecondsOld = { createdAt: young };
+
+  it.for<[string, Partial<ObservedNode>, number | undefined]>([
+    ["when the scheduler has had its time", { pods: [waiting(0, { ...noRoom, ...tenSecondsOld })] }, 20_000],
+    ["when kubelet has had its time", { pods: [waiting(0, { ...broken, ...tenSecondsOld })] }, 290_000],
+    ["when the claim of a volume ends", { pods: [waiting(0)], claimEndsMs: 7 }, 7],
+    ["when the first of several limits is over", { pods: [], backOffMs: 8000, claimEndsMs: 9000 }, 8000],
+    ["never, without a limit", { pods: [waiting(0)] }, undefined],
+  ])("%s", ([, observed, expected]) => {
+    expect(decide(observedWith(observed)).again?.afterMs).toBe(expected);
+  });
+});
+
+it.for<[string, Partial<ReportedWaitingPod>, boolean]>([
+  ["was just created", {}, true],
+  ["runs", { phase: "running" }, false],
+  ["cannot start", broken, false],
+  ["is being deleted", { terminating: true }, false],
+  [
+    "is older than a start takes, for example on a node that is not ready",
+    { createdAt: new Date(now.getTime() - 60_000) },
+    false,
+  ],
+])("WM-1 counts as starting one that %s: $2", ([, but, expected]) => {
+  expect(isStartingUp(now, waiting(0, { phase: "pending", createdAt: young, ...but }))).toBe(expected);
 });

@@ -1,5 +1,6 @@
 /** Which Mountpoint Pods wait for a volume on one node (WM-1). Pure. */
 import type { NodeName, PodName } from "../../core/names.ts";
+import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
 import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 
 export interface ObservedNode {
@@ -15,6 +16,10 @@ export interface ObservedNode {
   readonly pods: readonly ReportedWaitingPod[];
   /** Those of them that a volume was to get, and has not got within the limit of time. */
   readonly abandoned: ReadonlySet<PodName>;
+  /** Those whose deletion was requested and whose version is still the same: the API server may have accepted the request. */
+  readonly deleting: ReadonlySet<PodName>;
+  /** When the next claim of a volume reaches its limit of time; undefined: there is none. */
+  readonly claimEndsMs: number | undefined;
   /** The settings of Mountpoint Pods that are created now. */
   readonly settings: string;
   /** A workload with a volume of this driver is starting on the node: its start goes before. */
@@ -48,11 +53,24 @@ export interface WarmDecision {
 export function decide(observed: ObservedNode): WarmDecision {
   const { wanted, because } = demand(observed);
   // One that is being deleted, or that its node plugin ends, still has its room.
-  const staying = observed.pods.filter(({ terminating, needsUnmount }) => !terminating && !needsUnmount);
-  const failed = staying.find((pod) => failureOf(observed, pod) !== undefined);
-  if (failed !== undefined) return deletion(failed, failureOf(observed, failed) ?? "", true);
+  const present = observed.pods.filter(({ terminating }) => !terminating);
+  const staying = present.filter(({ needsUnmount }) => !needsUnmount);
+  const broken = removeBroken(observed, present);
+  if (broken !== undefined) return broken;
   if (staying.length > wanted) return deletion(leastUseful(observed, staying), because, false);
-  return grow(observed, wanted) ?? renew(observed, staying) ?? { step: undefined, again: nextLook(observed, staying) };
+  const next = grow(observed, wanted) ?? renew(observed, staying);
+  return next?.step === undefined ? { step: undefined, again: nextLook(observed, staying, next?.again) } : next;
+}
+
+/** Whatever is wanted, and without waiting for others that start: none of these will serve a volume. */
+function removeBroken(observed: ObservedNode, present: readonly ReportedWaitingPod[]): WarmDecision | undefined {
+  const begun = present.find(({ name }) => observed.deleting.has(name));
+  if (begun !== undefined) return deletion(begun, "its deletion was requested and may have been accepted", false);
+  const useless = present.find((pod) => isOutdated(observed, pod) && pod.phase === "pending" && !pod.needsUnmount);
+  // Before failures, whose pauses are not for other settings: these may be those that mend what has failed.
+  if (useless !== undefined) return deletion(useless, "its settings are outdated", false);
+  const failed = present.find((pod) => failureOf(observed, pod) !== undefined);
+  return failed && deletion(failed, failureOf(observed, failed) ?? "", true);
 }
 
 /** A node that is drained or updated may have no node plugin for a while. */
@@ -74,17 +92,48 @@ function none(because: string): { readonly wanted: number; readonly because: str
   return { wanted: 0, because };
 }
 
-/** The scheduler usually finds room within a second, and preempts nothing for it. */
-const schedulingLimitMs = 30_000;
+/** Problems that may go away by themselves for a while after the creation. */
+const passing: Readonly<Partial<Record<PodProblem["kind"], Passing>>> = {
+  // The scheduler usually finds room within a second, and preempts nothing for it.
+  unschedulable: { limitMs: 30_000, failure: "its node has no room for it", hope: "the scheduler may find room" },
+  // kubelet pulls an image again after at most five minutes.
+  notStarting: { limitMs: 300_000, failure: "kubelet cannot start it", hope: "kubelet may start it" },
+};
+
+interface Passing {
+  readonly limitMs: number;
+  /** Why it is deleted then. */
+  readonly failure: string;
+  /** What it is given time for. */
+  readonly hope: string;
+}
 
 /** Why the Pod will not serve a volume; undefined: it does, or will. */
 function failureOf({ now, abandoned }: ObservedNode, pod: ReportedWaitingPod): string | undefined {
-  const { problem, createdAt } = pod;
+  // One that its node plugin ends is deleted only when it has ended: until then its mount may be in use.
+  if (pod.problem?.kind === "ended") return "it has ended without a volume";
+  if (pod.needsUnmount) return undefined;
   // The API server may have accepted the write: no other volume may get it.
   if (abandoned.has(pod.name)) return "a volume was to get it and has not";
-  if (problem?.kind === "ended") return "it has ended without a volume";
-  const ageMs = now.getTime() - createdAt.getTime();
-  return problem?.kind === "unschedulable" && ageMs >= schedulingLimitMs ? "its node has no room for it" : undefined;
+  const known = pod.problem && passing[pod.problem.kind];
+  return known && ageMs(now, pod) >= known.limitMs ? known.failure : undefined;
+}
+
+function ageMs(now: Date, { createdAt }: ReportedWaitingPod): number {
+  return now.getTime() - createdAt.getTime();
+}
+
+function isOutdated({ settings }: ObservedNode, { warmSettings }: ReportedWaitingPod): boolean {
+  return warmSettings !== settings;
+}
+
+/** The container of a Mountpoint Pod starts within about a second. One whose kubelet reports nothing for longer is not waited for. */
+const startLimitMs = 60_000;
+
+/** Whether it is about to run, so that further ones wait for it. */
+export function isStartingUp(now: Date, pod: ReportedWaitingPod): boolean {
+  const mayStart = pod.phase === "pending" && pod.problem === undefined && !pod.terminating;
+  return mayStart && ageMs(now, pod) < startLimitMs;
 }
 
 function leastUseful({ settings }: ObservedNode, pods: readonly ReportedWaitingPod[]): ReportedWaitingPod {
@@ -104,9 +153,9 @@ function grow(observed: ObservedNode, wanted: number): WarmDecision | undefined 
 
 /** Mountpoint Pods of other settings, such as another image, are replaced one after the other, and on a few nodes at a time. */
 function renew(observed: ObservedNode, pods: readonly ReportedWaitingPod[]): WarmDecision | undefined {
-  const outdated = pods.find(({ warmSettings }) => warmSettings !== observed.settings);
+  const outdated = pods.find((pod) => isOutdated(observed, pod));
   if (outdated === undefined) return undefined;
-  const starting = pods.some(({ phase, warmSettings }) => phase === "pending" && warmSettings === observed.settings);
+  const starting = pods.some((pod) => pod.phase === "pending" && !isOutdated(observed, pod));
   const wait = waitBeforeStart(observed) ?? (starting ? soon("a successor starts") : undefined);
   return wait === undefined ? deletion(outdated, "its settings are outdated", false) : { step: undefined, again: wait };
 }
@@ -131,10 +180,19 @@ function soon(because: string): WarmDecision["again"] {
 }
 
 /** No event tells that a limit of time is over. */
-function nextLook({ withoutPluginMs }: ObservedNode, pods: readonly ReportedWaitingPod[]): WarmDecision["again"] {
-  const isUnschedulable = pods.some(({ problem }) => problem?.kind === "unschedulable");
-  if (withoutPluginMs > 0 && pods.length > 0) return soon("the node plugin may come back");
-  return isUnschedulable ? soon("the scheduler may find room") : undefined;
+function nextLook(
+  { now, withoutPluginMs, claimEndsMs }: ObservedNode,
+  pods: readonly ReportedWaitingPod[],
+  again: WarmDecision["again"],
+): WarmDecision["again"] {
+  const plugin = withoutPluginMs > 0 && pods.length > 0 ? soon("the node plugin may come back") : undefined;
+  const limits = pods.map((pod) => {
+    const known = pod.problem && passing[pod.problem.kind];
+    return known && { afterMs: known.limitMs - ageMs(now, pod), because: known.hope };
+  });
+  const claim = claimEndsMs === undefined ? undefined : { afterMs: claimEndsMs, because: "a volume is to get one" };
+  const all = [again, plugin, ...limits, claim].filter((each) => each !== undefined);
+  return all.toSorted((a, b) => a.afterMs - b.afterMs)[0];
 }
 
 function deletion(pod: ReportedWaitingPod, because: string, isFailure: boolean): WarmDecision {

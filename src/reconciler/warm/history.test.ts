@@ -37,6 +37,25 @@ it("waits longer after every failure, at most ten minutes, and begins anew after
   expect(history.backOffMs(here, 1_900_000)).toBe(10_000);
 });
 
+it.for<[string, readonly boolean[], boolean, number]>([
+  ["that somebody else deletes is a failure", [], false, 10_000],
+  ["that gets a volume is none", [], true, 0],
+  ["that the leader deletes is none", [false], false, 0],
+  [
+    "that the leader deletes because it failed is one, also when the deletion is repeated",
+    [true, false, true],
+    false,
+    10_000,
+  ],
+  ["that gets a volume in spite of a deletion is none", [true], true, 0],
+])("one %s", ([, deletions, hasVolume, expected]) => {
+  const name = history.nextName(here);
+  for (const isFailure of deletions) history.deleting(name, isFailure);
+  expect(history.backOffMs(here, 0)).toBe(0);
+  history.removed({ name, node: here }, hasVolume, 0);
+  expect(history.backOffMs(here, 0)).toBe(expected);
+});
+
 it("tells how long a node has had no node plugin", () => {
   expect([lost(true, 0), lost(false, 10), lost(false, 500), lost(true, 600), lost(false, 700)]).toEqual([
     0, 1, 490, 0, 1,

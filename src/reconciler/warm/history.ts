@@ -9,6 +9,11 @@ const forgottenMs = 1_800_000;
 /** A workload that cannot start for other reasons does not hold up the next Mountpoint Pod for longer. */
 const startingLimitMs = 60_000;
 
+interface Removed {
+  readonly name: PodName;
+  readonly node: NodeName;
+}
+
 interface Failures {
   readonly count: number;
   readonly atMs: number;
@@ -21,6 +26,8 @@ export class WarmHistory {
   readonly #failures = new Map<NodeName, Failures>();
   readonly #pluginLostMs = new Map<NodeName, number>();
   readonly #startingMs = new Map<NodeName, number>();
+  /** The Mountpoint Pods that this leader deletes, and whether it does so because they have failed. */
+  readonly #deleting = new Map<PodName, boolean>();
 
   constructor(term: string) {
     this.#term = term;
@@ -37,6 +44,18 @@ export class WarmHistory {
 
   failed(node: NodeName, nowMs: number): void {
     this.#failures.set(node, { count: this.#failuresOf(node, nowMs) + 1, atMs: nowMs });
+  }
+
+  /** Its deletion may be requested again after an answer that was lost: a failure stays one failure. */
+  deleting(name: PodName, isFailure: boolean): void {
+    this.#deleting.set(name, isFailure || this.#deleting.get(name) === true);
+  }
+
+  /** One does not wait any more. One that somebody else has deleted counts as a failure: for example a drain, an eviction, or an operator. */
+  removed({ name, node }: Removed, hasVolume: boolean, nowMs: number): void {
+    const isFailure = this.#deleting.get(name) ?? true;
+    this.#deleting.delete(name);
+    if (isFailure && !hasVolume) this.failed(node, nowMs);
   }
 
   backOffMs(node: NodeName, nowMs: number): number {

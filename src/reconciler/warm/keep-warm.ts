@@ -11,7 +11,7 @@ import type { Progress } from "../../runtime/progress.ts";
 import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 import type { View } from "../observe/view.ts";
 import { createWarmPod, deleteWarmPod, type WarmCluster } from "./act.ts";
-import { decide, type ObservedNode, type WarmStep } from "./decide.ts";
+import { decide, isStartingUp, type ObservedNode, type WarmStep } from "./decide.ts";
 import { WarmHistory } from "./history.ts";
 import { WarmNodes } from "./nodes.ts";
 import type { WarmPool } from "./pool.ts";
@@ -32,8 +32,11 @@ const startingAtOnce = 16;
 /** After an attempt that failed for a reason that concerns every node. */
 const pauseMs = 30_000;
 
-/** A claim of a volume whose write has not arrived by then will not be used. */
-const claimLimitMs = 120_000;
+/**
+ * A claim of a volume whose write has not arrived by then will not be used. Much longer than a watch may be silent (150 s) and the list
+ * after that takes: until then the view may lack the attachment of a Mountpoint Pod that serves.
+ */
+const claimLimitMs = 600_000;
 
 /** Ends when the call does. Runs also where none are to wait, and then deletes those of an earlier configuration. */
 export async function keepWarm(call: Call, context: WarmContext): Promise<void> {
@@ -108,18 +111,16 @@ class Keeper {
     return stack;
   }
 
-  /** One that somebody else has deleted: for example a drain, an eviction, or an operator. */
-  #noteRemoval({ name, node }: ReportedWaitingPod): void {
-    const { view, pool } = this.#context;
-    const isExpected = pool.isToBeDeleted(name) || view.mountpointPods.count("warmPod", name) > 0;
-    if (!isExpected) this.#history.failed(node, performance.now());
+  #noteRemoval(pod: ReportedWaitingPod): void {
+    const hasVolume = this.#context.view.mountpointPods.count("warmPod", pod.name) > 0;
+    this.#history.removed(pod, hasVolume, performance.now());
   }
 
   async #keep(call: Call, node: NodeName): Promise<Outcome> {
     const { step, again } = decide(this.#observe(node));
     if (step === undefined) return again === undefined ? { kind: "done" } : { kind: "again", ...again };
     // In the same turn as the decision: no volume may take it any more.
-    if (step.do === "delete") this.#context.pool.claim(step.pod.name, "deletion");
+    if (step.do === "delete") this.#context.pool.claimForDeletion(step.pod);
     const pod = step.do === "delete" ? step.pod.name : this.#history.nextName(node);
     call.log.info("waiting Mountpoint Pod step", { step: step.do, because: step.because, node, mountpointPod: pod });
     await this.#perform(call, step);
@@ -128,7 +129,7 @@ class Keeper {
 
   async #perform(call: Call, step: WarmStep): Promise<void> {
     if (step.do === "delete") {
-      if (step.isFailure) this.#history.failed(step.pod.node, performance.now());
+      this.#history.deleting(step.pod.name, step.isFailure);
       await deleteWarmPod(call, this.#context, step.pod);
       return;
     }
@@ -148,34 +149,47 @@ class Keeper {
     const nowMs = performance.now();
     const state = states.get(node);
     if (state === undefined) this.#history.forget(node);
-    const pods = view.waitingPods.by("node", node).filter((pod) => this.#isSpare(pod));
+    const waiting = view.waitingPods.by("node", node).filter(({ name }) => !pool.isListed(name));
+    const pods = waiting.filter((pod) => this.#isSpare(pod));
     const isStarting = view.workloads
       .by("node", node)
       .some(({ phase, terminating }) => phase === "pending" && !terminating);
+    const now = new Date();
     return {
-      now: new Date(),
+      now,
       node,
       perNode: warm.perNode,
       state,
       withoutPluginMs: this.#history.withoutPluginMs(node, plugins.count("node", node) > 0, nowMs),
       pods,
       abandoned: new Set(pods.map(({ name }) => name).filter((name) => this.#isAbandoned(name))),
+      deleting: new Set(pods.filter((pod) => pool.isToBeDeleted(pod)).map(({ name }) => name)),
+      claimEndsMs: this.#claimEndsMs(waiting.filter((pod) => !pods.includes(pod))),
       settings: pool.settings,
       isStarting: this.#history.isStarting(node, isStarting, nowMs),
       backOffMs: this.#history.backOffMs(node, nowMs),
-      startable: nowMs < this.#pausedUntilMs ? 0 : startingAtOnce - view.waitingPods.count("phase", "pending"),
+      startable: nowMs < this.#pausedUntilMs ? 0 : startingAtOnce - this.#startingUp(now),
     };
   }
 
-  /** No attachment lists it, and no volume is about to get it. */
-  #isSpare({ name }: ReportedWaitingPod): boolean {
+  /** Only those of the current settings: others are deleted without waiting for them to start. */
+  #startingUp(now: Date): number {
+    const { view, pool } = this.#context;
+    return view.waitingPods.by("starting", pool.settings).filter((pod) => isStartingUp(now, pod)).length;
+  }
+
+  /** No volume is about to get it. */
+  #isSpare(pod: ReportedWaitingPod): boolean {
     const { pool } = this.#context;
-    const isClaimed = pool.claimedMs(name) !== undefined && !pool.isToBeDeleted(name) && !this.#isAbandoned(name);
-    return !pool.isListed(name) && !isClaimed;
+    return pool.claimedMs(pod.name) === undefined || pool.isToBeDeleted(pod) || this.#isAbandoned(pod.name);
   }
 
   #isAbandoned(name: PodName): boolean {
-    const { pool } = this.#context;
-    return !pool.isToBeDeleted(name) && (pool.claimedMs(name) ?? 0) >= claimLimitMs;
+    return (this.#context.pool.claimedMs(name) ?? 0) >= claimLimitMs;
+  }
+
+  #claimEndsMs(claimed: readonly ReportedWaitingPod[]): number | undefined {
+    const ends = claimed.map(({ name }) => claimLimitMs - (this.#context.pool.claimedMs(name) ?? 0));
+    return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends));
   }
 }

@@ -35,6 +35,7 @@ function put(name: PodName, but: Partial<ReportedWaitingPod> = {}): void {
   view.waitingPods.put(`mount-s3/${name}`, String(version), pod);
 }
 
+const current = (name: PodName) => view.waitingPods.get(`mount-s3/${name}`) as ReportedWaitingPod;
 const free = (of = here) => pool.waitingFor(of).map(({ name }) => name);
 
 beforeEach(() => {
@@ -63,9 +64,27 @@ it("WM-1 gives the same Pod again to a volume whose write failed, because the AP
 });
 
 it("WM-1 gives no Pod that is about to be deleted", () => {
-  pool.claim(a, "deletion");
+  pool.claimForDeletion(current(a));
   expect(free()).toEqual([]);
-  expect(pool.isToBeDeleted(a)).toBe(true);
+  expect(pool.isToBeDeleted(current(a))).toBe(true);
+});
+
+it("WM-1 gives a Pod whose deletion was requested once another version shows that the API server has refused it", () => {
+  pool.claimForDeletion(current(a));
+  put(a, { resourceVersion: "2" });
+  expect(pool.isToBeDeleted(current(a))).toBe(false);
+  expect(free()).toEqual([a]);
+  pool.claimForDeletion(current(a));
+  put(a, { resourceVersion: "3", terminating: true });
+  expect(free()).toEqual([]);
+});
+
+it("WM-1 gives a Pod that a volume has claimed to no other after its deletion was refused", () => {
+  pool.claim(a, others);
+  pool.claimForDeletion(current(a));
+  put(a, { resourceVersion: "2" });
+  expect(free()).toEqual([]);
+  expect(pool.claimedMs(a)).toBeDefined();
 });
 
 it("WM-1 gives no Pod that an attachment lists, whoever has written it", () => {
@@ -96,6 +115,9 @@ it("WM-2 gives none to a volume with settings of its own", () => {
 
 it("forgets claims with their Pods", () => {
   pool.claim(a, mine);
+  pool.claimForDeletion(current(a));
+  const pod = current(a);
   view.waitingPods.remove(`mount-s3/${a}`);
+  expect(pool.isToBeDeleted(pod)).toBe(false);
   expect(pool.claimedMs(a)).toBeUndefined();
 });

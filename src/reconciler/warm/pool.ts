@@ -11,7 +11,7 @@ import { type ReportedWaitingPod, takesWarmPod, warmSettings } from "../domain/w
 import type { View } from "../observe/view.ts";
 
 interface Claim {
-  readonly by: VolumeOnNodeKey | "deletion";
+  readonly by: VolumeOnNodeKey;
   readonly atMs: number;
 }
 
@@ -22,6 +22,8 @@ export class WarmPool implements Disposable {
   readonly #config: MountpointPodConfig;
   readonly #plain: string;
   readonly #claims = new Map<PodName, Claim>();
+  /** The version with which the deletion was requested. */
+  readonly #deletions = new Map<PodName, string>();
   readonly #takes = new WeakMap<S3Volume, boolean>();
   readonly #removals: Disposable;
   #roots = "";
@@ -31,7 +33,9 @@ export class WarmPool implements Disposable {
     this.#config = config;
     this.#plain = warmSettings(config);
     this.#removals = view.waitingPods.subscribe(({ before, after }) => {
-      if (before !== undefined && after === undefined) this.#claims.delete(before.name);
+      if (before === undefined || after !== undefined) return;
+      this.#claims.delete(before.name);
+      this.#deletions.delete(before.name);
     });
   }
 
@@ -55,24 +59,33 @@ export class WarmPool implements Disposable {
     const key = volumeOnNodeKey(of);
     const claimant = ({ name }: ReportedWaitingPod) => this.#claims.get(name)?.by;
     const free = this.#view.waitingPods.by("node", of.node).filter((pod) => {
-      const isClaimable = [undefined, key].includes(claimant(pod) as VolumeOnNodeKey | undefined);
+      const isClaimable = [undefined, key].includes(claimant(pod)) && !this.isToBeDeleted(pod);
       return isClaimable && !this.isListed(pod.name) && this.#isReady(pod);
     });
     return free.toSorted((a, b) => Number(claimant(b) === key) - Number(claimant(a) === key));
   }
 
-  claim(name: PodName, by: Claim["by"]): void {
+  claim(name: PodName, by: VolumeOnNodeKey): void {
     this.#claims.set(name, { by, atMs: performance.now() });
   }
 
-  /** For how long it has been claimed; undefined: it is not. */
+  /** The deletion must be requested with the version of the Pod as its precondition. */
+  claimForDeletion({ name, resourceVersion }: ReportedWaitingPod): void {
+    this.#deletions.set(name, resourceVersion);
+  }
+
+  /** For how long a volume has claimed it; undefined: none has. */
   claimedMs(name: PodName): number | undefined {
     const claim = this.#claims.get(name);
     return claim && performance.now() - claim.atMs;
   }
 
-  isToBeDeleted(name: PodName): boolean {
-    return this.#claims.get(name)?.by === "deletion";
+  /**
+   * False again once the view shows another version of the Pod: the API server refuses a deletion whose precondition is an older
+   * version, and a Pod whose deletion it has accepted is terminating in the next version.
+   */
+  isToBeDeleted({ name, resourceVersion }: ReportedWaitingPod): boolean {
+    return this.#deletions.get(name) === resourceVersion;
   }
 
   isListed(name: PodName): boolean {
