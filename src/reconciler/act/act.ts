@@ -12,17 +12,13 @@ import { kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "../decision/decision.ts";
-import {
-  type MountpointPodConfig,
-  type MountpointPodPurpose,
-  mountpointPod,
-  mountpointPodWarnings,
-} from "../domain/mountpoint-pod.ts";
+import { type MountpointPodConfig, type MountpointPodPurpose, mountpointPod } from "../domain/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
 import { annotate } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
 import { giveUpMove, isLastingRefusal } from "./give-up-move.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
+import { warnOfSettings } from "./settings-warnings.ts";
 import { warn, warnOfVolume } from "./warn.ts";
 
 export interface Cluster {
@@ -56,7 +52,8 @@ type Performed = Result | "refused";
 
 function perform(call: Call, step: Step, cluster: Cluster): Promise<Performed> {
   if ("mountpointPod" in step) {
-    return step.do === "deleteMountpointPod" ? deleteMountpointPod(call, cluster, step) : annotate(call, cluster, step);
+    if (step.do === "deleteMountpointPod") return deleteMountpointPod(call, cluster, step);
+    return step.do === "labelMountpointPod" ? labelMountpointPod(call, cluster, step) : annotate(call, cluster, step);
   }
   switch (step.do) {
     case "report":
@@ -76,6 +73,22 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Performed> {
     default:
       return step satisfies never;
   }
+}
+
+/** PR-10. The write that names the volume on a Mountpoint Pod which waited is accepted once, so the warnings are emitted once for each. */
+async function labelMountpointPod(
+  call: Call,
+  cluster: Cluster,
+  step: Step & { do: "labelMountpointPod" },
+): Promise<Result> {
+  const result = await annotate(call, cluster, step);
+  const { mountpointPod: taken, volume } = step;
+  if (result === "accepted" && volume !== undefined) {
+    for (const workload of cluster.view.workloads.by("uid", taken.createdFor)) {
+      warnOfSettings(call, cluster, workload, volume);
+    }
+  }
+  return result;
 }
 
 async function deleteMountpointPod(
@@ -110,7 +123,7 @@ async function createMountpointPod(
   { workload, purpose, move }: Step & { do: "createMountpointPod" },
 ): Promise<Performed> {
   const { namespace } = cluster.mountpointPods;
-  const { name: volume, fallback } = purpose.volume;
+  const { name: volume } = purpose.volume;
   const refusals = { all: cluster.refusals, key: `${workload.uid}/${volume}` };
   let result: Result;
   try {
@@ -130,15 +143,7 @@ async function createMountpointPod(
     }
     throw error;
   }
-  for (const message of mountpointPodWarnings(cluster.mountpointPods, purpose)) {
-    warnOfVolume(call, cluster, { workload, volume }, { reason: "VolumeQuestionable", message });
-  }
-  if (fallback !== undefined) {
-    const message = `PersistentVolume ${volume} is mounted with the keys of the driver: ${fallback}`;
-    const fix =
-      "Name both a provisioner and a node-publish Secret in its StorageClass; chart value s3CredentialSecret.fallback=false refuses such volumes.";
-    warnOfVolume(call, cluster, { workload, volume }, { reason: "DriverCredentialsUsed", message, fix });
-  }
+  warnOfSettings(call, cluster, workload, purpose.volume);
   return result;
 }
 

@@ -33,7 +33,7 @@ function purposeOf({
 
 const made = (wanted: Wanted = {}) => mountpointPod({ ...installation, ...wanted.installation }, purposeOf(wanted));
 const warnings = (wanted: Wanted) =>
-  mountpointPodWarnings({ ...installation, ...wanted.installation }, purposeOf(wanted));
+  mountpointPodWarnings({ ...installation, ...wanted.installation }, purposeOf(wanted).volume);
 
 describe("metadata", () => {
   it("has the name, labels and annotations of 2.x and those of this driver", () => {

@@ -130,10 +130,7 @@ export function volumeAnnotations(volume: S3Volume): Readonly<Record<string, str
 }
 
 /** Warnings for the owner of a workload about settings with which the Pod is created nevertheless. */
-export function mountpointPodWarnings(
-  config: MountpointPodConfig,
-  { volume }: MountpointPodPurpose,
-): readonly string[] {
+export function mountpointPodWarnings(config: MountpointPodConfig, volume: S3Volume): readonly string[] {
   return [...optionWarnings(volume), ...memoryWarnings(config, volume)];
 }
 
