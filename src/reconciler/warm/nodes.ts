@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { NodeName } from "../../core/names.ts";
+import { startFailure } from "../../core/start-failure.ts";
 import { kinds, type Node, type Pod } from "../../kube/kinds.ts";
 import { Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";
@@ -30,7 +31,7 @@ export class WarmNodes {
       turned: progress.pulse("watch over node plugins"),
       namespace,
       labelSelector: nodePlugins,
-      keep: ({ metadata, spec }) => Boolean(spec.nodeName) && metadata.deletionTimestamp === undefined,
+      keep: (pod) => isAtWork(pod),
       trim: ({ spec }) => spec.nodeName as NodeName,
     };
     await Promise.all([watch(call, client, nodes, this.states), watch(call, client, plugins, this.plugins)]);
@@ -39,6 +40,16 @@ export class WarmNodes {
   async synced(call: Call): Promise<void> {
     await Promise.all([this.states.synced(call), this.plugins.synced(call)]);
   }
+}
+
+/**
+ * A node plugin that is scheduled, and of which kubelet does not report that it cannot run. Its condition Ready is not asked for: the
+ * node controller sets it to False on a node that is not ready, which is to keep its Mountpoint Pods.
+ */
+export function isAtWork({ metadata, spec, status }: Pick<Pod, "metadata" | "spec" | "status">): boolean {
+  const waiting = (status?.containerStatuses ?? []).map(({ state }) => state?.waiting);
+  const isBroken = startFailure(waiting) !== undefined || waiting.some((each) => each?.reason === "CrashLoopBackOff");
+  return Boolean(spec.nodeName) && metadata.deletionTimestamp === undefined && !isBroken;
 }
 
 const pressures: ReadonlySet<string> = new Set(["MemoryPressure", "DiskPressure", "PIDPressure"]);
