@@ -12,8 +12,11 @@ import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { type Cluster, claimManifest, persistentVolumeManifest, type VolumeWish } from "./cluster.ts";
 
-/** How patiently a test waits for what the reconciler does within milliseconds. */
-export const long = { timeout: 60_000, interval: 100 } as const;
+/**
+ * How patiently a test waits for what the reconciler mostly does within milliseconds. It lists all Pods at most twice a minute, and some
+ * conclusions wait for that.
+ */
+export const long = { timeout: 180_000, interval: 100 } as const;
 
 /** Installs the attachments' kind as the documentation says; there already, nothing changes. */
 export async function installAttachmentKind(cluster: Cluster): Promise<void> {
