@@ -177,13 +177,7 @@ export class HostSwapper implements Swapper {
         await this.#threads.replace(call, { namespaceId: namespace.id, mountId, path, isExpected, inside: own, copy });
       },
     });
-    const lost = lostBefore.map(({ mountPoint, because, isUnsafe }) => ({
-      workload: owner,
-      mountPoint,
-      because,
-      isUnsafe,
-      isLost: true as const,
-    }));
+    const lost = lostBefore.map(({ deviceId: _device, ...mount }) => Object.assign(mount, { workload: owner }));
     return { replaced, failures: [...lost, ...failures] };
   }
 

@@ -196,7 +196,7 @@ function hasRoom(needed: Room | undefined, free: Room | undefined): boolean {
   return needed === undefined || fits(needed, free);
 }
 
-/** When the first of the moves whose mounts are being replaced counts as a failure. */
+/** When the first of the moves whose mounts are being replaced is to be reported. */
 function overdueAt(active: readonly Tracked[], now: Date): Again | undefined {
   const ends = active.flatMap(({ leftSince }) => (leftSince === undefined ? [] : leftSince.getTime() + replacingMs));
   if (ends.length === 0) return undefined;
