@@ -18,6 +18,7 @@ import { AttachmentWatch } from "./attachment-watch.ts";
 import { type Original, originalsOf, writeCopies } from "./copies.ts";
 import { type Program, type Reconciler, reconcilerProgram } from "./reconciler-program.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
+import { prepareWarm, taken, untilWaiting, warmFlags } from "./warm-rate.ts";
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { beside: { type: "string" } } });
 const workloads = Number(positionals[0] ?? 1000);
@@ -41,6 +42,7 @@ await using simulated = await SimulatedCluster.open(cluster, nodes);
 const rows: Record<string, string>[] = [];
 
 await measureRate();
+await measureWarmRate();
 await measureRequests();
 await measureMemory();
 process.stdout.write(`${workloads} workloads on ${nodes} simulated nodes\n`);
@@ -92,6 +94,42 @@ async function measureRateOf(measured: Program, whose: string, late: readonly st
   note("CPU time for each of them", burstCpu(burst));
   await attached(workloads + burst, "running");
   return { waiting: waitingRate, late: lateRate };
+}
+
+/** The same workloads, created at once, with new Mountpoint Pods and with those that wait. */
+async function measureWarmRate(): Promise<void> {
+  const claims = await simulated.volumes("warm", burst);
+  await prepareWarm(simulated);
+  const cold = await burstRateOf(claims, "new");
+  const warm = await burstRateOf(claims, "warm");
+  note("warm ÷ new, attached per second", (warm / cold).toFixed(2));
+}
+
+async function burstRateOf(claims: readonly string[], kind: "new" | "warm"): Promise<number> {
+  const rate = await attachBurst(claims, kind);
+  await simulated.endWorkloads(claims);
+  await simulated.deleteServed();
+  await withoutMountpointPods();
+  return rate;
+}
+
+async function attachBurst(claims: readonly string[], kind: "new" | "warm"): Promise<number> {
+  const isWarm = kind === "warm";
+  await using reconciler = await startReconciler(isWarm ? { further: warmFlags(simulated, burst) } : {});
+  if (isWarm) await untilWaiting(simulated, burst);
+  const cpu = cpuClock(reconciler);
+  const created = performance.now();
+  await simulated.workloads(claims);
+  const offered = perSecond(burst, created).toFixed(0);
+  await attached(burst);
+  const rate = perSecond(burst, created);
+  const what = `${burst} created at once, with ${kind} Mountpoint Pods`;
+  note(`attached per second, ${what} (${offered} created per second)`, rate.toFixed(0));
+  note("CPU time for each of them", cpu(burst));
+  await attached(burst, "running");
+  note(`with a Mountpoint Pod that runs, per second, ${what}`, perSecond(burst, created).toFixed(0));
+  if (isWarm) note("of them with one that waited", String(await taken(simulated)));
+  return rate;
 }
 
 interface Both<One> {

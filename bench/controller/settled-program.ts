@@ -16,6 +16,7 @@ import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import type { Logger } from "../../src/runtime/log.ts";
 import type { Progress } from "../../src/runtime/progress.ts";
+import { plainStores } from "../../test/support/fake-credentials.ts";
 import { LoopWatch, untilIdle } from "./loop-watch.ts";
 import { MemoryApi } from "./memory-api.ts";
 import {
@@ -60,6 +61,7 @@ using loop = new LoopWatch();
 using _growth = laterFlag === "" ? sources.growLargeHeapsFreely?.() : setLater(laterFlag);
 const log = logger();
 const running = sources.runReconciler({ signal: stop.signal, log }, api as never, {
+  installation: plainStores,
   mountpointPods: { ...sources.installation, namespace: mountpointNamespace, driverVersion },
   headroom: { enabled: false, image: "", imagePullPolicy: "IfNotPresent", command: [], priorityClassName: "" },
   rollout: manualRollout,
