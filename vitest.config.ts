@@ -76,6 +76,17 @@ export default defineConfig({
       {
         test: {
           ...patience,
+          name: "matrix",
+          include: [...includes.matrix],
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          retry,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          ...patience,
           name: "node-end",
           include: [...includes["node-end"]],
           testTimeout: 600_000,

@@ -58,7 +58,7 @@ export function objectStore(layout: Layout, { kubernetes }: Programs): readonly 
 }
 
 /** A Unix socket is reachable from outside the lab's network; it is the only door, and packets do not pass it. */
-function relay(name: string, socket: string, port: number): ComponentSpec {
+export function relay(name: string, socket: string, port: number): ComponentSpec {
   return { name, argv: ["socat", `UNIX-LISTEN:${socket},fork,unlink-early,mode=600`, `TCP:127.0.0.1:${port}`] };
 }
 

@@ -15,6 +15,7 @@ import { controlPlane, objectStore, type Programs } from "./control-plane.ts";
 import { LabNode } from "./lab-node.ts";
 import { type Layout, labsDirectory, layoutOf, network, nodeAddress } from "./layout.ts";
 import { lockFile } from "./lock-file.ts";
+import { minioComponents } from "./minio.ts";
 import { hubInit, inside, startDetached } from "./namespaces.ts";
 import { makePki, writeKubeconfig } from "./pki.ts";
 import { Problem } from "./problem.ts";
@@ -54,6 +55,7 @@ export class Lab {
     const components = [
       ...controlPlane(this.layout, this.programs),
       ...objectStore(this.layout, this.programs),
+      ...minioComponents(this.layout),
       ...prometheusComponent(this.layout),
     ];
     this.#components = components.map((component) => new Component(this.layout, component, hub));

@@ -11,6 +11,8 @@ export interface Layout {
   readonly pki: string;
   readonly kubeconfig: string;
   readonly s3Socket: string;
+  /** The same for MinIO, in labs that have it. */
+  readonly minioSocket: string;
 }
 
 const home = "/var/lib/s3-csi-lab";
@@ -27,6 +29,7 @@ export function layoutOf(name: string): Layout {
     pki: join(state, "pki"),
     kubeconfig: join(state, "kubeconfig"),
     s3Socket: join(state, "s3.sock"),
+    minioSocket: join(state, "minio.sock"),
   };
 }
 
@@ -35,6 +38,7 @@ export const network = {
   hub: "10.77.0.1",
   apiPort: 6443,
   s3Port: 7070,
+  minioPort: 9000,
   prometheusPort: 9090,
   services: "10.96.0.0/16",
   pods: "10.244.0.0/16",

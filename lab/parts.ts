@@ -47,9 +47,20 @@ export async function kwokPart(signal: AbortSignal, progress: Progress): Promise
   return join(await goPart(signal, progress, "kwok"), "kwok");
 }
 
-/** MinIO and its administration client `mc`, a store for tests. Only the ring `stores` asks for it. */
+/** MinIO and its administration client `mc`, another store. Only `./dev up --store minio` and the tests that start it ask for it: it takes minutes to build. */
 export async function minioPart(signal: AbortSignal, progress: Progress): Promise<string> {
   return await goPart(signal, progress, "minio");
+}
+
+export const garageVersion = "2.5.0";
+
+/** Garage, another store for tests. Only the ring `matrix` asks for it: it takes thirteen minutes of CPU time to build. */
+export async function garagePart(signal: AbortSignal, progress: Progress): Promise<string> {
+  return await cached(signal, {
+    name: "garage",
+    key: await keyOf([], [garageVersion]),
+    build: (into) => progress.task("build garage", (task) => buildGarage(signal, into, task)),
+  });
 }
 
 const kubernetesVersion = "1.36.3";
@@ -125,17 +136,38 @@ async function mountS3Part(signal: AbortSignal, progress: Progress): Promise<str
 async function buildMountS3(signal: AbortSignal, crate: string, into: string, task: Task): Promise<void> {
   const crates = (await readFile(join(crate, "Cargo.lock"), "utf8")).split("[[package]]").length - 1;
   const target = join(into, "target");
-  const env = {
-    ...process.env,
-    PATH: [process.env["PATH"], join(homedir(), ".cargo", "bin")].join(delimiter),
-    CARGO_TARGET_DIR: target,
-  };
+  const env = cargoEnvironment(target);
   const options = { signal, cwd: crate, env };
   await retried(signal, () => run(["cargo", "fetch", "--locked"], options));
   const compiling = counted(task, { total: crates, unit: "crates", counts: /^\s*Compiling /, isSlowerLater: true });
   await run(["cargo", "build", "--release", "--locked"], withLines(options, compiling));
   await cp(join(target, "release", "mount-s3"), join(into, "mount-s3"));
   await run(["rm", "-rf", target], { signal });
+}
+
+/** Its own profile optimises across all crates, which takes three times as long. */
+async function buildGarage(signal: AbortSignal, into: string, task: Task): Promise<void> {
+  const target = join(into, "target");
+  const profile = { CARGO_PROFILE_RELEASE_LTO: "off", CARGO_PROFILE_RELEASE_OPT_LEVEL: "1" };
+  const options = { signal, cwd: into, env: { ...cargoEnvironment(target), ...profile } };
+  const install = ["cargo", "install", `garage@${garageVersion}`, "--locked", "--root", into];
+  const compiling = counted(task, {
+    total: garageCrates,
+    unit: "crates",
+    counts: /^\s*Compiling /,
+    isSlowerLater: true,
+  });
+  await retried(signal, () => run(["nice", "-n", "10", ...install], withLines(options, compiling)));
+  await cp(join(into, "bin", "garage"), join(into, "garage"));
+  await run(["rm", "-rf", target, join(into, "bin")], { signal });
+}
+
+/** About as many as its lock file has. */
+const garageCrates = 500;
+
+function cargoEnvironment(target: string): NodeJS.ProcessEnv {
+  const PATH = [process.env["PATH"], join(homedir(), ".cargo", "bin")].join(delimiter);
+  return { ...process.env, PATH, CARGO_TARGET_DIR: target };
 }
 
 /** Registries answer "too many requests" or nothing at all now and then. */

@@ -1,4 +1,4 @@
-/** Talks to the lab's S3 server from outside the lab. */
+/** Talks to the lab's S3 servers from outside the lab. */
 import { Agent } from "node:http";
 import { connect } from "node:net";
 import { S3Client } from "@aws-sdk/client-s3";

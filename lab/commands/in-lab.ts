@@ -8,7 +8,7 @@ import type { Command } from "../cli.ts";
 import { Lab } from "../lab.ts";
 import { inside } from "../namespaces.ts";
 import { Problem } from "../problem.ts";
-import { rootAccount, s3Endpoint, s3Region, tenantAccount } from "../s3.ts";
+import { minioAccount, minioEndpoint, rootAccount, s3Endpoint, s3Region, tenantAccount } from "../s3.ts";
 
 export const kubectl: Command = (_signal, args) => {
   const { name, rest } = takeLabName(args);
@@ -56,6 +56,7 @@ export const env: Command = async (_signal, args) => {
     `export S3_ENDPOINT_URL=${s3Endpoint} AWS_ENDPOINT_URL=${s3Endpoint} AWS_REGION=${s3Region}`,
     `export AWS_ACCESS_KEY_ID=${rootAccount.accessKeyId} AWS_SECRET_ACCESS_KEY=${rootAccount.secretAccessKey}`,
     `export S3_TENANT_ACCESS_KEY_ID=${tenantAccount.accessKeyId} S3_TENANT_SECRET_ACCESS_KEY=${tenantAccount.secretAccessKey}`,
+    ...(lab.component("minio").process === undefined ? [] : minioLines),
     "# the lab's network, with this machine's files: put this before a command",
     `export LAB_ENTER='${lab.inNetwork([]).join(" ")}'`,
     ...(worker === undefined ? [] : [`# a whole node: ${inside(worker.init, ["sh"]).join(" ")}`]),
@@ -63,6 +64,12 @@ export const env: Command = async (_signal, args) => {
   process.stdout.write(`${lines.join("\n")}\n`);
   return 0;
 };
+
+const minioLines = [
+  "# MinIO, which is STS for service accounts, too",
+  `export MINIO_ENDPOINT_URL=${minioEndpoint}`,
+  `export MINIO_ACCESS_KEY_ID=${minioAccount.accessKeyId} MINIO_SECRET_ACCESS_KEY=${minioAccount.secretAccessKey}`,
+];
 
 export const load: Command = async (signal, args) => {
   const { name, rest } = takeLabName(args);

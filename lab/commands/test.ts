@@ -8,7 +8,7 @@ import { checkout } from "../images.ts";
 import { installDriver, loadImages } from "../install-driver.ts";
 import { Lab } from "../lab.ts";
 import { checkMachine } from "../machine.ts";
-import { buildParts, csiSanityPart, minioPart, type Parts } from "../parts.ts";
+import { buildParts, csiSanityPart, type Parts } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { type Progress, progressOn } from "../progress.ts";
 import { attempt, run } from "../run.ts";
@@ -21,6 +21,8 @@ import { type Outcome, sum } from "../testing/results.ts";
 import { filesOf, filesTagged, isRing, type Ring } from "../testing/rings.ts";
 import { scaledSizes } from "../testing/scaled-sizes.ts";
 import { seedFrom } from "../testing/seed.ts";
+import { recordMatrix } from "../testing/store-matrix.ts";
+import { storePrograms } from "../testing/store-programs.ts";
 import { conclude } from "../testing/summary.ts";
 import { captureVitest, watchVitest } from "../testing/vitest.ts";
 
@@ -55,7 +57,7 @@ export async function test(signal: AbortSignal, words: readonly string[]): Promi
 
 function leftToLong(): string {
   const smaller = `smaller than in ./dev test long:\n  ${scaledSizes().join("\n  ")}\n`;
-  return `${smaller}only in ./dev test long:\n  ${filesOf("stores").join("\n  ")}\n`;
+  return `${smaller}only in ./dev test long:\n  ${[...filesOf("stores"), ...filesOf("matrix")].join("\n  ")}\n`;
 }
 
 async function outcomeOf(request: Request, what: Asked["what"]): Promise<Outcome> {
@@ -84,6 +86,8 @@ async function outcomeOfRing(request: Request, ring: Ring): Promise<Outcome> {
     case "node":
     case "node-end":
       return await nodeRing(request, await testArtifacts(request), ring);
+    case "matrix":
+      return await matrixRing(request, await testArtifacts(request));
     default:
       return ring satisfies never;
   }
@@ -92,10 +96,14 @@ async function outcomeOfRing(request: Request, ring: Ring): Promise<Outcome> {
 /** What only computes comes first: tests in labs mostly wait, and what they wait for must not starve. */
 async function everything(request: Request, what: "everything" | "long"): Promise<Outcome> {
   const artifacts = await testArtifacts(request);
+  const later: readonly Ring[] = what === "long" ? ["stores", "matrix"] : [];
+  await storePrograms(request.signal, request.progress, ["node" as const, ...later].flatMap(filesOf));
   const plain = await withoutLab(request);
   const rings = [withoutNodes(request, artifacts.parts, "cluster"), nodeRing(request, artifacts)];
   const outcomes = await Promise.all(rings);
-  if (what === "long") outcomes.push(await withoutNodes(request, artifacts.parts, "stores"));
+  if (what === "long") {
+    outcomes.push(await withoutNodes(request, artifacts.parts, "stores"), await matrixRing(request, artifacts));
+  }
   return sum([plain, ...outcomes]);
 }
 
@@ -130,44 +138,57 @@ function environments({ env, repeat, seed }: Request): readonly NodeJS.ProcessEn
   return Array.from({ length: repeat }, (_, index) => ({ ...env, TEST_SEED: String(seed + index) }));
 }
 
-/** A real API server without nodes; for the ring `stores` also programs of object stores, which the tests start. */
+/** A real API server without nodes. */
 async function withoutNodes(request: Request, parts: TestParts, project: "cluster" | "stores"): Promise<Outcome> {
-  const minio = project === "stores" ? await minioPart(request.signal, request.progress) : undefined;
-  const stores = minio === undefined ? {} : { MINIO: join(minio, "minio"), MC: join(minio, "mc") };
   const labs = labNames(project, availableParallelism()).map((name) => labStart(request, parts, { name, nodes: 0 }));
-  return await labRing({ ...request, env: { ...request.env, ...stores } }, parts, { project, labs });
+  return await labRing(request, parts, { project, labs });
 }
 
 /** Real nodes with the driver installed, and as the last step in each lab the proof that nothing is left in it. */
 async function nodeRing(
   request: Request,
-  { parts, archives }: TestArtifacts,
+  artifacts: TestArtifacts,
   project: "node" | "node-end" = "node",
 ): Promise<Outcome> {
-  const { signal, progress } = request;
   // One more than cores: tests of nodes wait for kubelet most of the time.
-  const labs = labNames("node", availableParallelism() + 1).map((name) =>
-    labStart(request, parts, { name, nodes: 2 }, async (lab) => {
-      await loadImages(signal, lab, archives, progress);
-      await installDriver(signal, lab, progress);
-    }),
-  );
-  const isWhole = project === "node" && request.files === undefined && request.args.length === 0;
-  return await labRing(request, parts, { project, labs, ...(isWhole ? { lastProject: "node-end" } : {}) });
+  const labs = labNames("node", availableParallelism() + 1).map((name) => nodeLab(request, artifacts, name));
+  const isWhole = project === "node" && isAll(request);
+  return await labRing(request, artifacts.parts, { project, labs, ...(isWhole ? { lastProject: "node-end" } : {}) });
+}
+
+/** The same volumes on each store. A whole run leaves its results for docs/compatibility.md. */
+async function matrixRing(request: Request, artifacts: TestArtifacts): Promise<Outcome> {
+  const labs = labNames("matrix", 1).map((name) => nodeLab(request, artifacts, name));
+  const outcome = await labRing(request, artifacts.parts, { project: "matrix", labs });
+  if (isAll(request)) await recordMatrix(outcome);
+  return outcome;
+}
+
+function isAll({ files, args }: Request): boolean {
+  return files === undefined && args.length === 0;
+}
+
+function nodeLab(request: Request, { parts, archives }: TestArtifacts, name: string): StartLab {
+  const { signal, progress } = request;
+  return labStart(request, parts, { name, nodes: 2 }, async (lab) => {
+    await loadImages(signal, lab, archives, progress);
+    await installDriver(signal, lab, progress);
+  });
 }
 
 interface LabRing {
-  readonly project: "cluster" | "node" | "node-end" | "stores";
+  readonly project: "cluster" | "node" | "node-end" | "stores" | "matrix";
   readonly labs: readonly StartLab[];
   readonly lastProject?: string;
 }
 
 async function labRing(given: Request, parts: TestParts, ring: LabRing): Promise<Outcome> {
-  const env = { ...given.env, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
+  const files = given.files ?? filesOf(ring.project);
+  const stores = await storePrograms(given.signal, given.progress, files);
+  const env = { ...given.env, ...stores, HELM: join(parts.kubernetes, "helm"), CSI_SANITY: parts.csiSanity };
   const request = { ...given, env };
   const { signal, progress, args, repeat, lab } = request;
   if (lab !== undefined) return await watchIn(lab, ring, request);
-  const files = request.files ?? filesOf(ring.project);
   const [first] = ring.labs;
   if (first !== undefined && files.length * repeat === 1) {
     await using started = await first();
@@ -255,8 +276,8 @@ function isRunning(pid: number): boolean {
 /** A ring can be run over and over in a lab of its own choice, for the one who works on it. */
 function runningLab(what: Asked["what"], name: string | undefined): { readonly lab?: Lab } {
   if (name === undefined) return {};
-  if (what !== "cluster" && what !== "node")
-    throw new Problem("--name is for the rings cluster and node", "write ./dev test node --name NAME");
+  if (what !== "cluster" && what !== "node" && what !== "matrix")
+    throw new Problem("--name is for the rings cluster, node and matrix", "write ./dev test node --name NAME");
   const lab = Lab.open(name);
   if (lab === undefined) throw new Problem(`lab "${name}" is not running`, `start it: ./dev up --name ${name}`);
   return { lab };

@@ -3,16 +3,19 @@ import { buildPlugin, pluginDirectory } from "../../scripts/plugin.ts";
 import { defaultLab, parseArguments } from "../arguments.ts";
 import { type Artifacts, buildArtifacts } from "../artifacts.ts";
 import { showExample } from "../example.ts";
-import { installDriver, isDriverInstalled, loadImages, restartDriver } from "../install-driver.ts";
+import { driverNamespace, installDriver, isDriverInstalled, loadImages, restartDriver } from "../install-driver.ts";
 import { checkName, Lab } from "../lab.ts";
 import { network } from "../layout.ts";
 import { checkMachine } from "../machine.ts";
 import { startMonitoring } from "../monitoring.ts";
+import { applyMinioSecret, minioValues, storeNamed } from "../more-stores.ts";
+import { minioPart } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { elapsed, type Progress, progressOn } from "../progress.ts";
 import { prometheusUrl } from "../prometheus.ts";
 import { run } from "../run.ts";
-import { rootAccount, s3Endpoint, tenantAccount } from "../s3.ts";
+import { minioEndpoint, rootAccount, s3Endpoint, tenantAccount } from "../s3.ts";
+import { startMinio } from "../start-minio.ts";
 
 const defaultNodes = 2;
 /** Any free one will do; a number makes the two commands fit together. */
@@ -20,21 +23,19 @@ const pagePort = 8443;
 
 export async function up(signal: AbortSignal, args: readonly string[]): Promise<number> {
   const started = Date.now();
-  const { options } = parseArguments(args, ["name", "nodes", "kubelet-root"], ["monitoring"]);
-  const name = options.get("name") ?? defaultLab;
-  const nodes = nodeCount(options.get("nodes"));
-  checkName(name);
+  const { name, nodes, kubeletRoot, store, monitoring } = asked(args);
   await checkMachine();
   const progress = progressOn(process.stderr);
   const artifacts = await buildArtifacts(signal, progress);
-  const kubeletRoot = options.get("kubelet-root");
+  const minio = store === undefined ? undefined : await minioPart(signal, progress);
   const running = openSame(name, nodes);
   if (running !== undefined) progress.say(`  lab "${name}" is running already`);
-  const labSpec = { name, nodes: nodes ?? defaultNodes, ...(kubeletRoot === undefined ? {} : { kubeletRoot }) };
+  const labSpec = { name, nodes: nodes ?? defaultNodes, ...kubeletRoot };
   const lab = running ?? (await Lab.start(signal, labSpec, artifacts.parts, progress));
   try {
+    if (minio !== undefined) await startMinio(signal, lab, minio, progress);
     await fill(signal, lab, artifacts, progress);
-    if (options.has("monitoring")) await startMonitoring(signal, lab, progress);
+    if (monitoring) await startMonitoring(signal, lab, progress);
     await showTree(signal, lab);
   } catch (error) {
     // Stopped on the way, it takes along what it started itself; a lab that ran before stays.
@@ -45,14 +46,39 @@ export async function up(signal: AbortSignal, args: readonly string[]): Promise<
   return 0;
 }
 
+function asked(args: readonly string[]) {
+  const { options } = parseArguments(args, ["name", "nodes", "kubelet-root", "store"], ["monitoring"]);
+  const kubeletRoot = options.get("kubelet-root");
+  const name = options.get("name") ?? defaultLab;
+  checkName(name);
+  return {
+    name,
+    nodes: nodeCount(options.get("nodes")),
+    kubeletRoot: kubeletRoot === undefined ? {} : { kubeletRoot },
+    store: storeNamed(options.get("store")),
+    monitoring: options.has("monitoring"),
+  };
+}
+
 /** Images, driver and example; whatever of it is there already stays. */
 async function fill(signal: AbortSignal, lab: Lab, { support, driver }: Artifacts, progress: Progress): Promise<void> {
   await loadImages(signal, lab, support, progress);
   const newDriver = await loadImages(signal, lab, [driver.archive], progress);
   const installed = await isDriverInstalled(signal, lab);
-  await installDriver(signal, lab, progress);
+  await installDriver(signal, lab, progress, await valuesFor(signal, lab));
   if (newDriver && installed) await restartDriver(signal, lab, progress);
   await showExample(signal, lab, progress);
+}
+
+/** A lab that has MinIO keeps it, and the driver knows it. */
+async function valuesFor(signal: AbortSignal, lab: Lab): Promise<readonly string[]> {
+  if (!hasMinio(lab)) return [];
+  await applyMinioSecret(signal, lab, driverNamespace);
+  return minioValues;
+}
+
+function hasMinio(lab: Lab): boolean {
+  return lab.component("minio").process !== undefined;
 }
 
 async function showTree(signal: AbortSignal, lab: Lab): Promise<void> {
@@ -96,11 +122,12 @@ that the first one prints.
 function summary(lab: Lab, started: number): string {
   const { name } = lab.spec;
   const flag = nameFlag(name);
+  const minio = hasMinio(lab) ? `; MinIO at ${minioEndpoint}, which is the store "minio" of the driver, with STS` : "";
   return `
 Ready after ${elapsed(started)}.
 
 Running: lab "${name}" with ${lab.nodes.map((node) => node.name).join(", ")}; S3 at ${s3Endpoint} with the accounts
-${rootAccount.accessKeyId} and ${tenantAccount.accessKeyId}; the driver in kube-system; the Pod of examples/static/ in default.
+${rootAccount.accessKeyId} and ${tenantAccount.accessKeyId}${minio}; the driver in kube-system; the Pod of examples/static/ in default.
 
 Try:
   ./dev kubectl${flag} get s3pa,pods -A

@@ -11,6 +11,6 @@ it("two runs have no lab in common, and every name is one that a lab can have", 
 });
 
 it("labs of runs that have ended are abandoned, those of others and those that people named are not", () => {
-  const names = ["node-1-10", "cluster-1-10", "node-1-20", "default", "node-1"];
-  expect(abandoned(names, (pid) => pid === 20)).toEqual(["node-1-10", "cluster-1-10"]);
+  const names = ["node-1-10", "matrix-1-10", "cluster-1-10", "node-1-20", "default", "node-1"];
+  expect(abandoned(names, (pid) => pid === 20)).toEqual(["node-1-10", "matrix-1-10", "cluster-1-10"]);
 });

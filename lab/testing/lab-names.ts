@@ -3,7 +3,7 @@ import type { Ring } from "./rings.ts";
 
 /** Such as `node-1-4711`, with the process of the run. */
 export function labNames(
-  ring: Extract<Ring, "cluster" | "node" | "stores">,
+  ring: Extract<Ring, "cluster" | "node" | "stores" | "matrix">,
   count: number,
   pid = process.pid,
 ): readonly string[] {
@@ -13,7 +13,7 @@ export function labNames(
 /** Labs of runs that were killed before they could end them. */
 export function abandoned(names: readonly string[], isRunning: (pid: number) => boolean): readonly string[] {
   return names.filter((name) => {
-    const [, pid] = /^(?:cluster|node|stores)-\d+-(\d+)$/.exec(name) ?? [];
+    const [, pid] = /^(?:cluster|node|stores|matrix)-\d+-(\d+)$/.exec(name) ?? [];
     return pid !== undefined && !isRunning(Number(pid));
   });
 }

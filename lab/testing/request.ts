@@ -48,6 +48,6 @@ export function isByName(args: readonly string[]): boolean {
 }
 
 function unknownRing(name: string): Problem {
-  const known = ["static", "unit", "wire", "cluster", "node", "stores", "smoke", "long"];
+  const known = ["static", "unit", "wire", "cluster", "node", "stores", "matrix", "smoke", "long"];
   return new Problem(`there is no ring "${name}"`, `use one of: ${known.join(", ")}, or name a test file`);
 }

@@ -11,7 +11,9 @@ export const includes = {
   cluster: ["test/cluster/**/*.test.ts", "test/chart/**/*.test.ts"],
   node: ["test/node/**/*.test.ts"],
   // Object stores that take minutes to build: only `./dev test long` and `./dev test stores` run it.
-  stores: ["test/stores/**/*.test.ts"],
+  stores: ["test/stores/*.test.ts"],
+  // The same volumes on each of these stores, on real nodes: only `./dev test long` and `./dev test matrix` run it.
+  matrix: ["test/stores/matrix/**/*.test.ts"],
   // What all files of the node ring left in a lab: runs after the last of them.
   "node-end": ["test/node-end/**/*.test.ts"],
 } as const;
@@ -40,4 +42,14 @@ export function ringOf(path: string): { readonly ring: Ring; readonly file: stri
 export function filesTagged(ring: Ring, tag: string): readonly string[] {
   const isTagged = (file: string) => readFileSync(join(checkout, file), "utf8").includes(`tags: ["${tag}"]`);
   return filesOf(ring).filter(isTagged);
+}
+
+/** Stores of which a test may start one in its lab. They take minutes to build: only where a file asks for one. */
+const startable = ["minio", "garage"] as const;
+export type StartableStore = (typeof startable)[number];
+
+/** Those that the files start: a file imports what starts a store itself, so that its text shows it. */
+export function storesOf(files: readonly string[]): readonly StartableStore[] {
+  const texts = files.map((file) => readFileSync(join(checkout, file), "utf8"));
+  return startable.filter((store) => texts.some((text) => text.includes(`/support/${store}`)));
 }

@@ -2,6 +2,7 @@
 
 import { basename, extname, join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
+import { defaultStore } from "../core/stores/store.ts";
 import { parseEndpoint } from "../csi/endpoint.ts";
 import { serveHealth } from "../csi/health.ts";
 import { identityService } from "../csi/identity.ts";
@@ -21,13 +22,14 @@ import type { MountpointPods } from "../node/cluster/mountpoint-pods.ts";
 import { reportStatus } from "../node/cluster/report-status.ts";
 import { removeStartupTaint } from "../node/cluster/startup-taint.ts";
 import { type NodeConfig, nodeConfigFrom } from "../node/config.ts";
-import { credentialsOfDriver } from "../node/credentials/driver-credentials.ts";
+import { DriverCredentialsOfStores } from "../node/credentials/driver-credentials-of-stores.ts";
 import { keepDriverCredentials } from "../node/credentials/keep-driver-credentials.ts";
 import { memoryDir } from "../node/domain/target-path.ts";
 import { endWatchdog } from "../node/end/start-end-watchdog.ts";
 import { exportsFigures } from "../node/figures/export.ts";
 import { FigureReceivers } from "../node/figures/figure-receivers.ts";
 import { followFigures, networksOn } from "../node/figures/follow-figures.ts";
+import { reportRefusedUploads } from "../node/figures/refused-uploads.ts";
 import { metricsOfVolumes } from "../node/figures/volume-metrics.ts";
 import { healEvents } from "../node/heal/events.ts";
 import { healDeadMounts } from "../node/heal/heal.ts";
@@ -49,6 +51,9 @@ import type { RecordStorage } from "../node/records/mount-records.ts";
 import { nodeRecords } from "../node/records/node-records.ts";
 import { tmpfsStorage } from "../node/records/tmpfs-storage.ts";
 import { nodeService } from "../node/service.ts";
+import { renewPodCredentials } from "../node/sessions/keep-pod-credentials.ts";
+import type { PodSessions } from "../node/sessions/pod-sessions.ts";
+import { sessionsOfNode } from "../node/sessions/sessions-of-node.ts";
 import { probeSources } from "../node/source/probe-loop.ts";
 import { sourceRoom } from "../node/source/source-room.ts";
 import { unmountUnneeded } from "../node/source/unmount-loop.ts";
@@ -75,12 +80,10 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   await using events = new EventRecorder(client, { component: "s3-csi-node", host: config.nodeName });
   using storage = tmpfsStorage(call.log, memoryDir(config.kubeletDir));
   const metrics = new NodeMetrics(registry);
-  using rooms = roomsOf(config, { cluster, storage, metrics });
+  using sessions = sessionsOfNode(config, { client, storage, driverVersion: version });
+  using rooms = roomsOf(config, { cluster, storage, metrics, sessions });
   const { mounts, credentials, v1, sources, publishing, figures } = rooms;
-  metrics.measureSources(sources.registry);
-  const networks = networksOn(config.hostProc);
-  const ofVolumes = { node: config.nodeName, mountpointPods, comm: credentials.comm };
-  if (figures) programMetrics.append(() => metricsOfVolumes({ ...ofVolumes, receivers: figures }));
+  const ofFigures = figures && figuresOn(config, { programMetrics, mountpointPods, rooms, receivers: figures });
   using _driverCredentials = keepDriverCredentials(call.log, credentials, mountpointPods);
   logUncheckedNode(call.log, mounts);
 
@@ -92,7 +95,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   using _ahead = mountAhead(background, publishing, client);
   const loops = Promise.all([
     cluster.follow(background, progress),
-    credentials.driverCredentials.follow(background, client, progress),
+    credentials.drivers.follow(background, client, progress),
+    renewPodCredentials(background, { sessions, credentials, mountpointPods, records: rooms.records.mounts, events }),
     unmountUnneeded(background, sources),
     probeSources(background, sources, progress),
     replaceMounts(background, rooms, { mountpointPods, events }),
@@ -100,7 +104,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
     removeUnusedV1Files(background, v1, mounts),
     detachVanishedSubPaths(background, { mounts, attachments }, progress),
     removeOrphanedTargets(background, publishing, progress),
-    figures && followFigures(background, { receivers: figures, networks, mounts, mountpointPods }, progress),
+    ofFigures && followFigures(background, ofFigures, progress),
+    ofFigures && reportRefusedUploads(background, { ...ofFigures, records: rooms.records.mounts, events }, progress),
     removeStartupTaint(background, client, config.nodeName, registered.promise),
   ]);
   const ended = loops.catch(() => undefined); // other failures are thrown below
@@ -126,22 +131,26 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   await orAborted(call, loops);
 }
 
-function logStart(log: Logger, { api: _api, driverCredentials, ...shown }: NodeConfig): void {
-  log.info("node plugin starts", { version, ...shown, driverCredentials: driverCredentials.from });
+function logStart(log: Logger, { api: _api, driverCredentials, stores, ...shown }: NodeConfig): void {
+  const addresses = Array.from(stores.values(), ({ name, endpointUrl }) => `${name}: ${endpointUrl}`);
+  log.info("node plugin starts", { version, ...shown, stores: addresses, driverCredentials: driverCredentials.from });
 }
 
 /** Builds every room with the rooms that it needs. */
-function roomsOf(config: NodeConfig, { cluster, storage, metrics }: Surroundings) {
+function roomsOf(config: NodeConfig, { cluster, storage, metrics, sessions }: Surroundings) {
   const { kubeletDir, hostProc, hangLimitMs } = config;
   const kernel = thisKernel({ inHostPids: config.pidNamespaces.inHostPids, hostProc });
   const mounts = nodeMounts(kubeletDir, kernel);
-  const driverCredentials = credentialsOfDriver(config.driverCredentials);
-  const credentials = { driverCredentials, comm: commVolumes(kubeletDir, kernel) };
-  const v1 = { attachments: cluster.attachments, driverCredentials, files: v1FilesIn(kubeletDir) };
+  const drivers = new DriverCredentialsOfStores(config.stores, config.driverCredentials);
   const records = nodeRecords(storage);
+  const { stores } = config;
+  const credentials = { drivers, sessions, comm: commVolumes(kubeletDir, kernel), stores, records: records.mounts };
+  const { attachments } = cluster;
+  const v1 = { attachments, driverCredentials: drivers.of(defaultStore), files: v1FilesIn(kubeletDir) };
   const figures = receivesFigures(config) ? new FigureReceivers() : undefined;
   const shared = { mounts, cluster, credentials, records: records.mounts, metrics };
-  const sources = sourceRoom({ ...shared, exportsFigures: figures !== undefined, hangLimitMs });
+  const sources = sourceRoom({ ...shared, stores, exportsFigures: figures !== undefined, hangLimitMs });
+  metrics.measureSources(sources.registry);
   // Manifests of 2.x do not mount the host's /proc.
   const swapper = hostProc === "/proc" ? undefined : new HostSwapper(hostProc, kubeletDir);
   const healing: HealRoom = { mounts, cluster, sources, records, metrics, swapper };
@@ -176,6 +185,23 @@ function logUncheckedNode(log: Logger, { kernel }: NodeMounts): void {
   log.info("mounts are checked in this container only, not on the node", { because });
 }
 
+/** Publishes the figures of mount-s3, and returns where they come from. */
+function figuresOn(
+  { nodeName, hostProc }: NodeConfig,
+  { programMetrics, mountpointPods, rooms, receivers }: FigureParts,
+): Parameters<typeof followFigures>[1] {
+  const { mounts, credentials } = rooms;
+  programMetrics.append(() => metricsOfVolumes({ node: nodeName, mountpointPods, comm: credentials.comm, receivers }));
+  return { receivers, networks: networksOn(hostProc), mounts, mountpointPods };
+}
+
+interface FigureParts {
+  readonly programMetrics: ProgramMetrics;
+  readonly mountpointPods: MountpointPods;
+  readonly rooms: Pick<ReturnType<typeof roomsOf>, "mounts" | "credentials">;
+  readonly receivers: FigureReceivers;
+}
+
 /** Without the host's /proc the network of a Mountpoint Pod cannot be entered. */
 function receivesFigures({ volumeMetrics: isAsked, hostProc, mountpointVersion }: NodeConfig): boolean {
   return isAsked && hostProc !== "/proc" && exportsFigures(mountpointVersion);
@@ -186,6 +212,7 @@ interface Surroundings {
   readonly cluster: Cluster;
   readonly storage: RecordStorage;
   readonly metrics: NodeMetrics;
+  readonly sessions: PodSessions;
 }
 
 /** In the directory of this program, in the image and in a checkout. */

@@ -1,5 +1,6 @@
 /** The custom resource that says which Mountpoint Pod serves which workload: the meeting point of controller and node. */
 import { createHash } from "node:crypto";
+import type { ServiceAccount } from "./identity.ts";
 import {
   attachmentApi,
   driverName,
@@ -29,6 +30,9 @@ export interface AttachmentSpec {
   readonly mountpointS3PodAttachments: Readonly<Record<string, readonly WorkloadAttachment[]>>;
   /** Absent on objects that 2.x made or updated: it drops fields it does not know. */
   readonly authenticationSource?: string;
+  /** With authenticationSource "pod": the service account of all its workloads. */
+  readonly workloadNamespace?: string;
+  readonly workloadServiceAccountName?: string;
 }
 
 export interface WorkloadAttachment {
@@ -48,6 +52,8 @@ export interface SharingKey {
   readonly volumeId: VolumeId;
   readonly mountOptions: string;
   readonly fsGroup: string;
+  /** The account whose credentials its mounts use; absent where they use others. 2.x refuses such volumes, so a tuple may have several. */
+  readonly account?: ServiceAccount;
 }
 
 /** One workload served by one Mountpoint Pod, from a moment on. */
@@ -58,10 +64,11 @@ export interface Assignment {
 }
 
 export function sharingKey(
-  workload: { readonly node: NodeName; readonly fsGroup: string },
+  workload: { readonly node: NodeName; readonly fsGroup: string; readonly account?: ServiceAccount },
   volume: { readonly name: PvName; readonly volumeId: VolumeId; readonly mountOptions: readonly string[] },
 ): SharingKey {
   return {
+    ...(workload.account !== undefined && { account: workload.account }),
     node: workload.node,
     persistentVolume: volume.name,
     volumeId: volume.volumeId,
@@ -75,7 +82,9 @@ export function sharingKey(
  * nobody has to remember what was created but not yet seen.
  */
 export function attachmentName(key: SharingKey): string {
-  const parts = [key.node, key.persistentVolume, key.volumeId, key.mountOptions, key.fsGroup];
+  const { account } = key;
+  const ofAccount = account === undefined ? [] : [account.namespace, account.name];
+  const parts = [key.node, key.persistentVolume, key.volumeId, key.mountOptions, key.fsGroup, ...ofAccount];
   return `s3pa-${createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)}`;
 }
 
@@ -91,6 +100,10 @@ export function newAttachment(
     mountOptions: key.mountOptions,
     workloadFSGroup: key.fsGroup,
     authenticationSource: made.authenticationSource,
+    ...(key.account !== undefined && {
+      workloadNamespace: key.account.namespace,
+      workloadServiceAccountName: key.account.name,
+    }),
     mountpointS3PodAttachments: { [first.mountpointPod]: [workloadAttachment(first)] },
   };
   return {
@@ -117,6 +130,7 @@ export function duplicatesOf<T extends Attachment>(attachments: Iterable<T>, { s
     volumeId: spec.volumeID,
     mountOptions: spec.mountOptions,
     fsGroup: spec.workloadFSGroup,
+    ...accountOf(spec),
   });
 }
 
@@ -200,8 +214,18 @@ function hasKey(spec: AttachmentSpec, key: SharingKey): boolean {
     spec.persistentVolumeName === key.persistentVolume &&
     spec.volumeID === key.volumeId &&
     spec.mountOptions === key.mountOptions &&
-    spec.workloadFSGroup === key.fsGroup
+    spec.workloadFSGroup === key.fsGroup &&
+    isSameAccount(accountOf(spec).account, key.account)
   );
+}
+
+function accountOf({ workloadNamespace, workloadServiceAccountName }: AttachmentSpec): Pick<SharingKey, "account"> {
+  if (!workloadNamespace || !workloadServiceAccountName) return {};
+  return { account: { namespace: workloadNamespace, name: workloadServiceAccountName } };
+}
+
+function isSameAccount(a: ServiceAccount | undefined, b: ServiceAccount | undefined): boolean {
+  return a?.namespace === b?.namespace && a?.name === b?.name;
 }
 
 /** Creation times have whole seconds; the name decides among duplicates, so that every reader picks the same one. */

@@ -3,6 +3,8 @@
  * ProvisioningFailed on the claim, VolumeFailedDelete on the PersistentVolume. docs/reference/events.md is generated from this list.
  */
 
+import { storeChoiceFailures } from "./store-choice-failures.ts";
+
 type CallEvent = "FailedMount" | "ProvisioningFailed" | "VolumeFailedDelete";
 
 interface CallFailure {
@@ -65,6 +67,7 @@ export const callFailures = {
     cause: "the StorageClass asks for tags, and the store or the account cannot write them",
     fix: "Use an account that may tag buckets, or remove tags from the StorageClass.",
   },
+  ...storeChoiceFailures,
   refusedParameter: {
     events: ["ProvisioningFailed"],
     texts: ["parameters.… In the StorageClass:"],

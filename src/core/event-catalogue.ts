@@ -107,6 +107,13 @@ export const eventCatalogue = {
     fix: "Remove the cause that the message names; the driver tries again. Otherwise restart the Pod.",
     see: "../healing.md",
   },
+  UploadsRefused: {
+    type: "Warning",
+    on: ["Pod"],
+    cause: "the object store refuses files that the Pod writes, as stores do that know no trailing checksums",
+    fix: "Set the chart value s3.uploadChecksums, or that of the store, to off if the store needs it; the message names it.",
+    see: "../guides/stores.md",
+  },
   VolumeMoved: {
     type: "Normal",
     on: ["Pod"],
@@ -121,6 +128,21 @@ export const eventCatalogue = {
       "the volume was to be moved to another Mountpoint Pod, and that failed: it works as before, unless the message names a container that has lost it",
     fix: "Remove the cause that the message names, and request the move again.",
     see: "../guides/moving.md",
+  },
+  CredentialsNotRenewed: {
+    type: "Warning",
+    on: ["Pod"],
+    cause:
+      "the temporary credentials of the Pod's service account could not be renewed: the message says whether they have ended, and why",
+    fix: "Remove the cause that the message names; the driver tries again all the time, and the volume works again without a restart.",
+    see: "../guides/pod-identity.md",
+  },
+  CredentialsRenewed: {
+    type: "Normal",
+    on: ["Pod"],
+    cause: "the temporary credentials of the Pod's service account were renewed, after that had failed",
+    fix: "Nothing has to be done.",
+    see: "../guides/pod-identity.md",
   },
   BucketKept: {
     type: "Warning",

@@ -68,6 +68,23 @@ describe("what every mount has", () => {
     expect(mountArguments(wish())).toEqual({ args: always, env: {}, readOnly: false, warnings: [] });
   });
 
+  it("ID-4 a store with the bucket in the host name gets no path style, also if the volume asks for it", () => {
+    const store = { pathStyle: false, uploadChecksums: undefined };
+    const { args } = mountArguments(wish({ store, options: ["force-path-style"] }));
+    expect(args).not.toContain("--force-path-style");
+  });
+
+  it.for([
+    [[], "--upload-checksums=crc64nvme"],
+    [["upload-checksums=off"], "--upload-checksums=off"],
+  ] as const)(
+    "ID-5 checksums are those of the store, unless the volume has an option: %j → %s",
+    ([options, expected]) => {
+      const store = { pathStyle: true, uploadChecksums: "crc64nvme" } as const;
+      expect(argsOf({ store, options })).toEqual([expected]);
+    },
+  );
+
   it("puts our user agent in place of the user's", () => {
     expect(mountArguments(wish({ options: ["user-agent-prefix=mine"] })).args).toEqual(always);
   });

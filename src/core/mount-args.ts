@@ -4,8 +4,10 @@
  */
 import { resolve } from "node:path/posix";
 import { type CacheVolume, maxCacheMib } from "./cache-volume.ts";
+import type { CredentialSource } from "./identity.ts";
 import { bytewise, longName, type MountOption, parseMountOption, rendered } from "./mount-option.ts";
 import { cacheContainerPath, scratch } from "./names.ts";
+import type { Store } from "./stores/store.ts";
 
 export interface MountWish {
   /** As the PersistentVolume or StorageClass lists them. */
@@ -21,7 +23,11 @@ export interface MountWish {
   /** Of the volume's attributes. The mount option `cache` works without. */
   readonly cache: CacheVolume | undefined;
   readonly userAgentPrefix: string;
+  /** Of the store; absent where only the warnings matter. */
+  readonly store?: StoreOptions;
 }
+
+type StoreOptions = Pick<Store, "pathStyle" | "uploadChecksums">;
 
 export interface MountArguments {
   /** Sorted bytewise, without `--foreground`, which the mounter adds. */
@@ -49,7 +55,7 @@ export function mountArguments(wish: MountWish): MountArguments {
   if (options.has("--allow-other")) options.remove(["--allow-root"]);
   else options.addIfAbsent("--allow-root");
   if (options.has(...loggingWishes)) options.refuse(["--no-log"]);
-  options.replace("--force-path-style");
+  addStore(options, wish.store);
   options.replace("--user-agent-prefix", wish.userAgentPrefix);
 
   const args = options.render();
@@ -65,7 +71,7 @@ export function asksForCache(options: readonly string[]): boolean {
 /** How a mount shows itself in the log of the object store. */
 export function userAgentPrefix(mount: {
   readonly driverVersion: string;
-  readonly credentialSource: "driver" | "secret";
+  readonly credentialSource: CredentialSource;
   readonly kubernetesVersion: string | undefined;
 }): string {
   const kubernetes = mount.kubernetesVersion ? ` k8s/${mount.kubernetesVersion}` : "";
@@ -106,6 +112,15 @@ function addFsGroup(options: Options, fsGroup: string): void {
   options.addIfAbsent("--dir-mode", "770");
   options.addIfAbsent("--file-mode", "660");
 }
+
+/** The bucket is part of the host name only where the store is configured so: 2.x had no choice. */
+function addStore(options: Options, { pathStyle, uploadChecksums }: StoreOptions = usualStore): void {
+  if (pathStyle) options.replace("--force-path-style");
+  else options.remove(["--force-path-style"]);
+  if (uploadChecksums !== undefined) options.addIfAbsent("--upload-checksums", uploadChecksums);
+}
+
+const usualStore: StoreOptions = { pathStyle: true, uploadChecksums: undefined };
 
 /** Without a size of its own mount-s3 fills the file system below the volume, and that is the whole disk of the node. */
 function addCache(options: Options, cache: CacheVolume): void {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { plainStores, usualIdentity } from "../../test/support/fake-credentials.ts";
 import { installation } from "../reconciler/domain/installation.fixture.ts";
 import { mountpointPod } from "../reconciler/domain/mountpoint-pod.ts";
-import { s3VolumeFrom } from "../reconciler/domain/persistent-volume.ts";
+import { identityFor, s3VolumeFrom } from "../reconciler/domain/persistent-volume.ts";
 import { settingsHash } from "../reconciler/domain/settings-hash.ts";
 import {
   isAlive,
@@ -24,14 +25,25 @@ function volume(secret?: string, name = "data") {
     volumeAttributes: { bucketName: "b", ...(secret && { authenticationSource: "secret" }) },
     ...(secret && { nodePublishSecretRef: { name: secret, namespace: "shop" } }),
   };
-  const found = s3VolumeFrom({ metadata: { name }, spec: { csi } });
+  const found = s3VolumeFrom(plainStores, { metadata: { name }, spec: { csi } });
   if (found === undefined) throw new Error("not of our driver");
   return found;
 }
 
+const needed = (secret?: string) => {
+  const found = volume(secret);
+  return { ...found, identity: identityFor(found, { namespace: "shop", account: "default" }) };
+};
+
 /** As the API server returns what we send it. */
 function stored(name = "data"): MountpointPodObject {
-  const pod = mountpointPod(installation, { volume: volume(undefined, name), workload, node, generation: 0 });
+  const pod = mountpointPod(installation, {
+    volume: volume(undefined, name),
+    identity: usualIdentity,
+    workload,
+    node,
+    generation: 0,
+  });
   const metadata = { uid: "uid-mp", resourceVersion: "7", creationTimestamp: "2026-01-15T10:30:00Z", ...pod.metadata };
   return { ...pod, metadata, status: { phase: "Pending" } };
 }
@@ -123,8 +135,8 @@ it.for([
 
 describe("a Mountpoint Pod", () => {
   it("is open to workloads of the same identity", () => {
-    expect(isOpen(parsed(), volume(), "3.0.0")).toBe(true);
-    expect(isOpen(parsed(), volume("keys"), "3.0.0")).toBe(false);
+    expect(isOpen(parsed(), needed(), "3.0.0")).toBe(true);
+    expect(isOpen(parsed(), needed("keys"), "3.0.0")).toBe(false);
   });
 
   it.for([
@@ -148,7 +160,7 @@ describe("a Mountpoint Pod", () => {
   ] satisfies { because: string; change: (pod: MountpointPodObject) => MountpointPodObject; version: string }[])(
     "takes no new workload because $because",
     ({ change, version }) => {
-      expect(isOpen(parsed(change), volume(), version)).toBe(false);
+      expect(isOpen(parsed(change), needed(), version)).toBe(false);
     },
   );
 });

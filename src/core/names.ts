@@ -71,6 +71,8 @@ export const annotations = {
   settings: `${driverName}/settings`,
   /** On a Mountpoint Pod that waits for a volume: a hash of the settings that it was created with. */
   warmSettings: `${driverName}/warm-settings`,
+  /** On a service account: the role that its workloads assume, for volumes that name none. */
+  roleArn: `${driverName}/role-arn`,
 } as const;
 
 /**

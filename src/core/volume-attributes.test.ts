@@ -18,6 +18,8 @@ it("needs nothing but a bucket, and leaves alone what others put into the map", 
   expect(parseVolumeAttributes(raw)).toEqual({
     bucket: "data",
     authenticationSource: "driver",
+    roleArn: undefined,
+    store: { store: undefined, endpointUrl: undefined },
     serviceAccountName: undefined,
     region: undefined,
     prefix: undefined,
@@ -54,12 +56,13 @@ describe("authenticationSource", () => {
     ["", "driver"],
     ["driver", "driver"],
     ["secret", "secret"],
+    ["pod", "pod"],
   ] as const)("%j → %s", ([value, expected]) => {
     const raw = { bucketName: "data", ...(value === undefined ? {} : { authenticationSource: value }) };
     expect(parseVolumeAttributes(raw).authenticationSource).toBe(expected);
   });
 
-  it.for(["pod", "Driver", "iam", "secret "])("refuses %j and names what to write instead", (authenticationSource) => {
+  it.for(["Pod", "Driver", "iam", "secret "])("refuses %j and names what to write instead", (authenticationSource) => {
     const error = refusal({ bucketName: "data", authenticationSource });
     expect(error.kind).toBe("invalid");
     expect(error.message).toContain(`volumeAttributes.authenticationSource "${authenticationSource}"`);

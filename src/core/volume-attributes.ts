@@ -2,12 +2,18 @@
 import { quoted, attributeRefusal as refusal } from "./attribute-refusal.ts";
 import { type CacheVolume, parseCacheVolume } from "./cache-volume.ts";
 import { type ContainerResources, parseContainerResources } from "./container-resources.ts";
+import type { CredentialSource } from "./identity.ts";
 import { type PidNamespace, parsePidNamespace } from "./pid-namespace.ts";
 import { type Proxy, parseProxy } from "./proxy.ts";
+import type { StoreReference } from "./stores/store-of.ts";
 
 export interface VolumeAttributes {
   readonly bucket: string;
-  readonly authenticationSource: AuthenticationSource;
+  readonly authenticationSource: CredentialSource;
+  /** With `authenticationSource: pod`: the role that its workloads assume; undefined: that of their account, else of the store. */
+  readonly roleArn: string | undefined;
+  /** As given: the installation knows which stores there are. */
+  readonly store: StoreReference;
   /** Account of the Mountpoint Pod; undefined: the default of its namespace. */
   readonly serviceAccountName: string | undefined;
   /** undefined: the driver's own region. A `region` mount option beats both. */
@@ -24,14 +30,13 @@ export interface VolumeAttributes {
   readonly proxy: Proxy;
 }
 
-/** Whose keys: those of the driver, or those of a Secret that the volume names. */
-export type AuthenticationSource = "driver" | "secret";
-
 /** Attributes that nobody knows are left alone: kubelet adds its own, and 2.x ignored the rest. */
 export function parseVolumeAttributes(raw: Readonly<Record<string, string>>): VolumeAttributes {
   return {
     bucket: parseBucket(raw["bucketName"]),
     authenticationSource: parseAuthenticationSource(raw["authenticationSource"]),
+    roleArn: parseRoleArn(raw),
+    store: { store: raw["store"] || undefined, endpointUrl: raw["endpointUrl"] || undefined },
     serviceAccountName: parseServiceAccountName(raw["mountpointPodServiceAccountName"]),
     region: parseRegion(raw["region"]),
     prefix: parsePrefix(raw["prefix"]),
@@ -51,7 +56,7 @@ function parseBucket(value: string | undefined): string {
   return value;
 }
 
-function parseAuthenticationSource(value: string | undefined): AuthenticationSource {
+function parseAuthenticationSource(value: string | undefined): CredentialSource {
   switch (value) {
     case undefined:
     case "":
@@ -60,18 +65,29 @@ function parseAuthenticationSource(value: string | undefined): AuthenticationSou
     case "secret":
       return "secret";
     case "pod":
-      throw refusal(
-        "authenticationSource",
-        '"pod" is not supported: S3 keys do not belong to service accounts here',
-        'use "secret" with a nodePublishSecretRef for keys of this volume, or "driver" for those of the driver',
-      );
+      return "pod";
     default:
       throw refusal(
         "authenticationSource",
-        `${quoted(value)} is not known: only "driver" and "secret" are`,
-        'use "driver" (or leave it out) for the keys of the driver, or "secret" with a nodePublishSecretRef',
+        `${quoted(value)} is not known: only "driver", "secret" and "pod" are`,
+        'use "driver" (or leave it out) for the keys of the driver, "secret" with a nodePublishSecretRef, or "pod" for the service account of the workload',
       );
   }
+}
+
+/** The form of AWS and of every store that copies it. Never shown to a store other than the one of the volume. */
+export function isRoleArn(value: string): boolean {
+  return value.length <= 2048 && /^arn:[-a-z0-9]+:iam:[-a-z0-9]*:[-A-Za-z0-9]*:role\/[\w+=,.@/-]+$/.test(value);
+}
+
+function parseRoleArn(raw: Readonly<Record<string, string>>): string | undefined {
+  const { roleArn, authenticationSource } = raw;
+  if (!roleArn) return undefined;
+  if (!isRoleArn(roleArn)) {
+    throw refusal("roleArn", `${quoted(roleArn)} is not the ARN of a role`, "write arn:aws:iam::ACCOUNT:role/NAME");
+  }
+  if (authenticationSource === "pod") return roleArn;
+  throw refusal("roleArn", "has no effect without authenticationSource pod", "set authenticationSource to pod");
 }
 
 function parseServiceAccountName(value: string | undefined): string | undefined {

@@ -1,15 +1,31 @@
 /** The S3 operations that the CSI controller service needs. src/s3 implements them. */
 import type { DriverError } from "../core/errors.ts";
+import type { StoreName } from "../core/stores/store.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Tags } from "./domain/bucket-tags.ts";
 
 /** Content of the Secret that csi-provisioner sends with a call. Empty: it sends none, or the Secret has no fields. */
 export type Secrets = Readonly<Record<string, string>>;
 
-/** Opens the store with the credentials in `secrets`, or with the driver's if `secrets` is empty. `region` overrides both regions. */
-export type OpenBuckets = (call: Call, secrets: Secrets, region: string | undefined) => Promise<Buckets>;
+/**
+ * Opens the store with the credentials in `secrets`, or with the driver's at this store if `secrets` is empty. Throws if the store is not
+ * listed any more, and if the Secret says that its credentials are for another store.
+ */
+export type OpenBuckets = (call: Call, access: BucketAccess) => Promise<Buckets>;
 
-/** Operations with the credentials of one account. Each throws DriverError. */
+export interface BucketAccess {
+  readonly store: StoreName;
+  readonly secrets: Secrets;
+  /** Overrides the region of the Secret, which overrides that of the store. */
+  readonly region: string | undefined;
+}
+
+/** csi-provisioner sends empty secrets if the StorageClass names no Secret, and if the Secret has no fields. */
+export function hasCredentials(secrets: Secrets): boolean {
+  return Object.keys(secrets).length > 0;
+}
+
+/** Operations at one store with the credentials of one account. Each throws DriverError. */
 export interface Buckets {
   /**
    * Afterwards a bucket of this name exists, and the store reports that the account owns it. "made" is not certain: us-east-1 of

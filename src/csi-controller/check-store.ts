@@ -1,26 +1,60 @@
-/** `--check-store`: asks the store once with the driver's settings and credentials, for `kubectl s3 doctor`. */
+/** `--check-store`: asks every store once with the driver's settings and credentials, for `kubectl s3 doctor`. */
 import { DriverError } from "../core/errors.ts";
+import { defaultStore, type Store, type StoreName, type Stores } from "../core/stores/store.ts";
 import type { Call } from "../runtime/call.ts";
-import type { OpenBuckets } from "./buckets.ts";
+import type { Buckets, OpenBuckets } from "./buckets.ts";
+import { isDriverKnownAt } from "./stores/driver-credentials.ts";
+
+export interface StoresCheck {
+  readonly ok: boolean;
+  /** Cause and fix, of all stores that do not answer; absent if there is none. */
+  readonly problem?: string;
+  readonly stores: readonly StoreCheck[];
+}
 
 export interface StoreCheck {
-  readonly ok: boolean;
-  /** Cause and fix; absent if the store answers. */
+  readonly name: StoreName;
+  readonly endpointUrl: string;
+  readonly result: "ok" | "failed" | "not tried";
+  /** Cause and fix if it failed, or why it was not tried. */
   readonly problem?: string;
 }
 
-/** Never rejects with a DriverError: the failure is the result. */
-export async function checkStore(call: Call, openBuckets: OpenBuckets): Promise<StoreCheck> {
+/** Never rejects with a DriverError: failures are the result. */
+export async function checkStores(call: Call, stores: Stores, openBuckets: OpenBuckets): Promise<StoresCheck> {
+  const checks = await Promise.all(Array.from(stores.values(), (store) => checkStore(call, store, openBuckets)));
+  const failed = checks.filter(({ result }) => result === "failed");
+  if (failed.length === 0) return { ok: true, stores: checks };
+  return { ok: false, problem: failed.map(described).join(" "), stores: checks };
+}
+
+async function checkStore(call: Call, store: Store, openBuckets: OpenBuckets): Promise<StoreCheck> {
+  const { name, endpointUrl } = store;
+  if (!isDriverKnownAt(store)) {
+    const problem = "the driver has no credentials of its own for it: StorageClasses and volumes name Secrets";
+    return { name, endpointUrl, result: "not tried", problem };
+  }
   try {
-    const buckets = await openBuckets(call, {}, undefined);
-    // One page is enough.
-    for await (const _ of buckets.names(call)) break;
-    return { ok: true };
+    const buckets = await openBuckets(call, { store: name, secrets: {}, region: undefined });
+    await listBuckets(call, buckets);
+    return { name, endpointUrl, result: "ok" };
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
-    // The store knows the credentials. An account that may not list buckets can still have rights on its own.
-    if (error.kind === "denied") return { ok: true };
     const { message, hint } = error;
-    return { ok: false, problem: hint === undefined ? message : `${message} ${hint}` };
+    return { name, endpointUrl, result: "failed", problem: hint === undefined ? message : `${message} ${hint}` };
   }
+}
+
+/** Resolves also if the store refuses the list: it knows the credentials, and their account can still have rights on its own buckets. */
+async function listBuckets(call: Call, buckets: Buckets): Promise<void> {
+  try {
+    // One page is enough.
+    for await (const _ of buckets.names(call)) break;
+  } catch (error) {
+    if (!(error instanceof DriverError && error.kind === "denied")) throw error;
+  }
+}
+
+function described({ name, endpointUrl, problem }: StoreCheck): string {
+  return name === defaultStore ? `${problem}` : `Store ${name} (${endpointUrl}): ${problem}`;
 }

@@ -1,5 +1,6 @@
 /** Flags and environment → the configuration of the CSI controller service, or every mistake at once. */
 import type { Proxy } from "../core/proxy.ts";
+import type { Stores } from "../core/stores/store.ts";
 import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Ref } from "../kube/client/client.ts";
@@ -13,6 +14,7 @@ import {
 } from "../s3/driver-credentials.ts";
 import type { StoreLimits } from "../s3/object-store.ts";
 import { proxyFrom, proxySettings } from "../s3/proxy-settings.ts";
+import { podIdentitySettings, storeSettings, storesOf } from "../s3/store-settings.ts";
 import type { OwnPod } from "./orphans/orphan-reports.ts";
 import type { OrphanTimes } from "./orphans/orphans.ts";
 
@@ -26,13 +28,22 @@ export interface CsiControllerConfig {
   readonly metrics: boolean;
   /** Whether the API server decides who may read the metrics (SE-7). */
   readonly metricsAuthorization: boolean;
-  readonly s3: { readonly endpointUrl: string; readonly region: string; readonly limits: StoreLimits };
+  readonly stores: Stores;
+  /** Of requests to each store. */
+  readonly storeLimits: StoreLimits;
+  /** Whether volumes may use credentials for the service account of the workload. */
+  readonly podIdentity: boolean;
+  /** Tokens of the controller's service account, one for each store with `sts.provisioner`; the files have the names of the stores. */
+  readonly tokenDir: string;
   /** A file with certificates that are trusted in addition to those of the system. */
   readonly caBundle: string | undefined;
   /** The file of the system roots; undefined: that of the image. */
   readonly systemRoots: string | undefined;
   readonly proxy: Proxy;
+  /** At the default store. */
   readonly driverCredentials: DriverCredentialsConfig;
+  /** Where the Secrets of the other stores are; undefined: unknown, as under manifests of 2.x. */
+  readonly secretNamespace: string | undefined;
   /** Whether a class that names a Secret for provisioning or for mounting only may use the driver's credentials for the other. */
   readonly fallbackToDriverCredentials: boolean;
   readonly orphans: OrphanTimes;
@@ -40,7 +51,7 @@ export interface CsiControllerConfig {
   readonly protectedSecrets: Ref | undefined;
   /** The Pod of this process; undefined: unknown, as under manifests of 2.x. */
   readonly pod: OwnPod | undefined;
-  /** Ask the store once, print the result and end, instead of serving. */
+  /** Ask every store once, print the result and end, instead of serving. */
   readonly checkStore: boolean;
   readonly api: ApiLocation;
 }
@@ -56,6 +67,9 @@ const declared = {
   healthPort,
   ...metricsSettings,
   region: { variable: "AWS_REGION", kind: text, default: "us-east-1" },
+  ...storeSettings,
+  ...podIdentitySettings,
+  tokenDir: { flag: "provisioner-token-dir", kind: text, default: "/provisioner-tokens" },
   // With these defaults a call ends before the provisioner's timeout of 120 seconds.
   connectMs: { flag: "s3-connect-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 5_000 },
   answerMs: { flag: "s3-answer-seconds", kind: seconds({ min: 0, max: 3_600 }), default: 10_000 },
@@ -77,19 +91,23 @@ const declared = {
 
 /** Throws one Error that names every mistake. */
 export function csiControllerConfigFrom(args: readonly string[], env: Environment): CsiControllerConfig {
-  const settings = readSettings(declared, { args, env }, [driverCredentialsFrom, apiLocationFrom]);
-  const { endpointUrl, region, connectMs, answerMs, attempts } = settings;
+  const settings = readSettings(declared, { args, env }, [storesOf, driverCredentialsFrom, apiLocationFrom]);
+  const { connectMs, answerMs, attempts } = settings;
   return Object.freeze<CsiControllerConfig>({
     endpoint: settings.endpoint,
     verbosity: settings.verbosity,
     healthPort: settings.healthPort,
     metrics: settings.metrics,
     metricsAuthorization: settings.metricsAuthorization,
-    s3: { endpointUrl, region, limits: { connectMs, answerMs, attempts } },
+    stores: storesOf(settings),
+    storeLimits: { connectMs, answerMs, attempts },
+    podIdentity: settings.podIdentity,
+    tokenDir: settings.tokenDir,
     caBundle: settings.caBundle,
     systemRoots: settings.systemRoots,
     proxy: proxyFrom(settings),
     driverCredentials: driverCredentialsFrom(settings),
+    secretNamespace: settings.credentialsSecret?.namespace ?? settings.podNamespace,
     fallbackToDriverCredentials: !settings.noDriverCredentialsFallback,
     orphans: { everyMs: settings.orphanEveryMs, settleMs: settings.orphanSettleMs },
     protectedSecrets: settings.protectedSecrets,

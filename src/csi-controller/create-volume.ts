@@ -4,17 +4,18 @@ import { DriverError, leavesNothing } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
-import type { Buckets, OpenBuckets, WithoutTags } from "./buckets.ts";
+import { type Buckets, hasCredentials, type OpenBuckets, type Secrets, type WithoutTags } from "./buckets.ts";
 import { checkCapabilities } from "./capabilities.ts";
 import type { ClusterId } from "./cluster-id.ts";
 import { locationFor } from "./domain/bucket-location.ts";
 import { capacityOf, compareTags, type Tags, tagsFor, type VolumeSpec } from "./domain/bucket-tags.ts";
 import { defaultDeletePolicy, parseClassParameters } from "./domain/storage-class.ts";
-import { hasCredentials } from "./secrets/access.ts";
 import type { ProvisionerSecrets } from "./secrets/provisioner-secrets.ts";
+import { type Installation, storeForVolume } from "./stores/store-for-volume.ts";
 import type { VolumeCache } from "./volume-cache.ts";
 
 export interface CreateDependencies {
+  readonly installation: Installation;
   readonly openBuckets: OpenBuckets;
   readonly volumes: Pick<VolumeCache, "hasHandle">;
   readonly inFlight: InFlight;
@@ -27,8 +28,8 @@ export async function createVolume(
   dependencies: CreateDependencies,
   request: CreateVolumeRequest,
 ): Promise<Volume> {
-  const { clusterId, inFlight, secrets } = dependencies;
-  const spec = { ...parseRequest(request), cluster: await clusterId(call) };
+  const { installation, clusterId, inFlight, secrets } = dependencies;
+  const spec = { ...parseRequest(installation, request), cluster: await clusterId(call) };
   const { location, parameters } = spec;
   using _ = inFlight.enter(location.volumeId);
   const pending = { id: location.volumeId, name: spec.name, claim: parameters.claim };
@@ -46,11 +47,11 @@ export async function createVolume(
 async function provision(
   call: Call,
   { openBuckets, volumes }: CreateDependencies,
-  spec: VolumeSpec,
-  request: CreateVolumeRequest,
+  spec: SpecAtStore,
+  { secrets }: CreateVolumeRequest,
 ): Promise<Volume> {
   const { location, parameters } = spec;
-  const buckets = await openBuckets(call, request.secrets, parameters.region);
+  const buckets = await openBuckets(call, { store: location.store, secrets, region: parameters.region });
   const capacityBytes =
     location.prefix === undefined
       ? await createBucket(call, { buckets, volumes }, spec)
@@ -58,12 +59,17 @@ async function provision(
   return {
     volumeId: location.volumeId,
     capacityBytes,
-    volumeContext: volumeContextOf(spec, request),
+    volumeContext: volumeContextOf(spec, secrets),
     accessibleTopology: [], // every node reaches the store
   };
 }
 
-function parseRequest(request: CreateVolumeRequest): Omit<VolumeSpec, "cluster"> {
+interface SpecAtStore extends VolumeSpec {
+  /** Whether the StorageClass or the provisioner Secret names the store. */
+  readonly isStoreNamed: boolean;
+}
+
+function parseRequest(installation: Installation, request: CreateVolumeRequest): Omit<SpecAtStore, "cluster"> {
   const { name } = request;
   if (name === "") throw new DriverError("invalid", "name is required");
   checkCapabilities(request.volumeCapabilities);
@@ -74,8 +80,9 @@ function parseRequest(request: CreateVolumeRequest): Omit<VolumeSpec, "cluster">
     });
   }
   const parameters = parseClassParameters(request.parameters, name);
-  const location = locationFor(name, parameters.bucket);
-  return { name, parameters, location, capacity: parseCapacity(request.capacityRange) };
+  const { store, isNamed } = storeForVolume(installation, parameters, request.secrets);
+  const location = locationFor(name, parameters.bucket, store.name);
+  return { name, parameters, location, isStoreNamed: isNamed, capacity: parseCapacity(request.capacityRange) };
 }
 
 function parseCapacity({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRange> = {}) {
@@ -219,14 +226,17 @@ async function checkSharedBucket(call: Call, buckets: Buckets, { location, capac
 
 /** With default parameters, the volume context is exactly that of 2.x. */
 function volumeContextOf(
-  { location, parameters }: VolumeSpec,
-  { secrets }: CreateVolumeRequest,
+  { location, parameters, isStoreNamed }: SpecAtStore,
+  secrets: Secrets,
 ): Record<string, string> {
-  const { region, deletePolicy } = parameters;
+  const { region, deletePolicy, podIdentity } = parameters;
+  const withoutPods = hasCredentials(secrets) ? "secret" : "driver";
   return {
     bucketName: location.bucket,
-    authenticationSource: hasCredentials(secrets) ? "secret" : "driver",
+    authenticationSource: podIdentity === undefined ? withoutPods : "pod",
     dynamicProvisioning: "true",
+    ...(isStoreNamed && { store: location.store }),
+    ...(podIdentity?.roleArn !== undefined && { roleArn: podIdentity.roleArn }),
     ...(location.prefix !== undefined && { prefix: location.prefix }),
     ...(region !== undefined && { region }),
     ...(deletePolicy !== defaultDeletePolicy && { deletePolicy }),

@@ -4,14 +4,13 @@ import { DriverError } from "../core/errors.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
-import type { Buckets, OpenBuckets, Secrets } from "./buckets.ts";
+import { type Buckets, hasCredentials, type OpenBuckets, type Secrets } from "./buckets.ts";
 import type { ClusterId } from "./cluster-id.ts";
 import { type BucketLocation, parseVolumeId } from "./domain/bucket-location.ts";
 import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "./domain/bucket-tags.ts";
 import { missingProof } from "./domain/purge-proof.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "./domain/storage-class.ts";
 import type { KeptReason, ReportKeptData } from "./kept-data.ts";
-import { hasCredentials } from "./secrets/access.ts";
 import { unlessMissing } from "./unless-missing.ts";
 import type { CachedVolume, VolumeCache, VolumesAtLocation } from "./volume-cache.ts";
 
@@ -31,26 +30,36 @@ export async function deleteVolume(
   const { volumeId, secrets } = request;
   const { volumes, inFlight, clusterId, reportKept } = dependencies;
   if (volumeId === "") throw new DriverError("invalid", "volume_id is required");
-  const location = parseVolumeId(volumeId);
-  if (location === undefined) {
+  const parsed = parseVolumeId(volumeId);
+  if (parsed === undefined) {
     call.log.info("nothing to delete: the driver never assigned this volume ID", { volumeId });
     return;
   }
-  using _ = inFlight.enter(location.volumeId);
-  const found = await volumes.atLocation(call, location);
+  using _ = inFlight.enter(parsed.volumeId);
+  const found = await volumes.atLocation(call, parsed);
+  const { location } = found;
+  checkStore(location, found.volume);
   const logged = withFields(call, {
     volume: found.volume?.name,
     volumeId: location.volumeId,
     bucket: location.bucket,
   });
-  const deletion = { location, volumes: found, cluster: () => clusterId(call) };
+  const deletion = { volumes: found, cluster: () => clusterId(call) };
   const reason = await removeData(logged, dependencies.openBuckets, deletion, secrets);
   if (reason === undefined) logged.log.info("deleted the volume");
   else reportKept(logged, { ...location, reason, volume: found.volume });
 }
 
+/** Two stores can have buckets of one name. CreateVolume writes the same store into the ID and the PersistentVolume. */
+function checkStore({ volumeId, store }: BucketLocation, volume: CachedVolume | undefined): void {
+  if (volume?.store === undefined || volume.store === store) return;
+  const problem = `PersistentVolume ${volume.name} is on store ${volume.store}, and its volumeHandle ${volumeId} is that of a volume on store ${store}`;
+  throw new DriverError("invalid", `${problem}: nothing was deleted`, {
+    hint: "If the PersistentVolume was created by hand, set its reclaim policy to Retain and delete it.",
+  });
+}
+
 interface Deletion {
-  readonly location: BucketLocation;
   readonly volumes: VolumesAtLocation;
   readonly cluster: () => Promise<string | undefined>;
 }
@@ -62,14 +71,14 @@ async function removeData(
   deletion: Deletion,
   secrets: Secrets,
 ): Promise<KeptReason | undefined> {
-  const { location, volumes } = deletion;
-  const { volume } = volumes;
+  const { volumes } = deletion;
+  const { location, volume } = volumes;
   if (!hasCredentials(secrets) && volume?.deletionSecret !== undefined) {
     // `retain` needs credentials only to write the tag `kept`, which is optional (PR-11).
     if (policyOfVolumes(volumes) === "retain") return "policy";
     throw noSecret(volume);
   }
-  const buckets = await openBuckets(call, secrets, volume?.region);
+  const buckets = await openBuckets(call, { store: location.store, secrets, region: volume?.region });
   const reason = await unlessMissing(remove(call, buckets, deletion));
   if (reason !== undefined && location.prefix === undefined) {
     await unlessMissing(tagAsKept(call, buckets, location, reason));
@@ -97,7 +106,7 @@ async function tagAsKept(call: Call, buckets: Buckets, { bucket }: BucketLocatio
 
 /** Returns the reason why data is kept; undefined: no data is left. */
 async function remove(call: Call, buckets: Buckets, deletion: Deletion): Promise<KeptReason | undefined> {
-  const { location } = deletion;
+  const { location } = deletion.volumes;
   const { policy, tags } = await policyFor(call, buckets, deletion);
   if (policy === "retain") return "policy";
   if (policy === "purge") await purge(call, buckets, deletion, tags);
@@ -125,7 +134,8 @@ interface PolicyAndTags {
 }
 
 /** The policy is recorded on the PersistentVolume and on the bucket, and both can be edited: the one that keeps more data wins. */
-async function policyFor(call: Call, buckets: Buckets, { location, volumes }: Deletion): Promise<PolicyAndTags> {
+async function policyFor(call: Call, buckets: Buckets, { volumes }: Deletion): Promise<PolicyAndTags> {
+  const { location } = volumes;
   const onVolumes = policyOfVolumes(volumes);
   // Retained buckets are not read, and prefixes have no tags.
   if (onVolumes === "retain") return { policy: onVolumes, tags: undefined };
@@ -167,9 +177,10 @@ async function orUnreadable<Answer>(answer: Promise<Answer>): Promise<Answer | {
 async function purge(
   call: Call,
   buckets: Buckets,
-  { location, volumes, cluster }: Deletion,
+  { volumes, cluster }: Deletion,
   tags: PolicyAndTags["tags"],
 ): Promise<void> {
+  const { location } = volumes;
   const others = [...volumes.duplicates, ...volumes.sharers].map(({ name }) => name);
   const missing = missingProof({ location, volume: volumes.volume?.name, others, tags, cluster: await cluster() });
   if (missing === undefined) {

@@ -1,4 +1,5 @@
 /** Reports data that is kept although its volume is deleted: an event on the PersistentVolume, a log line and a metric. */
+import { defaultStore, type StoreName } from "../core/stores/store.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
@@ -6,6 +7,7 @@ import type { CsiControllerMetrics } from "./metrics.ts";
 import type { CachedVolume } from "./volume-cache.ts";
 
 export interface KeptData {
+  readonly store: StoreName;
   readonly bucket: string;
   readonly prefix: string | undefined;
   readonly reason: KeptReason;
@@ -28,8 +30,8 @@ const rememberedVolumes = 1000;
 export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics: CsiControllerMetrics): ReportKeptData {
   const reported = new Set<string>();
   return (call, { volume, ...kept }) => {
-    const { bucket, prefix, reason } = kept;
-    const key = JSON.stringify([bucket, prefix]);
+    const { store, bucket, prefix, reason } = kept;
+    const key = JSON.stringify([store, bucket, prefix]);
     if (reported.has(key)) return;
     reported.add(key);
     const [oldest] = reported;
@@ -43,8 +45,9 @@ export function keptDataReporter(events: Pick<EventRecorder, "record">, metrics:
   };
 }
 
-function messageFor({ bucket, prefix, reason }: Omit<KeptData, "volume">): string {
-  const data = prefix === undefined ? `Bucket ${bucket}` : `The data below ${prefix} in bucket ${bucket}`;
+function messageFor({ store, bucket, prefix, reason }: Omit<KeptData, "volume">): string {
+  const name = store === defaultStore ? bucket : `${bucket} on store ${store}`;
+  const data = prefix === undefined ? `Bucket ${name}` : `The data below ${prefix} in bucket ${name}`;
   if (reason === "policy") return `${data} is kept: deletePolicy of its StorageClass is retain`;
   return `${data} is kept, because it still holds data. Remove it by hand when it is no longer needed. To have it purged or the deletion refused, set deletePolicy to purge or refuse-until-empty in the StorageClass`;
 }

@@ -36,6 +36,6 @@ async function exists(
   if (await volumes.hasHandle(call, volumeId)) return true;
   const location = parseVolumeId(volumeId);
   if (location === undefined || location.prefix !== undefined) return false;
-  const buckets = await openBuckets(call, secrets, undefined);
+  const buckets = await openBuckets(call, { store: location.store, secrets, region: undefined });
   return await buckets.exists(call, location.bucket);
 }

@@ -27,6 +27,7 @@ export const kinds = {
   nodes: core<Node>("Node", "nodes", "cluster"),
   namespaces: core<KubeObject>("Namespace", "namespaces", "cluster"),
   secrets: core<SecretObject>("Secret", "secrets", "namespaced"),
+  serviceAccounts: core<KubeObject>("ServiceAccount", "serviceaccounts", "namespaced"),
   configMaps: core<ConfigMap>("ConfigMap", "configmaps", "namespaced"),
   events: core<CoreEvent>("Event", "events", "namespaced"),
   leases: {

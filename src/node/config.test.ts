@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { storesFrom } from "../core/stores/store-list.ts";
 import { nodeConfigFrom } from "./config.ts";
 
 const env = { AWS_ENDPOINT_URL: "http://s3:8000", CSI_NODE_NAME: "node-1", KUBERNETES_SERVICE_HOST: "10.96.0.1" };
@@ -16,7 +17,10 @@ it("has the defaults of 2.x", () => {
     mountpointNamespace: "mount-s3",
     kubeletDir: "/var/lib/kubelet",
     hostPluginDir: "/var/lib/kubelet/plugins/s3.csi.scality.com",
-    s3: { endpointUrl: "http://s3:8000", region: "us-east-1" },
+    stores: storesFrom({ endpointUrl: "http://s3:8000", region: "us-east-1" }, {}),
+    podIdentity: false,
+    caBundle: undefined,
+    sessionLimitMs: 1_000_000_000,
     proxy: {},
     pidNamespaces: { usual: "private", inHostPids: false },
     hostProc: "/proc",
@@ -45,7 +49,6 @@ it("understands what manifests of 2.x pass", () => {
     verbosity: 4,
     nodeId: "node-1",
     nodeName: "node-1.example",
-    s3: { region: "eu-west-1" },
     mountpointNamespace: "mp",
   });
   expect(

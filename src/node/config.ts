@@ -2,6 +2,7 @@ import { normalize } from "node:path/posix";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
 import type { PidNamespace, PidNamespaces } from "../core/pid-namespace.ts";
 import type { Proxy } from "../core/proxy.ts";
+import type { Stores } from "../core/stores/store.ts";
 import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import { verbosity } from "../runtime/log-settings.ts";
@@ -13,6 +14,7 @@ import {
   driverCredentialsFrom,
 } from "../s3/driver-credentials.ts";
 import { proxyFrom, proxySettings } from "../s3/proxy-settings.ts";
+import { podIdentitySettings, storeSettings, storesOf } from "../s3/store-settings.ts";
 import { pluginDir } from "./domain/target-path.ts";
 
 export interface NodeConfig {
@@ -28,7 +30,13 @@ export interface NodeConfig {
   readonly kubeletDir: string;
   /** The directory of the CSI socket as kubelet sees it on the host. */
   readonly hostPluginDir: string;
-  readonly s3: { readonly endpointUrl: string; readonly region: string };
+  readonly stores: Stores;
+  /** Whether volumes may use credentials for the service account of the workload. */
+  readonly podIdentity: boolean;
+  /** A file with certificates (PEM) that are trusted at STS; undefined: the public ones. */
+  readonly caBundle: string | undefined;
+  /** Sessions of service accounts are renewed as if they were no longer than this. */
+  readonly sessionLimitMs: number;
   /** The proxy between mount-s3 and the object store, unless a volume names another. */
   readonly proxy: Proxy;
   readonly pidNamespaces: PidNamespaces;
@@ -73,6 +81,11 @@ const declared = {
   movesWithGap: { flag: "moves-with-gap", kind: toggle, default: false },
   register: { flag: "register", kind: toggle, default: false },
   registrationDir: { flag: "registration-dir", kind: text, default: "/registration" },
+  // For tests: STS does not hand out sessions as short as they need.
+  sessionLimitMs: { flag: "session-limit-seconds", kind: seconds({ min: 10, max: 1_000_000 }), default: 1_000_000_000 },
+  caBundle: { variable: "AWS_CA_BUNDLE", kind: text },
+  ...storeSettings,
+  ...podIdentitySettings,
   ...driverCredentialSettings,
   healthPort,
   ...metricsSettings,
@@ -83,7 +96,12 @@ const declared = {
 
 /** Throws one Error that names every mistake. */
 export function nodeConfigFrom(args: readonly string[], env: Environment): NodeConfig {
-  const settings = readSettings(declared, { args, env }, [pidNamespacesFrom, driverCredentialsFrom, apiLocationFrom]);
+  const settings = readSettings(declared, { args, env }, [
+    pidNamespacesFrom,
+    storesOf,
+    driverCredentialsFrom,
+    apiLocationFrom,
+  ]);
   const kubeletDir = withoutEndSlash(settings.kubeletDir);
   return Object.freeze<NodeConfig>({
     endpoint: settings.endpoint,
@@ -94,7 +112,10 @@ export function nodeConfigFrom(args: readonly string[], env: Environment): NodeC
     mountpointNamespace: settings.mountpointNamespace,
     kubeletDir,
     hostPluginDir: settings.hostPluginDir ?? pluginDir(kubeletDir),
-    s3: { endpointUrl: settings.endpointUrl, region: settings.region },
+    stores: storesOf(settings),
+    podIdentity: settings.podIdentity,
+    caBundle: settings.caBundle,
+    sessionLimitMs: settings.sessionLimitMs,
     proxy: proxyFrom(settings),
     pidNamespaces: pidNamespacesFrom(settings),
     hostProc: settings.hostProc,

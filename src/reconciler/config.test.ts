@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { storesFrom } from "../core/stores/store-list.ts";
 import { reconcilerConfigFrom } from "./config.ts";
 import { manualRollout } from "./rollout/rollout.fixture.ts";
 
@@ -23,6 +24,7 @@ it("has the defaults of 2.x", () => {
       ca: undefined,
       userBy: "driver",
     },
+    installation: { stores: storesFrom({ endpointUrl: "", region: "us-east-1" }, {}), podIdentity: false },
     warm: { perNode: 0, owner: "", releaseNamespace: "" },
     headroom: {
       enabled: false,

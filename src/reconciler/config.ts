@@ -6,8 +6,10 @@ import type { Candidate } from "../kube/lease/lease.ts";
 import { verbosity } from "../runtime/log-settings.ts";
 import { seconds, text, toggle } from "../runtime/settings/kinds.ts";
 import { type Environment, readSettings, type Settings } from "../runtime/settings/settings.ts";
+import { podIdentitySettings, storeSettings, storesOf } from "../s3/store-settings.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
+import type { Installation } from "./domain/persistent-volume.ts";
 import { checkHeadroom, headroomFrom, headroomSettings, preemptingClassFrom } from "./headroom/settings.ts";
 import { caFrom, caSettings, mountpointPodSettings } from "./mountpoint-pod-settings.ts";
 import type { OwnPod } from "./rollout/progress.ts";
@@ -20,6 +22,7 @@ export interface ReconcilerConfig {
   readonly rollout: RolloutConfig;
   /** The Pod of this process, for events about it; undefined: it is not known. */
   readonly pod: OwnPod | undefined;
+  readonly installation: Installation;
   readonly warm: WarmConfig;
   readonly api: ApiLocation;
   /** Undefined: the program serves no health port, as under manifests of 2.x. */
@@ -44,6 +47,11 @@ const declared = {
   ...headroomSettings,
   ...rolloutSettings,
   ...warmSettings,
+  // Of the default store, which volumes may name by its address.
+  endpointUrl: { variable: "AWS_ENDPOINT_URL", kind: text },
+  region: { variable: "AWS_REGION", kind: text, default: "us-east-1" },
+  ...storeSettings,
+  ...podIdentitySettings,
   podNamespace: { flag: "pod-namespace", variable: "POD_NAMESPACE", kind: text },
   podName: { flag: "pod-name", variable: "POD_NAME", kind: text },
   podUid: { flag: "pod-uid", variable: "POD_UID", kind: text },
@@ -65,11 +73,18 @@ export function reconcilerConfigFrom(
   env: Environment,
   driverVersion: string,
 ): ReconcilerConfig {
-  const settings = readSettings(declared, { args, env }, [checkHeadroom, checkWarm, candidateFrom, apiLocationFrom]);
+  const settings = readSettings(declared, { args, env }, [
+    checkHeadroom,
+    checkWarm,
+    storesOf,
+    candidateFrom,
+    apiLocationFrom,
+  ]);
   return Object.freeze<ReconcilerConfig>({
     headroom: headroomFrom(settings, settings.image),
     rollout: rolloutFrom(settings),
     pod: ownPodFrom(settings),
+    installation: { stores: storesOf(settings), podIdentity: settings.podIdentity },
     warm: warmFrom(settings, settings.podNamespace),
     mountpointPods: {
       namespace: settings.namespace,

@@ -14,6 +14,7 @@ import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { StatusWriter } from "./act/status-writer.ts";
 import type { HeadroomConfig } from "./domain/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod.ts";
+import type { Installation } from "./domain/persistent-volume.ts";
 import { settingsHash } from "./domain/settings-hash.ts";
 import { logFieldsOf, type VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { reserveHeadroom } from "./headroom/reserve.ts";
@@ -34,6 +35,7 @@ import type { WarmConfig } from "./warm/settings.ts";
 
 export interface ReconcilerOptions {
   readonly mountpointPods: MountpointPodConfig;
+  readonly installation: Installation;
   readonly headroom: HeadroomConfig;
   readonly rollout: RolloutConfig;
   /** The Pod of this process; undefined: it is not known. */
@@ -64,9 +66,9 @@ const statusWorkers = 4;
 
 /** Ends when the call does. A replica that does not lead keeps its caches synced, too, so that it can take over at once. */
 export async function runReconciler(call: Call, client: KubeClient, options: ReconcilerOptions): Promise<void> {
-  const { mountpointPods, candidate, progress, watchHealth: health } = options;
+  const { mountpointPods, installation, candidate, progress, watchHealth: health } = options;
   const freshness = new Freshness();
-  const watching = { mountpointNamespace: mountpointPods.namespace, progress, health, freshness };
+  const watching = { mountpointNamespace: mountpointPods.namespace, installation, progress, health, freshness };
   const view = emptyView();
   options.metrics.measure(view);
   const work = async (until: Call) => {

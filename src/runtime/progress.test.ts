@@ -25,5 +25,10 @@ it("is alive while every loop moves, and names the one that does not", () => {
 it("does not look at a loop that has ended", () => {
   const progress = new Progress();
   progress.follow("work", () => Infinity)[Symbol.dispose]();
+  {
+    using beat = progress.pulse("watch of a leader");
+    beat();
+  }
+  vi.advanceTimersByTime(3_600_000);
   expect(progress.liveness()).toEqual({ ready: true });
 });

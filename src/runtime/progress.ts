@@ -6,6 +6,8 @@ const defaultLimitMs = 10 * 60_000;
 /** The part that a loop needs to report its progress. */
 export type Pulses = Pick<Progress, "pulse">;
 
+export type Pulse = (() => void) & Disposable;
+
 export class Progress {
   readonly #limitMs: number;
   readonly #loops = new Map<string, { readonly stalledMs: () => number; readonly limitMs: number }>();
@@ -20,13 +22,17 @@ export class Progress {
     return { [Symbol.dispose]: () => this.#loops.delete(loop) };
   }
 
-  /** For a loop that cannot measure its progress: it must call the result in every iteration. */
-  pulse(loop: string): () => void {
+  /**
+   * For a loop that cannot measure its progress: it must call the result in every iteration. A loop that ends before its program does must
+   * dispose of the result.
+   */
+  pulse(loop: string): Pulse {
     let turnedAtMs = performance.now();
-    this.follow(loop, () => performance.now() - turnedAtMs);
-    return () => {
+    const following = this.follow(loop, () => performance.now() - turnedAtMs);
+    const turned = () => {
       turnedAtMs = performance.now();
     };
+    return Object.assign(turned, { [Symbol.dispose]: () => following[Symbol.dispose]() });
   }
 
   /** For metrics: how long each loop has made no progress, and how long it may. */

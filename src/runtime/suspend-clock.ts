@@ -1,9 +1,11 @@
 import os from "node:os";
 
+/** The clock of the boot: it goes on while the machine sleeps, and a program that is started again reads the same time. */
+export const bootTimeMs = () => 1000 * os.uptime();
+
 /** Tests replace `performance.now`, and a suspended machine has to be found with the real one. */
 const monotonicMs = performance.now.bind(performance);
-const bootedMs = () => 1000 * os.uptime();
-const offsetMs = bootedMs() - monotonicMs();
+const offsetMs = bootTimeMs() - monotonicMs();
 /** The uptime has a resolution of 10 ms, and both clocks are read one after the other. */
 const resolutionMs = 100;
 /** Each look at the uptime reads a file in /proc, which was six per cent of the CPU time of a reconciler that attaches workloads. */
@@ -20,7 +22,7 @@ let suspendedMs = 0;
  */
 export function nowWithSuspendMs(): number {
   readAtMs = monotonicMs();
-  const offMs = bootedMs() - readAtMs - offsetMs;
+  const offMs = bootTimeMs() - readAtMs - offsetMs;
   suspendedMs = offMs > resolutionMs ? offMs : 0;
   return performance.now() + suspendedMs;
 }

@@ -1,6 +1,7 @@
 /** Error codes of object stores → errors of the driver. No other file interprets the codes of a store. */
 import { callFailures } from "../core/call-failures.ts";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
+import { defaultStore, type Store, valueOfStore } from "../core/stores/store.ts";
 import { isErrno } from "../runtime/errno.ts";
 
 /** `doing` completes the sentence "could not …". Returns the reason of the abort if the signal is aborted. */
@@ -9,7 +10,7 @@ export function storeError(signal: AbortSignal, doing: string, error: unknown): 
   const answer = answerIn(error);
   const kind = kindOf(answer);
   const hint = isForeign(answer) ? foreignHint(error) : hintFor(answer.code, kind, error);
-  return new DriverError(kind, `could not ${doing}: ${answer.code}${said(answer, error)}`, {
+  return new DriverError(kind, `could not ${doing}${atStore(error)}: ${answer.code}${said(answer, error)}`, {
     cause: error,
     ...(hint !== undefined && { hint }),
   });
@@ -118,21 +119,36 @@ const kindByStatus: Readonly<Record<number, ErrorKind>> = {
 };
 
 function hintFor(code: string, kind: ErrorKind, error: unknown): string | undefined {
+  const { name } = storeIn(error);
   if (isErrno(error, ...certificateErrors)) {
-    return callFailures.certificateNotTrusted.fix;
+    if (name === defaultStore) return callFailures.certificateNotTrusted.fix;
+    return `Put the certificate authority of the store into the chart value ${valueOfStore(name)}.caCertData.`;
   }
-  return hintByCode[code] ?? hints[kind];
+  return hintByCode[code]?.replace("s3.region", `${valueOfStore(name)}.region`) ?? hints[kind];
 }
 
 function foreignHint(error: unknown): string {
-  const { endpointUrl } = error as { endpointUrl?: string };
-  return `Check that the chart value s3.endpointUrl, ${endpointUrl}, leads to the S3 service itself; the call is repeated.`;
+  const { name, endpointUrl } = storeIn(error);
+  return `Check that the chart value ${valueOfStore(name)}.endpointUrl, ${endpointUrl}, leads to the S3 service itself; the call is repeated.`;
 }
 
-/** The same error, without credentials in its message, and with the address for the hint about an answer that is not from S3. */
-export function fromEndpoint(error: unknown, endpointUrl: string, masked: (text: string) => string): Error {
+/** Installations with one store do not need its name in messages. */
+function atStore(error: unknown): string {
+  const { name } = storeIn(error);
+  return name === defaultStore ? "" : ` at store ${name}`;
+}
+
+type StoreOfError = Pick<Store, "name" | "endpointUrl">;
+
+function storeIn(error: unknown): StoreOfError {
+  const { store } = (error ?? {}) as { readonly store?: StoreOfError };
+  return store ?? { name: defaultStore, endpointUrl: "" };
+}
+
+/** The same error, without credentials in its message, and with the store for the hints. */
+export function fromStore(error: unknown, store: StoreOfError, masked: (text: string) => string): Error {
   const known = error instanceof Error ? error : new Error(String(error));
-  return Object.assign(known, { endpointUrl, message: masked(known.message) });
+  return Object.assign(known, { store, message: masked(known.message) });
 }
 
 const hintByCode: Readonly<Record<string, string>> = {
@@ -149,7 +165,8 @@ const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   notReady: "Check that the S3 endpoint of the driver answers; the call is repeated.",
 };
 
-const certificateErrors = [
+/** Codes of Node for a certificate that is not trusted. */
+export const certificateErrors: readonly string[] = [
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",

@@ -1,17 +1,18 @@
-/** The connections to the object store, shared by calls with different credentials. */
+/** The connections to one object store, shared by calls with different credentials. */
 import { type AgentOptions, Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import type { Proxy } from "../core/proxy.ts";
+import type { Store } from "../core/stores/store.ts";
 import { Slots } from "../runtime/slots.ts";
 import { Buckets, type Region } from "./buckets.ts";
 import type { Credentials } from "./credentials.ts";
-import { fromEndpoint, storeFailure } from "./error.ts";
+import { fromStore, storeFailure } from "./error.ts";
 import { maskedFor } from "./masked.ts";
 
 export interface StoreSettings {
-  readonly endpointUrl: string;
+  readonly store: Pick<Store, "name" | "endpointUrl" | "pathStyle">;
   /** Trusted certificates (PEM); undefined: those of Node. */
   readonly trusted: readonly string[] | undefined;
   readonly proxy: Proxy;
@@ -64,17 +65,17 @@ export class ObjectStore implements Disposable {
   }
 
   as({ credentials, region, regionAskedBy }: Access): Buckets {
-    const { endpointUrl, userAgent, limits, onAnswered } = this.#settings;
+    const { store, userAgent, limits, onAnswered } = this.#settings;
     const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     const client = new S3Client({
-      endpoint: endpointUrl,
+      endpoint: store.endpointUrl,
       region,
       credentials: {
         accessKeyId: accessKeyId.reveal(),
         secretAccessKey: secretAccessKey.reveal(),
         ...(sessionToken && { sessionToken: sessionToken.reveal() }),
       },
-      forcePathStyle: true,
+      forcePathStyle: store.pathStyle,
       followRegionRedirects: false,
       requestHandler: this.#handler,
       maxAttempts: limits.attempts,
@@ -99,7 +100,7 @@ export class ObjectStore implements Disposable {
             return output;
           } catch (error) {
             answered(storeFailure(error));
-            throw fromEndpoint(error, endpointUrl, masked);
+            throw fromStore(error, store, masked);
           }
         },
       { step: "initialize" },

@@ -12,6 +12,11 @@ export function trusted(bundle: string | undefined, system = systemRoots): reado
   return [...rootCertificates, ...readIfThere(system), readFileSync(bundle, "utf8")];
 }
 
+/** As `trusted`, for certificates that are in the configuration. */
+export function trustedWith(certificates: string | undefined, system = systemRoots): readonly string[] | undefined {
+  return certificates === undefined ? undefined : [...rootCertificates, ...readIfThere(system), certificates];
+}
+
 function readIfThere(file: string): readonly string[] {
   const content = unlessErrno(["ENOENT"], () => readFileSync(file, "utf8"));
   return content === undefined ? [] : [content]; // an image without the file still has the roots of Node

@@ -32,6 +32,9 @@ const allOn: Readonly<Record<string, string>> = {
   "mountpointPod.headroom.enabled": "true",
   "mountpointPod.headroomImage.repository": "pause",
   "mountpointPod.rollout.strategy": "rolling",
+  "s3.sts.endpointUrl": "https://sts",
+  "s3.sts.provisioner.enabled": "true",
+  "podIdentity.enabled": "true",
 };
 const usual = everything(allOn);
 
@@ -70,6 +73,13 @@ function other(path: string, value: unknown): Readonly<Record<string, string>> {
 const specials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   imagePullSecrets: { "imagePullSecrets[0]": "pull" },
   "s3.endpointUrl": { "s3.endpointUrl": "https://other" },
+  "s3.uploadChecksums": { "s3.uploadChecksums": "crc64nvme" },
+  "s3.formerEndpointUrls": { "s3.formerEndpointUrls[0]": "https://other" },
+  "s3.sts.endpointUrl": { "s3.sts.endpointUrl": "https://other" },
+  "s3.sts.caCertData": { "s3.sts.caCertData": "-----BEGIN CERTIFICATE-----" },
+  "s3.sts.roleArn": { "s3.sts.roleArn": "arn:aws:iam::1234:role/other" },
+  "s3.sts.provisioner.roleArn": { "s3.sts.provisioner.roleArn": "arn:aws:iam::1234:role/other" },
+  "s3.stores": { "s3.stores.other.endpointUrl": "https://other" },
   "node.kubeletPath": { "node.kubeletPath": "/other" },
   "sidecars.csiProvisioner.resources": { "sidecars.csiProvisioner.resources.limits.cpu": "1" },
   "node.volumes": { "node.volumes[0].name": "other" },

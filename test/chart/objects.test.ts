@@ -224,6 +224,8 @@ describe("the chart as it comes", () => {
   it("gives Mountpoint Pods the image of the driver itself", () => {
     const image = `ghcr.io/scality/mountpoint-s3-csi-driver:v${version}`;
     expect(containerOf(chart, "s3-pod-reconciler").env.filter(({ value }) => value !== undefined)).toEqual([
+      { name: "AWS_ENDPOINT_URL", value: "http://s3.example.com:8000" },
+      { name: "AWS_REGION", value: "us-east-1" },
       { name: "MOUNTPOINT_NAMESPACE", value: "mount-s3" },
       { name: "MOUNTPOINT_IMAGE", value: image },
       { name: "MOUNTPOINT_IMAGE_PULL_POLICY", value: "IfNotPresent" },

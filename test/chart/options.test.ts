@@ -3,6 +3,8 @@ import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
 import { mountpointPod } from "../../src/reconciler/domain/mountpoint-pod.ts";
 import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
+import { usualIdentity } from "../../test/support/fake-credentials.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import {
   chartDirectory,
   containerOf,
@@ -23,9 +25,9 @@ function mountpointPodOf(chart: readonly Manifest[]) {
   const given = Object.fromEntries(passed.map(({ name, value }) => [name, value ?? "x"]));
   const env = { ...given, MOUNTPOINT_VERSION: "1.24.0", KUBERNETES_SERVICE_HOST: "h", KUBERNETES_SERVICE_PORT: "1" };
   const csi = { driver: "s3.csi.scality.com", volumeHandle: "h", volumeAttributes: { bucketName: "b" } };
-  const volume = s3VolumeFrom({ metadata: { name: "pv" }, spec: { csi } });
+  const volume = s3VolumeFrom(plainStores, { metadata: { name: "pv" }, spec: { csi } });
   if (volume === undefined) throw new Error("not a volume of ours");
-  const purpose = { volume, workload: "uid" as PodUid, node: "n" as NodeName, generation: 0 };
+  const purpose = { volume, identity: usualIdentity, workload: "uid" as PodUid, node: "n" as NodeName, generation: 0 };
   return mountpointPod(reconcilerConfigFrom([], env, "3").mountpointPods, purpose);
 }
 

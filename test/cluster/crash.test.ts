@@ -13,6 +13,7 @@ import { jsonLogger, type Logger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
 import { CrowdedStage } from "../support/crowded-stage.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import { isGated, isHeadroomPod } from "../support/headroom.ts";
 import { below } from "../support/random.ts";
 import { scaled } from "../support/scale.ts";
@@ -199,6 +200,7 @@ class Mortals implements AsyncDisposable {
 
 function options({ mountpointNamespace: namespace }: Stage): ReconcilerOptions {
   return {
+    installation: plainStores,
     mountpointPods: {
       ...{ namespace, image: "driver", imagePullPolicy: "Never", command: "mounter", priorityClassName: "" },
       preemptingPriorityClassName: "",

@@ -59,6 +59,25 @@ const refusedOptions: readonly (readonly [option: string, sentence: string])[] =
   ["region=", "region, uid, gid, sse and prefix need a value: write for example region=us-east-1"],
 ];
 
+const names = "use one of default (http://s3.example.com:8000), or add it to the chart value s3.stores";
+const role = "arn:aws:iam::1234:role/team";
+
+/** By attributes of volumes and parameters of classes, in an installation with one store and without pod identity. */
+const refusedStores: readonly (readonly [texts: Readonly<Record<string, string>>, sentence: string])[] = [
+  [{ store: "minio" }, `store minio is not a store of this installation: ${names}`],
+  ...["https://s3.example.com:8000", "http://s3.example.com:8000.evil.example", "http://s3xexample.com:8000"].map(
+    (url) =>
+      [
+        { endpointUrl: url },
+        `endpointUrl ${url} is not the address of a store of this installation: ${names}`,
+      ] as const,
+  ),
+  [{ store: "default", endpointUrl: "http://other" }, "endpointUrl http://other is not an address of store default: "],
+  [{ authenticationSource: "Pod" }, "authenticationSource is none of driver, secret and pod: use one of them"],
+  [{ roleArn: role }, "roleArn has no effect without authenticationSource pod"],
+  [{ authenticationSource: "pod", roleArn: "team" }, "roleArn is not the ARN of a role: write arn:aws:iam::ACCOUNT:"],
+];
+
 export const refusedVolumes: readonly Row<VolumeWish>[] = [
   [attribute("bucketName", ""), "bucketName is required: name the bucket of this volume"],
   [
@@ -66,8 +85,13 @@ export const refusedVolumes: readonly Row<VolumeWish>[] = [
     "bucketName is required: name the bucket of this volume",
   ],
   [{ spec: { volumeMode: "Block" } }, "spec.volumeMode cannot be Block"],
-  [attribute("authenticationSource", "pod"), "authenticationSource is neither driver nor secret"],
-  [attribute("authenticationSource", "Driver"), "authenticationSource is neither driver nor secret"],
+  [
+    attribute("authenticationSource", "pod"),
+    "authenticationSource pod is not enabled in this installation: use driver or",
+  ],
+  ...refusedStores.map(
+    ([texts, sentence]): Row<VolumeWish> => [{ attributes: texts }, `spec.csi.volumeAttributes.${sentence}`],
+  ),
   [attribute("mountpointContainerResourcesRequestsCpu", "lots"), `RequestsCpu ${amount}`],
   [attribute("mountpointContainerResourcesRequestsMemory", "1 Gi"), `RequestsMemory ${amount}`],
   [attribute("mountpointContainerResourcesLimitsCpu", "-1"), `LimitsCpu ${amount}`],
@@ -144,6 +168,19 @@ export const refusedClasses: readonly Row<ClassWish>[] = [
     { parameters: { sharedBucket: "all", bucketNamePrefix: "x" } },
     "sharedBucket and bucketNamePrefix exclude each other",
   ],
+  [parameter("sharedBucketPrefix", "${pvc.namespace}"), "parameters.sharedBucketPrefix needs sharedBucket"],
+  ...["team-${pvc.nam}", "${}"].map(
+    (prefix): Row<ClassWish> => [
+      { parameters: { sharedBucket: "all", sharedBucketPrefix: prefix } },
+      "parameters.sharedBucketPrefix has a variable that does not exist",
+    ],
+  ),
+  ...["/", "/a", "a//b", "a//", ".", "a/../b", "../a", "a/."].map(
+    (prefix): Row<ClassWish> => [
+      { parameters: { sharedBucket: "all", sharedBucketPrefix: prefix } },
+      "parameters.sharedBucketPrefix is not a prefix of directories: write names with a slash between them",
+    ],
+  ),
   [parameter("region", "us east 1"), "parameters.region is not a valid region name: use a name such as us-east-1"],
   [parameter("tags", "team=a;b"), "parameters.tags has team=a;b, which is not a valid tag: write key=value"],
   [parameter("tags", "good=1,=x"), "parameters.tags has =x, which is not a valid tag: write key=value"],
@@ -154,6 +191,11 @@ export const refusedClasses: readonly Row<ClassWish>[] = [
     parameter("tags", Array.from({ length: 41 }, (_, index) => `t${index}=x`).join()),
     "parameters.tags has too many tags",
   ],
+  [
+    parameter("authenticationSource", "pod"),
+    "authenticationSource pod is not enabled in this installation: use driver or",
+  ],
+  ...refusedStores.map(([texts, sentence]): Row<ClassWish> => [{ parameters: texts }, `parameters.${sentence}`]),
   ...refusedOptions.map(([text, sentence]): Row<ClassWish> => [option(text), `mountOptions: ${sentenceOf(sentence)}`]),
 ];
 
@@ -171,6 +213,9 @@ export const acceptedVolumes: readonly VolumeWish[] = [
   attribute("authenticationSource", ""),
   attribute("somethingElse", "that 2.x ignored"),
   attribute("region", "eu-west-1"),
+  attribute("store", "default"),
+  attribute("endpointUrl", "HTTP://S3.example.com:8000/"),
+  { attributes: { store: "default", endpointUrl: "http://s3.example.com:8000" } },
   attribute("mountpointPodServiceAccountName", "mounts.team-a"),
   {
     attributes: {
@@ -211,7 +256,7 @@ export const acceptedVolumes: readonly VolumeWish[] = [
       "negative-metadata-ttl=5",
       "dir-mode=0755",
       "file-mode 644",
-      "upload-checksums off",
+      "upload-checksums crc64nvme",
       "maximum-throughput-gbps=2.5",
       "",
     ],
@@ -223,7 +268,11 @@ export const acceptedClasses: readonly ClassWish[] = [
   { parameters: { bucketNamePrefix: "team", region: "eu-west-1", anything: "else" } },
   { parameters: { bucketNamePrefix: " ${pvc.namespace}-${pvc.name}", deletePolicy: "retain", region: "" } },
   { parameters: { bucketNamePrefix: "", deletePolicy: "", sharedBucket: "", tags: "" } },
+  { parameters: { store: "default", endpointUrl: " http://s3.example.com:8000/ ", roleArn: "" } },
   { parameters: { sharedBucket: "shared.bucket-1", deletePolicy: "purge" } },
+  { parameters: { sharedBucket: "all", sharedBucketPrefix: "a.b/..c/${pvc.namespace}/${pvc.name}/" } },
+  { parameters: { sharedBucket: "all", sharedBucketPrefix: "${pv.name}" } },
+  { parameters: { sharedBucket: "all", sharedBucketPrefix: "" } },
   { parameters: { tags: "team=a, claim=${pvc.namespace}/${pvc.name},größe = 5 ,flag," } },
   pair("provisioner", "keys-${pvc.name}", "${pvc.namespace}"),
   pair("node-publish", "${pvc.annotations['team.example.com/keys']}-${pv.name}", "${pv.name}"),
@@ -239,6 +288,9 @@ export const questionable = [
   ["-o ro", "-o"],
   ["auto-unmount", "--auto-unmount"],
 ] as const;
+
+/** Without checksums mount-s3 loses empty files. */
+export const losingOptions = ["upload-checksums=off", "--upload-checksums off"] as const;
 
 /** And the option of mount-s3 that was meant, by its letters. */
 export const unknownOptions = [

@@ -14,6 +14,7 @@ import {
 import {
   acceptedClasses,
   acceptedVolumes,
+  losingOptions,
   questionable,
   refusedClasses,
   refusedVolumes,
@@ -62,6 +63,15 @@ it.for(questionable)("mount option %s is accepted with a warning that names %s",
     const answer = await tried(object);
     expect(answer).toContain("Warning");
     expect(answer).toContain(sentence);
+    expect(answer).toContain("accepted");
+  }
+});
+
+it.for(losingOptions)("ID-5 mount option %s is accepted with a warning that it loses empty files", async (option) => {
+  for (const object of [volume({ mountOptions: [option] }), storageClass({ mountOptions: [option] })]) {
+    const answer = await tried(object);
+    expect(answer).toContain("Warning");
+    expect(answer).toContain("with upload-checksums=off mount-s3 loses empty files");
     expect(answer).toContain("accepted");
   }
 });

@@ -12,6 +12,7 @@ import { runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { type Logger, silentLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, long, Stage } from "../support/stage.ts";
 
@@ -75,6 +76,7 @@ class CountingReconciler implements AsyncDisposable {
       },
     };
     this.#running = runReconciler({ signal, log }, stage.client, {
+      installation: plainStores,
       mountpointPods: {
         ...{ ...installation, namespace: stage.mountpointNamespace, imagePullPolicy: "Never" },
         ...{ priorityClassName: "", preemptingPriorityClassName: "" },

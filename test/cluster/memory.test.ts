@@ -13,6 +13,7 @@ import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
 import { openCluster } from "../support/cluster.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import { createForeignPods, deletePodsIn } from "../support/foreign-pods.ts";
 import { scaled } from "../support/scale.ts";
 import { installAttachmentKind, Stage } from "../support/stage.ts";
@@ -78,6 +79,7 @@ async function picture(call: Call, stage: Stage): Promise<Measured> {
   const { mountpointNamespace } = stage;
   const options = {
     mountpointNamespace,
+    installation: plainStores,
     progress: new Progress(),
     health: new WatchHealth(),
     freshness: new Freshness(),

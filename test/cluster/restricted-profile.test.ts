@@ -5,8 +5,10 @@ import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { installation } from "../../src/reconciler/domain/installation.fixture.ts";
 import { type MountpointPodConfig, mountpointPod } from "../../src/reconciler/domain/mountpoint-pod.ts";
 import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
+import { usualIdentity } from "../../test/support/fake-credentials.ts";
 import { only, render } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import { long } from "../support/stage.ts";
 
 const cluster = openCluster();
@@ -53,9 +55,15 @@ it("the profile is enforced: a Pod that may do more is refused", async () => {
 
 function made(config: Partial<MountpointPodConfig>, attributes: Readonly<Record<string, string>>) {
   const csi = { driver: "s3.csi.scality.com", volumeHandle: "h", volumeAttributes: { bucketName: "b", ...attributes } };
-  const volume = s3VolumeFrom({ metadata: { name: "pv" }, spec: { csi } });
+  const volume = s3VolumeFrom(plainStores, { metadata: { name: "pv" }, spec: { csi } });
   if (volume === undefined) throw new Error("not a volume of ours");
-  const purpose = { volume, workload: "uid" as PodUid, node: "node" as NodeName, generation: 0 };
+  const purpose = {
+    volume,
+    identity: usualIdentity,
+    workload: "uid" as PodUid,
+    node: "node" as NodeName,
+    generation: 0,
+  };
   return mountpointPod({ ...installation, namespace, priorityClassName: "", ...config }, purpose);
 }
 

@@ -14,6 +14,7 @@ import { HelmRelease } from "../support/helm-release.ts";
 import { goesOn, live, putBlocks } from "../support/live-pod.ts";
 import { attachmentsOf, csiSocketOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { prune, pruningTools } from "../support/prune.ts";
+import { untilWarmOn, warmOn } from "../support/warm-node.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -149,22 +150,25 @@ it("OP-1 one version: package, chart, image, labels, program, plugin info, user 
   expect(await onNode(cluster, node, "cat", `/proc/${pid}/cmdline`)).toContain(`s3-csi-driver/${version} `);
 });
 
-it("CH-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves the definition, the namespace and the classes", async () => {
+it("CH-1, WM-1 an uninstallation waits for unmounts, is refused while a Pod uses a volume, and leaves the definition, the namespace and the classes, and no Mountpoint Pod that waits", async () => {
   await using sandbox = await cluster.sandbox();
   await putBlocks(sandbox);
   const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
   const pod = await sandbox.pod("app", { node, claim, command: live });
   await cluster.untilReady(pod);
-  await helm.upgrade("--set", "cleanupCRDOnUninstall=true");
+  await helm.upgrade("--set", "cleanupCRDOnUninstall=true", "--set", "mountpointPod.warm.perNode=1");
+  const waiting = await untilWarmOn(cluster, node);
 
   await expect(helm.uninstall()).rejects.toThrow("s3-csi-remove-mounts");
   const log = await cluster.kubectl("logs", "-n", driverNamespace, "job/s3-csi-remove-mounts");
   expect(log).toContain(`S3 volumes are in use by ${sandbox.name}/app`);
   expect(log).toContain("Delete these Pods first");
   await goesOn(cluster, pod);
+  expect((await warmOn(cluster, node)).map(({ name }) => name)).toEqual([waiting.name]);
 
   await cluster.deletePod(pod);
   await helm.uninstall();
+  expect(await cluster.list("pods", "-n", "mount-s3")).toEqual([]);
   expect(await onNode(cluster, node, "grep", "-c", "mountpoint-s3", "/proc/1/mountinfo").catch(() => "0")).toContain(
     "0",
   );

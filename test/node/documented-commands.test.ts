@@ -79,6 +79,13 @@ it("OP-8 upgrade, rollback and a private CA", async () => {
   await helm.asUsual();
 });
 
+it("OP-8 stores and identities", async () => {
+  const { output: volumes } = await follow("docs/guides/stores.md");
+  expect(volumes).toContain("STORE");
+  const { output: issuer } = await follow("docs/guides/pod-identity.md");
+  expect(issuer).toContain('"jwks_uri"');
+});
+
 it("OP-8 uninstallation, and installation as in the README and in the guide", async () => {
   await using sandbox = await cluster.sandbox();
   const example = { "=https://s3.example.com": `=${s3Endpoint}` };

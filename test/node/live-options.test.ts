@@ -17,7 +17,7 @@ it("LC-21 live options and resources come with a move, and every mount-s3 of tha
   await using sandbox = await cluster.sandbox();
   using plugin = await KubectlPlugin.build(cluster);
   const claim = await sandbox.volume({ mountOptions: ["metadata-ttl=1", "max-threads=16"] });
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const former = await holderOf(claim);
   const before = await argumentsOf(former);
@@ -66,7 +66,7 @@ it("LC-21 live options and resources come with a move, and every mount-s3 of tha
 it("LC-24 a live option that decides what a path leads to changes nothing, and an event says why", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const former = await holderOf(claim);
   const before = await argumentsOf(former);

@@ -40,7 +40,7 @@ it.for(deaths.slice(0, scaled("points at which a node plugin is killed while it 
   async ([, fault]) => {
     await using sandbox = await cluster.sandbox();
     const claim = await sandbox.volume();
-    const pod = await strictPod(cluster, sandbox, claim, node);
+    const pod = await strictPod(sandbox, { claim, node });
     await untilWorking(cluster, pod);
     const { name: former } = await mountS3Of(cluster, node, claim);
     const before = await identityOf(cluster, pod);
@@ -56,24 +56,36 @@ it.for(deaths.slice(0, scaled("points at which a node plugin is killed while it 
   },
 );
 
-it("LC-21 the reconciler killed after it has created the successor: the next one completes the move", async () => {
-  await using sandbox = await cluster.sandbox();
-  const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
-  await untilWorking(cluster, pod);
-  const { name: former } = await mountS3Of(cluster, node, claim);
-  const reconciler = await reconcilerProcess(cluster);
-  await requestMove(cluster, former, "1");
-  await expect.poll(() => mountpointPodsWith(cluster, claim), { ...long, interval: 5 }).toHaveLength(2);
-  signalProcess(reconciler, "SIGKILL");
-  await expectMoved(pod, { claim, former, bucket: sandbox.bucket });
-  expect(await errorsOf(cluster, pod)).toBe("");
-});
+/** The simulation kills it at every request (test/simulation/crashes.test.ts). */
+const moments: readonly (readonly [string, (claim: string, former: string) => Promise<boolean>])[] = [
+  ["has created the successor", async (claim) => (await mountpointPodsWith(cluster, claim)).length === 2],
+  [
+    "has listed the workloads at the successor",
+    async (claim, former) => !(await holders(cluster, claim)).includes(former),
+  ],
+];
+
+it.for(moments.slice(0, scaled("points at which a reconciler is killed while it moves a mount", 1, 2)))(
+  "LC-21 the reconciler killed after it %s: the next one completes the move",
+  async ([, isReached]) => {
+    await using sandbox = await cluster.sandbox();
+    const claim = await sandbox.volume();
+    const pod = await strictPod(sandbox, { claim, node });
+    await untilWorking(cluster, pod);
+    const { name: former } = await mountS3Of(cluster, node, claim);
+    const reconciler = await reconcilerProcess(cluster);
+    await requestMove(cluster, former, "1");
+    await expect.poll(() => isReached(claim, former), { ...long, interval: 5 }).toBe(true);
+    signalProcess(reconciler, "SIGKILL");
+    await expectMoved(pod, { claim, former, bucket: sandbox.bucket });
+    expect(await errorsOf(cluster, pod)).toBe("");
+  },
+);
 
 it("LC-21 the new mount-s3 killed as soon as it runs, and then the old one: the workload works, and one Mountpoint Pod is left", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const old = await mountS3Of(cluster, node, claim);
   await requestMove(cluster, old.name, "1");
@@ -93,7 +105,7 @@ it("LC-21 the new mount-s3 killed as soon as it runs, and then the old one: the 
 it("LC-21 the node plugin killed between the containers' mounts and kubelet's, and the new mount-s3 with it: every path works again", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const { name: former } = await mountS3Of(cluster, node, claim);
   const plugin = await mortalPlugin(cluster, node);

@@ -32,7 +32,7 @@ it("LC-21 on a kernel before 6.5 workloads move with a gap where that is allowed
   await using _old = await pluginsOnOldKernel(cluster);
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const { name: former } = await mountS3Of(cluster, node, claim);
   const before = await identityOf(cluster, pod);

@@ -1,9 +1,15 @@
 /** Running workloads move to another Mountpoint Pod, and notice nothing. */
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { annotations } from "../../src/core/names.ts";
-import { openCluster, podManifest } from "../support/cluster.ts";
+import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
+import { processOf } from "../support/container-process.ts";
+import { controllerAway } from "../support/controller-away.ts";
+import { withFullNode } from "../support/full-node.ts";
 import { belowTheMount, eventsIn, identityOf, long, untilWorking } from "../support/healing.ts";
+import { KubectlPlugin } from "../support/kubectl-plugin.ts";
 import { mountS3Of, onNode } from "../support/mount-s3-process.ts";
+import { missingImage, withMountpointImage } from "../support/mountpoint-image.ts";
 import {
   errorsOf,
   finishOpenFiles,
@@ -20,7 +26,7 @@ const node = "worker-1";
 it("LC-21 a Pod that lists, reads and writes moves to another Mountpoint Pod without an error, open files included", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const { name: former } = await mountS3Of(cluster, node, claim);
   const before = await identityOf(cluster, pod);
@@ -62,29 +68,70 @@ it("LC-21 a Pod that lists, reads and writes moves to another Mountpoint Pod wit
   }
 });
 
-it("LC-24 a successor that cannot start changes nothing, and the next request is tried", async () => {
+it.for<[string, RegExp, (sandbox: Sandbox) => Promise<AsyncDisposable>]>([
+  ["has a bad image", /image cannot be pulled/, () => withMountpointImage(cluster, missingImage)],
+  ["finds no room on its node", /has no place on the node: Insufficient cpu/, (sandbox) => withFullNode(sandbox, node)],
+])("LC-24 a successor that %s changes nothing, and the next request is tried", async ([, cause, obstacle]) => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const { name: former, pid } = await mountS3Of(cluster, node, claim);
   {
-    await using _bad = await withMountpointImage("registry.invalid/driver:none");
+    await using _obstacle = await obstacle(sandbox);
     await requestMove(cluster, former, "1");
-    await expect
-      .poll(() => eventsIn(cluster, sandbox.name), long)
-      .toMatch(/VolumeNotMoved: .*works as before: .*image cannot be pulled/);
+    const told = new RegExp(`VolumeNotMoved: .*works as before: .*${cause.source}`);
+    await expect.poll(() => eventsIn(cluster, sandbox.name), long).toMatch(told);
     await expect.poll(() => mountpointPodsWith(cluster, claim), long).toMatchObject([{ name: former }]);
   }
   expect(await holders(cluster, claim)).toEqual([former]);
   expect((await mountS3Of(cluster, node, claim)).pid).toBe(pid);
 
   await requestMove(cluster, former, "2");
-  await expect.poll(() => holders(cluster, claim), long).not.toContain(former);
-  await finishOpenFiles(cluster, pod, sandbox.bucket);
-  await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
+  await expectMoved(sandbox, pod, { claim, former });
+});
+
+it("LC-24 while no controller runs the mount serves on, and the doctor says why nothing moves; the next one moves it", async () => {
+  await using sandbox = await cluster.sandbox();
+  using plugin = await KubectlPlugin.build(cluster);
+  const claim = await sandbox.volume();
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
-  expect(await errorsOf(cluster, pod)).toBe("");
+  const { name: former, pid } = await mountS3Of(cluster, node, claim);
+  {
+    await using _away = await controllerAway(cluster);
+    await requestMove(cluster, former, "1");
+    expect(plugin.attempt(["s3", "doctor", "-o", "json"]).out).toContain("controller-scaled-down");
+    await untilWorking(cluster, pod);
+    expect(await mountpointPodsWith(cluster, claim)).toMatchObject([{ name: former }]);
+    expect((await mountS3Of(cluster, node, claim)).pid).toBe(pid);
+  }
+  await expectMoved(sandbox, pod, { claim, former });
+});
+
+it("LC-24 the API server away in the middle of a move: the mount serves on, and the move is completed after that", async () => {
+  await using sandbox = await cluster.sandbox();
+  const claim = await sandbox.volume();
+  const pod = await strictPod(sandbox, { claim, node });
+  await untilWorking(cluster, pod);
+  const { name: former } = await mountS3Of(cluster, node, claim);
+  const container = await processOf(cluster, pod);
+  const seen = (file: string) => readFileSync(`/proc/${container?.pid}/root/tmp/${file}`, "utf8");
+  const { lab } = cluster;
+  const server = lab.component("kube-apiserver");
+  const signal = AbortSignal.timeout(long.timeout);
+  await requestMove(cluster, former, "1");
+  await expect.poll(() => mountpointPodsWith(cluster, claim), { ...long, interval: 5 }).toHaveLength(2);
+  await server.kill(signal);
+  try {
+    const written = seen("seen/write").length;
+    await expect.poll(() => seen("seen/write").length, long).toBeGreaterThan(written);
+    expect(seen("errors")).toBe("");
+  } finally {
+    await server.start(signal);
+    await lab.untilApiAnswers(signal);
+  }
+  await expectMoved(sandbox, pod, { claim, former });
 });
 
 it("LC-24 a Pod with another volume inside of the mount keeps its mount, in all of its containers", async () => {
@@ -120,7 +167,7 @@ it("LC-24 a Pod with another volume inside of the mount keeps its mount, in all 
 it("LC-21 workloads leave a Mountpoint Pod that is being deleted before its grace period ends", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node });
   await untilWorking(cluster, pod);
   const { name: former } = await mountS3Of(cluster, node, claim);
   await cluster.kubectl("delete", "pod", former, "-n", "mount-s3", "--wait=false");
@@ -145,15 +192,16 @@ async function deviceOf(mountpointPod: string): Promise<readonly string[]> {
   ];
 }
 
-/** For Mountpoint Pods that the reconciler creates within the scope. */
-async function withMountpointImage(image: string): Promise<AsyncDisposable> {
-  const deployment = ["deployment/s3-csi-controller", "-n", "kube-system"] as const;
-  await cluster.kubectl("set", "env", ...deployment, "-c", "s3-pod-reconciler", `MOUNTPOINT_IMAGE=${image}`);
-  await cluster.kubectl("rollout", "status", ...deployment, "--timeout=240s");
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await cluster.kubectl("rollout", "undo", ...deployment);
-      await cluster.kubectl("rollout", "status", ...deployment, "--timeout=240s");
-    },
-  };
+interface Moved {
+  readonly claim: string;
+  readonly former: string;
+}
+
+/** Without an error in the workload, files that were open all the time included. */
+async function expectMoved(sandbox: Sandbox, pod: PodRef, { claim, former }: Moved): Promise<void> {
+  await expect.poll(() => holders(cluster, claim), long).not.toContain(former);
+  await finishOpenFiles(cluster, pod, sandbox.bucket);
+  await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
+  await untilWorking(cluster, pod);
+  expect(await errorsOf(cluster, pod)).toBe("");
 }

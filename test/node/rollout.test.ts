@@ -1,4 +1,7 @@
-/** An upgrade replaces the mount-s3 of running Pods on both nodes, which notice nothing. */
+/**
+ * A bad image pauses a rollout, and an upgrade to a good one replaces the mount-s3 of running Pods on both nodes. The Pods notice neither.
+ * One test, because each change of the settings replaces the controller, and each upgrade the node plugins, too.
+ */
 import { expect, it } from "vitest";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type ReportedEvent, type Sandbox } from "../support/cluster.ts";
@@ -6,6 +9,7 @@ import { eventsIn, identityOf, long, untilWorking } from "../support/healing.ts"
 import { inParallel } from "../support/in-parallel.ts";
 import { installedWith } from "../support/installed-with.ts";
 import { onNode } from "../support/mount-s3-process.ts";
+import { missingImage, withMountpointImage } from "../support/mountpoint-image.ts";
 import { errorsOf, finishOpenFiles, holders, mountpointPodsWith, phaseOf, strictPod } from "../support/moving.ts";
 import { scaled } from "../support/scale.ts";
 
@@ -13,8 +17,13 @@ const cluster = openCluster();
 const nodes = ["worker-1", "worker-2"];
 const rolling = ["mountpointPod.rollout.strategy=rolling"];
 const otherImage = "rolled.example.com/driver";
-/** Each of them lists, reads in sequence and at random, writes, and has a file open for reading and one for writing. */
+/**
+ * Each of them lists, reads in sequence and at random, also below a subPath and through a read-only mount, writes, and has a file open for
+ * reading and one for writing: 40 are 200 readers and writers.
+ */
 const busyPods = scaled("Pods that use their volumes while mount-s3 is rolled, on two nodes", 4, 40);
+const pauseSeconds = scaled("tenths of a second between two rounds of each of these Pods", 1, 20) / 10;
+const maxParallel = 2;
 
 interface Busy {
   readonly sandbox: Sandbox;
@@ -24,7 +33,7 @@ interface Busy {
   readonly identity: unknown;
 }
 
-it("LC-21 an upgrade to another image rolls the mounts of two nodes without an error, open files included", {
+it("LC-21, LC-24 a bad image pauses a rollout and moves nothing; an upgrade to another one rolls the mounts of two nodes without an error, open files included", {
   timeout: 60_000 * (8 + busyPods),
 }, async () => {
   await using _image = await withImage(otherImage);
@@ -35,6 +44,7 @@ it("LC-21 an upgrade to another image rolls the mounts of two nodes without an e
     async (node) => void busy.push(await busyOn(sandboxes.use(await cluster.sandbox()), node)),
     4,
   );
+  await pausedByBadImage(busy);
 
   await using _upgraded = await installedWith(cluster, [...rolling, `image.repository=${otherImage}`]);
   for (const each of busy) {
@@ -43,48 +53,36 @@ it("LC-21 an upgrade to another image rolls the mounts of two nodes without an e
     expect(successor).not.toBe(each.former);
     expect(await imageOf(successor)).toContain(otherImage);
   }
-  await inParallel(busy, async ({ sandbox, claim, pod, former, identity }) => {
-    await untilWorking(cluster, pod);
-    await finishOpenFiles(cluster, pod, sandbox.bucket);
-    await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
-    await untilWorking(cluster, pod);
-    expect(await errorsOf(cluster, pod)).toBe("");
-    expect(await identityOf(cluster, pod)).toEqual(identity);
-    expect(await mountpointPodsWith(cluster, claim)).toHaveLength(1);
-  });
+  await inParallel(busy, (each) => endsWithoutError(each), 4);
   await expect.poll(controllerEvents, long).toContain("RolloutCompleted");
 });
 
-it("LC-24 a rollout of an image that does not start leaves both namespaces as they are, and goes on with one that does", async () => {
-  await using sandboxes = new AsyncDisposableStack();
-  const [first, second] = [
-    await busyOn(sandboxes.use(await cluster.sandbox()), "worker-1"),
-    await busyOn(sandboxes.use(await cluster.sandbox()), "worker-2"),
-  ];
-  await using _rolling = await installedWith(cluster, [...rolling, "mountpointPod.rollout.maxParallel=1"]);
-  {
-    await using _bad = await withMountpointImage("registry.invalid/driver:none");
-    // One after the other: the first failure stops its own namespace only.
-    await expect.poll(controllerEvents, long).toContain("RolloutIncomplete");
-    const told = await Promise.all([first, second].map(({ sandbox }) => eventsIn(cluster, sandbox.name)));
-    expect(told.filter((events) => /VolumeNotMoved: .*image cannot be pulled/.test(events))).toHaveLength(2);
-    for (const { claim, former } of [first, second]) {
-      await expect.poll(() => mountpointPodsWith(cluster, claim), long).toMatchObject([{ name: former }]);
-    }
-  }
-  await using _mended = await installedWith(cluster, [...rolling, "mountpointPod.labels.mended=yes"]);
-  for (const { sandbox, claim, pod, former } of [first, second]) {
-    await expect.poll(() => holders(cluster, claim), long).not.toContain(former);
-    await expect.poll(() => eventsIn(cluster, sandbox.name), long).toContain("VolumeMoved");
-    await finishOpenFiles(cluster, pod, sandbox.bucket);
-    await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
-    expect(await errorsOf(cluster, pod)).toBe("");
-  }
-});
+/** Each volume is in a namespace of its own: failures in more than one pause the rollout of the cluster. */
+async function pausedByBadImage(busy: readonly Busy[]): Promise<void> {
+  const rollout = ["MOUNTPOINT_ROLLOUT_STRATEGY=rolling", `MOUNTPOINT_ROLLOUT_MAX_PARALLEL=${maxParallel}`];
+  await using _bad = await withMountpointImage(cluster, missingImage, ...rollout);
+  await expect.poll(controllerEvents, long).toContain("RolloutPaused");
+  const told = await Promise.all(busy.map(({ sandbox }) => eventsIn(cluster, sandbox.name)));
+  const failed = told.filter((events) => /VolumeNotMoved: .*image cannot be pulled/.test(events));
+  // The first failure stops its own namespace only, and another move begins.
+  expect(failed.length).toBeGreaterThanOrEqual(maxParallel);
+  expect(failed.length).toBeLessThanOrEqual(maxParallel + 1);
+  for (const { claim, former } of busy) expect(await holders(cluster, claim)).toEqual([former]);
+}
+
+async function endsWithoutError({ sandbox, claim, pod, former, identity }: Busy): Promise<void> {
+  await untilWorking(cluster, pod);
+  await finishOpenFiles(cluster, pod, sandbox.bucket);
+  await expect.poll(() => phaseOf(cluster, former), long).toBe("gone");
+  await untilWorking(cluster, pod);
+  expect(await errorsOf(cluster, pod)).toBe("");
+  expect(await identityOf(cluster, pod)).toEqual(identity);
+  expect(await mountpointPodsWith(cluster, claim)).toHaveLength(1);
+}
 
 async function busyOn(sandbox: Sandbox, node: string): Promise<Busy> {
   const claim = await sandbox.volume();
-  const pod = await strictPod(cluster, sandbox, claim, node);
+  const pod = await strictPod(sandbox, { claim, node, pauseSeconds });
   await untilWorking(cluster, pod);
   const [former = ""] = await holders(cluster, claim);
   return { sandbox, claim, pod, former, identity: await identityOf(cluster, pod) };
@@ -101,20 +99,6 @@ async function withImage(repository: string): Promise<AsyncDisposable> {
   return {
     [Symbol.asyncDispose]: async () => {
       for (const node of nodes) await images(node, "rm", other);
-    },
-  };
-}
-
-/** For Mountpoint Pods that the reconciler creates within the scope. */
-async function withMountpointImage(image: string): Promise<AsyncDisposable> {
-  const deployment = ["deployment/s3-csi-controller", "-n", "kube-system"] as const;
-  const rolledOut = () => cluster.kubectl("rollout", "status", ...deployment, "--timeout=240s");
-  await cluster.kubectl("set", "env", ...deployment, "-c", "s3-pod-reconciler", `MOUNTPOINT_IMAGE=${image}`);
-  await rolledOut();
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await cluster.kubectl("rollout", "undo", ...deployment);
-      await rolledOut();
     },
   };
 }

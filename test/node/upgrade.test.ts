@@ -1,6 +1,7 @@
 /**
  * From 2.2.0 to this driver with `helm upgrade`, back with `helm rollback`, and forward again, under Pods that read and write
- * all the time. The release, the Mountpoint Pods and the mounts are those that 2.2.0 leaves; its own programs are stand-ins.
+ * all the time. The release, the Mountpoint Pods and the mounts are those that 2.2.0 leaves; its own programs are stand-ins. This driver
+ * has Mountpoint Pods that wait for volumes: the rollback leaves none, and the one in use serves on.
  */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,6 +23,7 @@ import { mounterOf2x, OldDriver, oldVersion } from "../support/old-driver.ts";
 import { publishRequestOf } from "../support/publish-request.ts";
 import { kubeletDir, mountsNaming, podOf, servedBy, targetOf } from "../support/traces.ts";
 import { credentialsOf, writeOnNode } from "../support/v1-mount.ts";
+import { untilWarmOn } from "../support/warm-node.ts";
 import { compileFixture } from "../wire/fixture-programs.ts";
 
 const cluster = openCluster();
@@ -30,7 +32,7 @@ const node = "worker-1";
 const long = { timeout: 240_000, interval: 500 };
 const pluginDir = `${kubeletDir}/plugins/s3.csi.scality.com`;
 
-it("CH-6, LC-12 Pods on mounts of 1.x and 2.2.0 read and write through an upgrade, a rollback and an upgrade; then everything ends", async () => {
+it("CH-6, LC-12, WM-2 Pods on mounts of 1.x and 2.2.0 read and write through an upgrade, a rollback and an upgrade; then everything ends", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume({ mountOptions: ["allow-delete"] });
   const claimOf1x = await sandbox.volume({ mountOptions: ["allow-delete"] });
@@ -62,9 +64,10 @@ it("CH-6, LC-12 Pods on mounts of 1.x and 2.2.0 read and write through an upgrad
   const leftover = await leaveKeysBehind(first, claim, mountpointPod);
 
   await driverOf220.stop();
-  await helm.upgrade();
+  await helm.upgrade("--set", "mountpointPod.warm.perNode=1");
   await untilPresent();
 
+  const warm = await untilWarmOn(cluster, node);
   const newcomer = await livePod(sandbox, "newcomer", claim);
   await goOn(first, sharer, of1x);
   expect(await mounts()).toEqual(mountsBefore);
@@ -72,7 +75,7 @@ it("CH-6, LC-12 Pods on mounts of 1.x and 2.2.0 read and write through an upgrad
   expect(await attachmentsOf(cluster, claimOf1x)).toEqual([]);
   const { [mountpointPod]: sharers, ...others } = await servedBy(cluster, claim);
   expect(sharers).toHaveLength(2);
-  expect(Object.values(others)).toEqual([[await uidOf(newcomer)]]);
+  expect(others).toEqual({ [warm.name]: [await uidOf(newcomer)] });
   expect(await driverOf(mountpointPod)).toEqual({ version: oldVersion, restarts: [0] });
   expect(await driverOf(Object.keys(others).join())).toEqual({ version, restarts: [0] });
   await keysAreRenewed(sandbox, first, claim, leftover);
@@ -80,6 +83,9 @@ it("CH-6, LC-12 Pods on mounts of 1.x and 2.2.0 read and write through an upgrad
   await helm.rollback(revisionOf220);
   {
     await using _driver = await OldDriver.start(cluster, old);
+    // The garbage collector deletes them with their owner, which is an object of the release.
+    await expect.poll(() => cluster.list("pods", "-n", "mount-s3", "-l", `${labels.warm}=waiting`), long).toEqual([]);
+    expect(await driverOf(warm.name)).toEqual({ version, restarts: [0] });
     await goOn(first, sharer, of1x, newcomer);
   }
   await helm.upgrade();

@@ -5,6 +5,8 @@ import type { Ref, Selection } from "../../src/kube/client/client.ts";
 import { type Kind, type KubeObject, kinds } from "../../src/kube/kinds.ts";
 import { keyOf } from "../../src/kube/watch/store.ts";
 import { mergedPatch } from "./merged-patch.ts";
+import type { SimulatedProcess } from "./process.ts";
+import type { Release } from "./release.ts";
 
 export interface StoredObject extends KubeObject {
   readonly spec?: unknown;
@@ -30,6 +32,9 @@ export interface Writer {
   readonly name: string;
   /** Who held the lease when the request was sent. */
   readonly leaderWhenSent: string | undefined;
+  readonly process: SimulatedProcess;
+  /** undefined: it is no reconciler. */
+  readonly release: Release | undefined;
 }
 
 interface Applied {
@@ -188,7 +193,7 @@ export class ApiServer {
   }
 }
 
-/** A label must exist. Of the fields only the node is known, which never changes once it is set. */
+/** A label exists, or has a value; it does not change while Pods are selected by it. Of the fields only the node is known, which never changes once it is set. */
 export function isSelected(
   { metadata, spec }: StoredObject,
   { namespace, labelSelector, fieldSelector }: Selection,
@@ -196,9 +201,14 @@ export function isSelected(
   const { nodeName } = (spec ?? {}) as PodSpec;
   return (
     (namespace === undefined || metadata.namespace === namespace) &&
-    (labelSelector === undefined || metadata.labels?.[labelSelector] !== undefined) &&
+    (labelSelector === undefined || hasLabel(metadata, labelSelector)) &&
     (fieldSelector === undefined || fieldSelector === `spec.nodeName=${nodeName}`)
   );
+}
+
+function hasLabel({ labels = {} }: StoredObject["metadata"], selector: string): boolean {
+  const [name = "", value] = selector.split("=");
+  return value === undefined ? labels[name] !== undefined : labels[name] === value;
 }
 
 export interface WatchAnswer {

@@ -6,6 +6,7 @@ import { type Kind, type KubeObject, kinds } from "../../src/kube/kinds.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { type ApiServer, isSelected, type ServerEvent, type Writer } from "./api-server.ts";
 import type { SimulatedProcess } from "./process.ts";
+import type { Release } from "./release.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { cutConnection, failedConnection, WatchStream } from "./watch-stream.ts";
 import { refusalFor, type Weather } from "./weather.ts";
@@ -27,11 +28,23 @@ export interface ConnectionOptions {
   /** Whether the server has the WatchList feature. */
   readonly hasWatchList: boolean;
   readonly onRequest: (verb: string, kind: Kind<unknown>) => void;
+  /** undefined: not of a reconciler. */
+  readonly release?: Release;
 }
 
 type Verbs = Pick<
   KubeClient,
-  "get" | "list" | "pages" | "watch" | "create" | "patch" | "applyStatus" | "delete" | "logTail" | "serverVersion"
+  | "get"
+  | "list"
+  | "listCached"
+  | "pages"
+  | "watch"
+  | "create"
+  | "patch"
+  | "applyStatus"
+  | "delete"
+  | "logTail"
+  | "serverVersion"
 >;
 
 export class Connection {
@@ -51,6 +64,7 @@ export class Connection {
         const found = await this.#repeatable(call, ["list", kind], () => server.list(kind, selection ?? {}));
         return [...found];
       },
+      listCached: (call, kind, selection) => this.#repeatable(call, ["list", kind], () => server.list(kind, selection)),
       pages: (call, kind, selection) => this.#pages(call, kind, selection),
       watch: async <Shape>(call: Call, kind: Kind<Shape>, selection: Selection, parameters: Parameters) =>
         (await this.#watch(call, kind, selection, parameters)) as AsyncGenerator<WatchEvent<Shape>>,
@@ -159,10 +173,10 @@ export class Connection {
   }
 
   #ask<Answer>(call: Call, [verb, kind]: What, perform: (by: Writer) => Answer): Promise<Answer> {
-    const { time, process, weather, leader, onRequest } = this.#options;
+    const { time, process, weather, leader, onRequest, release } = this.#options;
     call.signal.throwIfAborted();
     onRequest(verb, kind);
-    const by = { name: process.name, leaderWhenSent: leader() };
+    const by = { name: process.name, leaderWhenSent: leader(), process, release };
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const abort = () => reject(call.signal.reason as Error);
     call.signal.addEventListener("abort", abort);

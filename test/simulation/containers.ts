@@ -2,8 +2,10 @@
 import { mountpointContainer, type NodeName, type PodName, type PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer } from "./api-server.ts";
+import { hasRoom } from "./cluster-nodes.ts";
 import type { Machine } from "./machine.ts";
 import { isDown, isTerminating, phaseOf, uidOf } from "./pod-state.ts";
+import { brokenImage } from "./release.ts";
 
 export interface ContainerOptions {
   readonly name: NodeName;
@@ -41,15 +43,26 @@ export class Containers {
   }
 
   #begin(pod: Pod): void {
-    const { server, name, happens } = this.#options;
+    const { happens } = this.#options;
     if (pod.spec.nodeName === undefined) {
-      if (happens(0.7)) server.patch(kinds.pods, pod.metadata, { spec: { nodeName: name } });
+      if (happens(0.7)) this.#schedule(pod);
     } else if (isTerminating(pod)) this.#remove(pod);
     else if (happens(0.5)) this.#start(pod);
   }
 
+  /** As the scheduler. */
+  #schedule({ metadata }: Pod): void {
+    const { server, name } = this.#options;
+    const verdict = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "1 Too many pods" };
+    const isPossible = hasRoom(server, name);
+    const change = isPossible ? { spec: { nodeName: name } } : { status: { conditions: [verdict] } };
+    server.patch(kinds.pods, metadata, change);
+  }
+
   #follow(pod: Pod): void {
-    const { machine, story, name } = this.#options;
+    const { machine, story, name, happens } = this.#options;
+    // A mounter ends with SIGTERM until it has been asked to mount.
+    if (isTerminating(pod) && happens(0.5)) machine.terminate(uidOf(pod));
     const exitCode = machine.exitCode(uidOf(pod));
     if (this.#isOver(pod, exitCode)) {
       story(`${name}: kubelet removes ${pod.metadata.name}`);
@@ -73,6 +86,10 @@ export class Containers {
   }
 
   #start(pod: Pod): void {
+    const [container] = (pod.spec as { containers?: readonly { image?: string }[] }).containers ?? [];
+    if (container?.image === brokenImage) {
+      return this.#report(pod, "Pending", { waiting: { reason: "ErrImagePull", message: "not found" } });
+    }
     this.#pods.add(uidOf(pod));
     this.#options.machine.start(uidOf(pod), pod.metadata.name as PodName);
     this.#report(pod, "Running", {});

@@ -58,7 +58,7 @@ async function frozenBeforeAnnotation(): Promise<Plan> {
   const story = await played(planWith([]));
   const decided = story.find((line) => line.includes('"step":"annotateForUnmount"')) ?? "";
   const atSeconds = Number.parseFloat(decided) + 0.001;
-  return planWith([{ atSeconds, replica: 0, fault: "freeze", forSeconds: 18 }]);
+  return planWith([{ atSeconds, replica: 0, fault: "freeze", forSeconds: 16 }]);
 }
 
 /** The leader is frozen for longer than its term, and workloads come when it goes on. */

@@ -1,11 +1,15 @@
 /** Performs the faults of a plan, and ends those that last. */
-import { mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import { annotations } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import { durationMs as leaseDurationMs } from "../../src/kube/lease/lease-state.ts";
 import type { ApiServer } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { putNode } from "./cluster-nodes.ts";
+import { Installation } from "./installation.ts";
 import type { SimulatedNode } from "./node.ts";
 import type { PlannedFault } from "./plan.ts";
+import { ofDriver } from "./pod-state.ts";
+import type { Release } from "./release.ts";
 import { lease, type Replica } from "./replica.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { putClaim, putVolume, volumeCount } from "./volumes.ts";
@@ -15,20 +19,24 @@ export interface Stage {
   readonly time: VirtualTime;
   readonly replicas: readonly Replica[];
   readonly nodes: readonly SimulatedNode[];
+  readonly chance: Chance;
+  readonly release: Release;
   readonly story: (line: string) => void;
 }
 
 type Of<Name extends PlannedFault["fault"]> = Extract<PlannedFault, { readonly fault: Name }>;
 
 type Lasting = Extract<PlannedFault, { readonly forSeconds: number }>;
-type OfNode = Of<"nodePluginCrashes" | "nodeWatchIsLate">;
-type OfReplica = Exclude<Lasting, OfNode>;
+type OfNode = Of<"nodePluginCrashes" | "nodeWatchIsLate" | "nodeBecomes">;
+type OfRelease = Of<"helmUpgrade" | "warmOwnerIsDeleted">;
+type OfReplica = Exclude<Lasting, OfNode | OfRelease>;
 type OfCluster = Of<
   "mountpointPod" | "compaction" | "leaseIsDeleted" | "attachmentIsDuplicated" | "volumeBecomes" | "claimBecomes"
 >;
-type Momentary = Exclude<PlannedFault, Lasting | OfCluster>;
+type Momentary = Exclude<PlannedFault, Lasting | OfCluster | OfRelease>;
 
 export class Faults {
+  readonly installation: Installation;
   readonly #stage: Stage;
   #isCalm = false;
   #leaseDeletedAtMs = -Infinity;
@@ -36,6 +44,7 @@ export class Faults {
 
   constructor(stage: Stage) {
     this.#stage = stage;
+    this.installation = new Installation(stage);
   }
 
   /** Whether attachments have had duplicates. */
@@ -58,7 +67,11 @@ export class Faults {
     const replica = replicas[fault.replica % replicas.length];
     if (isOfCluster(fault)) this.#strike(fault);
     else if ("node" in fault) this.#strikeNode(fault);
-    else if (replica === undefined) return;
+    else if (fault.fault === "helmUpgrade") this.installation.upgrade(fault.to);
+    else if (fault.fault === "warmOwnerIsDeleted") {
+      this.installation.removeWarmOwner();
+      this.#after(fault, () => this.installation.putWarmOwner());
+    } else if (replica === undefined) return;
     else if ("forSeconds" in fault) this.#beginLasting(replica, fault);
     else befall(replica, fault);
   }
@@ -70,7 +83,9 @@ export class Faults {
       putVolume(this.#stage.server, index, "usual");
       putClaim(this.#stage.server, index, "Bound");
     }
-    for (const { plugin } of this.#stage.nodes) {
+    this.installation.mend();
+    for (const { plugin, name } of this.#stage.nodes) {
+      putNode(this.#stage.server, name, "usual");
       plugin.weather.clear();
       plugin.start();
     }
@@ -102,12 +117,16 @@ export class Faults {
   }
 
   #strikeNode(fault: OfNode): void {
-    const { nodes } = this.#stage;
-    const { plugin } = nodes[fault.node % nodes.length] ?? {};
-    if (plugin === undefined) return;
+    const { nodes, server } = this.#stage;
+    const node = nodes[fault.node % nodes.length];
+    if (node === undefined) return;
+    const { plugin, name } = node;
     if (fault.fault === "nodePluginCrashes") {
       plugin.crash();
       this.#after(fault, () => plugin.start());
+    } else if (fault.fault === "nodeBecomes") {
+      putNode(server, name, fault.what);
+      this.#after(fault, () => putNode(server, name, "usual"));
     } else {
       plugin.weather.setLateness(fault.kind, 1000 * fault.bySeconds);
       this.#after(fault, () => plugin.weather.setLateness(fault.kind, 0));
@@ -144,7 +163,7 @@ export class Faults {
 
   #harm({ which, what, atSeconds }: Of<"mountpointPod">): void {
     const { server, nodes } = this.#stage;
-    const pods = server.all(kinds.pods).filter((pod) => mountpointPodFrom(pod) !== undefined);
+    const pods = server.all(kinds.pods).filter((pod) => ofDriver(pod) !== undefined);
     const pod: Pod | undefined = pods[which % pods.length];
     if (pod === undefined) return;
     if (what === "isDeleted") server.delete(kinds.pods, pod.metadata, {});

@@ -101,6 +101,12 @@ export class Machine {
     if (container !== undefined) this.#exit(container, 137);
   }
 
+  /** SIGTERM. mount-s3 blocks it. */
+  terminate(uid: PodUid): void {
+    const container = this.#containers.get(uid);
+    if (container?.state === "listening") this.#exit(container, 143);
+  }
+
   /** kubelet removes the Pod, its containers and its volumes. */
   remove(uid: PodUid): void {
     this.kill(uid);

@@ -11,6 +11,7 @@ import { healDeadMounts } from "../../src/node/heal/heal.ts";
 import { NodeMetrics } from "../../src/node/metrics.ts";
 import { nodeMounts } from "../../src/node/mounts/node-mounts.ts";
 import { moveWorkloads } from "../../src/node/move/move.ts";
+import { mountAhead } from "../../src/node/publish/mount-ahead.ts";
 import { removeOrphanedTargets } from "../../src/node/publish/orphaned-targets.ts";
 import { publish } from "../../src/node/publish/publish.ts";
 import type { PublishIntent } from "../../src/node/publish/publish-request.ts";
@@ -24,6 +25,14 @@ import { unmountUnneeded } from "../../src/node/source/unmount-loop.ts";
 import type { Call } from "../../src/runtime/call.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
+import {
+  atDefaultStore,
+  driverAccess,
+  noSessions,
+  secretAccess,
+  storesWith,
+  usualStore,
+} from "../support/fake-credentials.ts";
 import { credentialsOf } from "../support/fake-node.ts";
 import type { ApiServer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
@@ -164,6 +173,7 @@ export class NodePlugin {
   async #runLoops(call: Call, { client }: Connection, rooms: ReturnType<typeof roomsOf>): Promise<void> {
     const { node } = this.#options;
     const { cluster, sources, healing, publishing } = rooms;
+    using _ahead = mountAhead(call, publishing, client);
     const progress = new Progress();
     const reports = { healed: () => undefined, delayed: () => undefined };
     const moveReports = { moved: () => undefined, failed: () => undefined, lost: () => undefined };
@@ -192,14 +202,22 @@ function roomsOf(machine: Machine, process: SimulatedProcess) {
     kubernetesVersion: () => "v1.36.3",
   };
   const driverCredentials = fixedCredentials(credentialsOf("driver"));
-  const credentials = { driverCredentials, comm: machine.commFor(process) };
+  const stores = storesWith();
+  const records = nodeRecords(machine.records);
+  const credentials = {
+    stores,
+    records: records.mounts,
+    drivers: atDefaultStore(driverCredentials),
+    sessions: noSessions,
+    comm: machine.commFor(process),
+  };
   const files = { keep: () => undefined, remove: () => undefined, removeUnless: () => [] };
   const v1 = { attachments: cluster.attachments, driverCredentials, files };
-  const records = nodeRecords(machine.records);
   const registry = new SourceRegistry(new DeadDevices(() => ({ [Symbol.dispose]: () => undefined })));
   const shared = { mounts, cluster, records: records.mounts };
   const sources = {
     ...shared,
+    stores,
     credentials,
     metrics,
     hangLimitMs: 600_000,
@@ -209,7 +227,8 @@ function roomsOf(machine: Machine, process: SimulatedProcess) {
   };
   const settings = {
     nodeId: "node",
-    s3: { endpointUrl: "http://s3", region: "us-east-1" },
+    stores,
+    podIdentity: false,
     proxy: {},
     pidNamespaces: { usual: "private", inHostPids: false } as const,
     fallbackToDriverCredentials: true,
@@ -236,7 +255,9 @@ function intentOf({ workload, persistentVolume, attributes, fsGroup, hasSecret, 
     attributes: parseVolumeAttributes(attributes),
     readOnly: false,
     fsGroup,
-    credentials: hasSecret ? credentialsOf("own") : undefined,
+    access: hasSecret ? secretAccess(credentialsOf("own")) : driverAccess,
+    token: undefined,
+    store: usualStore,
     region: undefined,
   };
 }

@@ -1,14 +1,15 @@
 /** A node: scheduler and kubelet, which look at the API server now and then, a machine, and the node plugin. */
-import { mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import type { NodeName, PodName, PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
 import type { Chance } from "./chance.ts";
+import { isReady } from "./cluster-nodes.ts";
 import { Containers } from "./containers.ts";
 import { Machine } from "./machine.ts";
 import { NodePlugin } from "./node-plugin.ts";
-import { uidOf } from "./pod-state.ts";
+import { ofDriver, uidOf } from "./pod-state.ts";
+import { releaseNamespace } from "./release.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { Workloads } from "./workloads.ts";
 
@@ -58,11 +59,10 @@ export class SimulatedNode {
   }
 
   sync(): void {
-    const pods = this.#server.all(kinds.pods);
-    const { ofDriver = [], others = [] } = Object.groupBy(pods, (pod) =>
-      mountpointPodFrom(pod) ? "ofDriver" : "others",
-    );
-    this.#containers.sync(ofDriver.filter((pod) => mountpointPodFrom(pod)?.node === this.name));
+    if (!isReady(this.#server, this.name)) return;
+    const pods = this.#server.all(kinds.pods).filter(({ metadata }) => metadata.namespace !== releaseNamespace);
+    const { ours = [], others = [] } = Object.groupBy(pods, (pod) => (ofDriver(pod) ? "ours" : "others"));
+    this.#containers.sync(ours.filter((pod) => ofDriver(pod)?.node === this.name));
     this.#workloads.sync(others.filter((pod) => pod.spec.nodeName === this.name));
   }
 

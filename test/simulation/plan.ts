@@ -1,5 +1,7 @@
 /** What happens in one story: fast-check makes it, shortens it when a rule is broken, and prints it. */
 import * as fc from "fast-check";
+import type { NodeCondition } from "./cluster-nodes.ts";
+import { type Release, releases } from "./release.ts";
 
 export interface Plan {
   /** Of everything that the plan does not say: latencies, times of kubelets, fates of requests. */
@@ -9,6 +11,10 @@ export interface Plan {
   readonly hasWatchList: boolean;
   readonly workloads: readonly PlannedWorkload[];
   readonly faults: readonly PlannedFault[];
+  /** undefined: no rollout, and no Mountpoint Pods that wait. */
+  readonly release?: Release;
+  /** How the driver leaves the cluster at the end, when Mountpoint Pods wait for volumes. */
+  readonly leaves?: "uninstallation" | "rollback";
   /** The first replica, or the first node plugin, is killed right before this step of its first process. */
   readonly crashAt?: { readonly who: Killed; readonly step: number };
 }
@@ -62,6 +68,14 @@ export type PlannedFault = { readonly atSeconds: number; readonly replica: numbe
       readonly forSeconds: number;
     }
   | { readonly fault: "claimBecomes"; readonly volume: number; readonly what: "Bound" | "Pending" }
+  | { readonly fault: "helmUpgrade"; readonly to: Release }
+  | {
+      readonly fault: "nodeBecomes";
+      readonly node: number;
+      readonly what: NodeCondition;
+      readonly forSeconds: number;
+    }
+  | { readonly fault: "warmOwnerIsDeleted"; readonly forSeconds: number }
 );
 
 /** "gone": there is no PersistentVolume. */
@@ -162,6 +176,24 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
   }),
 );
 
+const faultOfReleases: fc.Arbitrary<PlannedFault> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ ...always, fault: fc.constant("helmUpgrade" as const), to: releases }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      ...always,
+      fault: fc.constant("nodeBecomes" as const),
+      node: fc.nat(1),
+      what: fc.constantFrom("cordoned" as const, "underPressure" as const, "notReady" as const, "full" as const),
+      forSeconds,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ ...always, fault: fc.constant("warmOwnerIsDeleted" as const), forSeconds }),
+  },
+);
+
 const workload: fc.Arbitrary<PlannedWorkload> = fc.record({
   atSeconds,
   node: fc.nat(1),
@@ -170,6 +202,16 @@ const workload: fc.Arbitrary<PlannedWorkload> = fc.record({
   // Some live until the end of the story: only those are there when the simulation checks who is served.
   livesSeconds: fc.oneof(fc.integer({ min: 1, max: 1200 }), fc.constant(100_000)),
   end: fc.constantFrom("isDeleted" as const, "isDeleted" as const, "isDeletedByForce" as const, "completes" as const),
+});
+
+/** There from early on and until the end, so that a rollout has something to move. */
+const longWorkload: fc.Arbitrary<PlannedWorkload> = fc.record({
+  atSeconds: fc.nat(300),
+  node: fc.nat(1),
+  volume: fc.nat(1),
+  fsGroup: fc.constantFrom(0 as const, 2000 as const),
+  livesSeconds: fc.constant(100_000),
+  end: fc.constant("isDeleted" as const),
 });
 
 const clock: fc.Arbitrary<ReplicaClock> = fc.record({
@@ -181,13 +223,25 @@ const clock: fc.Arbitrary<ReplicaClock> = fc.record({
   drift: fc.constantFrom(0, 0.001, -0.001),
 });
 
-export function plans({ hasElection }: Pick<Plan, "hasElection">): fc.Arbitrary<Plan> {
+interface Kind extends Pick<Plan, "hasElection"> {
+  /** Whether the driver is upgraded, rolls Mountpoint Pods, and keeps some that wait. */
+  readonly hasReleases?: boolean;
+}
+
+export function plans({ hasElection, hasReleases = false }: Kind): fc.Arbitrary<Plan> {
+  const faults = hasReleases ? fc.oneof({ weight: 2, arbitrary: fault }, faultOfReleases) : fault;
   return fc.record({
     seed: fc.noShrink(fc.nat()),
     clocks: fc.array(clock, { minLength: 2, maxLength: 3 }),
     hasElection: fc.constant(hasElection),
     hasWatchList: fc.boolean(),
-    workloads: fc.array(workload, { minLength: 1, maxLength: 8, size: "max" }),
-    faults: fc.array(fault, { maxLength: 16, size: "max" }),
+    workloads: fc.array(hasReleases ? fc.oneof(workload, longWorkload) : workload, {
+      ...{ minLength: hasReleases ? 4 : 1, maxLength: 8, size: "max" },
+    }),
+    faults: fc.array(faults, { maxLength: 16, size: "max" }),
+    ...(hasReleases && {
+      release: releases,
+      leaves: fc.constantFrom("uninstallation" as const, "rollback" as const),
+    }),
   });
 }

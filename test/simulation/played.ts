@@ -14,8 +14,12 @@ export async function stepsUntil(plan: Plan, who: Killed, seconds: number): Prom
   world.time.after(1000 * seconds, () => {
     steps = world.stepsOf(who);
   });
-  await world.play();
-  return steps;
+  try {
+    await world.play();
+    return steps;
+  } finally {
+    await world.time.end();
+  }
 }
 
 /** Resolves with the story. Throws an error with the end of the story if a rule is broken. */
@@ -24,9 +28,11 @@ export async function played(plan: Plan): Promise<readonly string[]> {
   const world = new World(plan);
   try {
     await world.play();
-    return world.story;
+    return [...world.story];
   } catch (error) {
     const story = world.story.slice(-printedLines).join("\n");
     throw new Error(`${String(error)}\n${story}`, { cause: error });
+  } finally {
+    await world.time.end();
   }
 }

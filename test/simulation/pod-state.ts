@@ -1,4 +1,10 @@
 /** The state of a Pod, as the simulated API server has it. */
+import {
+  type MountpointPod,
+  mountpointPodFrom,
+  type WaitingPod,
+  waitingPodFrom,
+} from "../../src/core/mountpoint-pod-state.ts";
 import { annotations, type PodUid } from "../../src/core/names.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 
@@ -17,6 +23,11 @@ export function isTerminating({ metadata }: Pod): boolean {
 
 export function phaseOf({ status }: Pod): string {
   return status?.phase ?? "Pending";
+}
+
+/** A Mountpoint Pod, also one that waits for a volume; undefined: another Pod. */
+export function ofDriver(pod: Pod): MountpointPod | WaitingPod | undefined {
+  return mountpointPodFrom(pod) ?? waitingPodFrom(pod);
 }
 
 export function uidOf({ metadata }: Pod): PodUid {

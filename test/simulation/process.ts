@@ -23,6 +23,8 @@ export interface Clocks {
 export class SimulatedProcess {
   readonly name: string;
   readonly random: () => number;
+  /** Aborted when the story is over. */
+  readonly over: AbortSignal;
   readonly #time: VirtualTime;
   readonly #rate: number;
   #skewMs: number;
@@ -39,6 +41,9 @@ export class SimulatedProcess {
     this.#rate = clocks.rate;
     this.#skewMs = clocks.skewMs;
     this.random = random;
+    const over = new AbortController();
+    this.over = over.signal;
+    time.atEnd(() => this.run(() => over.abort()));
   }
 
   get wallMs(): number {

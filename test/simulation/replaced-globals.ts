@@ -10,8 +10,11 @@ const real = {
   Date: globalThis.Date,
   now: performance.now.bind(performance),
   random: Math.random,
+  any: AbortSignal.any.bind(AbortSignal),
   setTimeout: globalThis.setTimeout,
   clearTimeout: globalThis.clearTimeout,
+  setInterval: globalThis.setInterval,
+  clearInterval: globalThis.clearInterval,
   setImmediate: globalThis.setImmediate,
   clearImmediate: globalThis.clearImmediate,
   promises: { setTimeout: timersPromises.setTimeout, setImmediate: timersPromises.setImmediate },
@@ -23,6 +26,8 @@ export function replacedGlobals(): Disposable {
     Date: dateOfProcess(),
     setTimeout: startTimer,
     clearTimeout: endTimer,
+    setInterval: startInterval,
+    clearInterval: endTimer,
     setImmediate: (callback: (...args: unknown[]) => void, ...args: unknown[]) => {
       const process = currentProcess();
       return process === undefined ? real.setImmediate(callback, ...args) : startTimer(callback, 0, ...args);
@@ -33,6 +38,7 @@ export function replacedGlobals(): Disposable {
     },
   });
   performance.now = () => currentProcess()?.monotonicMs ?? real.now();
+  AbortSignal.any = anySignal;
   Math.random = () => currentProcess()?.random() ?? real.random();
   Object.assign(timersPromises, { setTimeout: sleep, setImmediate: (value?: unknown) => sleep(0, value) });
   syncBuiltinESMExports();
@@ -40,10 +46,11 @@ export function replacedGlobals(): Disposable {
 }
 
 function restore(): void {
-  const { Date, setTimeout, clearTimeout, setImmediate, clearImmediate } = real;
-  Object.assign(globalThis, { Date, setTimeout, clearTimeout, setImmediate, clearImmediate });
+  const { now: _now, random: _random, any: _any, promises: _promises, ...globals } = real;
+  Object.assign(globalThis, globals);
   Reflect.deleteProperty(performance, "now");
   Math.random = real.random;
+  AbortSignal.any = real.any;
   Object.assign(timersPromises, real.promises);
   syncBuiltinESMExports();
 }
@@ -60,6 +67,15 @@ function dateOfProcess(): DateConstructor {
       return Reflect.get(target, name) as unknown;
     },
   });
+}
+
+/**
+ * Node keeps a signal of several sources for as long as it has listeners and is not aborted. Those of a process that was killed would keep its
+ * whole story: 2 MB, of which an hour has thousands.
+ */
+function anySignal(signals: readonly AbortSignal[]): AbortSignal {
+  const process = currentProcess();
+  return real.any(process === undefined ? [...signals] : [...signals, process.over]);
 }
 
 /** As a Timeout of Node, as far as our code uses it. */
@@ -97,6 +113,17 @@ function startTimer(callback: (...args: unknown[]) => void, delayMs = 0, ...args
   return new SimulatedTimer(process, delayMs, () => callback(...args));
 }
 
+function startInterval(callback: (...args: unknown[]) => void, intervalMs = 0, ...args: unknown[]): unknown {
+  const process = currentProcess();
+  if (process === undefined) return real.setInterval(callback, intervalMs, ...args);
+  const timer = new SimulatedTimer(process, intervalMs, () => {
+    timer.refresh();
+    callback(...args);
+  });
+  return timer;
+}
+
+/** Node, too, ends either kind of timer with either function. */
 function endTimer(timer: unknown): void {
   if (timer instanceof SimulatedTimer) timer.end();
   else real.clearTimeout(timer as NodeJS.Timeout);

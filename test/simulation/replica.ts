@@ -3,21 +3,21 @@ import { reconcilerLease } from "../../src/core/names.ts";
 import type { Kind } from "../../src/kube/kinds.ts";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
-import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import { type ReconcilerOptions, runReconciler } from "../../src/reconciler/run-reconciler.ts";
 import { jsonLogger } from "../../src/runtime/log.ts";
 import { Progress } from "../../src/runtime/progress.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import type { ApiServer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
 import type { Chance } from "./chance.ts";
 import { Connection } from "./connection.ts";
 import type { ReplicaClock } from "./plan.ts";
 import { SimulatedProcess } from "./process.ts";
+import { mountpointPodsOf, type Release, releaseNamespace, warmOf } from "./release.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import { Weather } from "./weather.ts";
 
-export const mountpointNamespace = "mount-s3";
-export const lease = { namespace: "driver", name: reconcilerLease };
+export const lease = { namespace: releaseNamespace, name: reconcilerLease };
 
 export interface ReplicaOptions {
   readonly name: string;
@@ -28,6 +28,7 @@ export interface ReplicaOptions {
   readonly leader: () => string | undefined;
   readonly hasElection: boolean;
   readonly hasWatchList: boolean;
+  readonly release: Release;
   readonly story: (line: string) => void;
   /** Called before every step of its first process. */
   readonly onStep?: (step: number) => void;
@@ -45,6 +46,9 @@ export class Replica {
   readonly weather: Weather;
   readonly #options: ReplicaOptions;
   #running: Running | undefined;
+  /** Of the next process. */
+  #release: Release;
+  #isUninstalled = false;
   #skewMs: number;
   #requests = 0;
   #starts = 0;
@@ -54,11 +58,12 @@ export class Replica {
     this.name = options.name;
     this.weather = new Weather(options.chance, options.name);
     this.#skewMs = 1000 * options.clock.skewSeconds;
+    this.#release = options.release;
   }
 
   start(): void {
     const { time, chance, server, name, clock, leader, hasElection, hasWatchList, story } = this.#options;
-    if (this.#running !== undefined) return;
+    if (this.#running !== undefined || this.#isUninstalled) return;
     const random = () => chance.next(`chance of ${name}`);
     const clocks = { skewMs: this.#skewMs, rate: 1 + clock.drift };
     const process = new SimulatedProcess(name, time, clocks, random);
@@ -68,14 +73,14 @@ export class Replica {
       if (plural !== "leases") this.#requests += 1;
     };
     const shared = { server, time, leader, hasWatchList, mayUseLeases: hasElection, onRequest };
-    const connection = new Connection({ ...shared, process, weather: this.weather });
+    const connection = new Connection({ ...shared, process, weather: this.weather, release: this.#release });
     const stop = new AbortController();
     const progress = process.run(() => new Progress());
     const running = { process, connection, stop, progress };
     this.#running = running;
     story(`${name} starts`);
     const log = jsonLogger((line) => story(`${name} says ${shortened(line)}`), 2);
-    const options = { ...reconcilerOptions(name, hasElection), progress };
+    const options = { ...reconcilerOptions(name, hasElection, this.#release), progress };
     process
       .run(() => runReconciler({ signal: stop.signal, log }, connection.client, options))
       .then(
@@ -87,9 +92,7 @@ export class Replica {
   /** kill -9: what it waits for never comes, and requests on their way arrive. */
   crash(): void {
     this.#options.story(`${this.name} crashes`);
-    this.#running?.process.die();
-    this.#running?.connection.cutStreams();
-    this.#running = undefined;
+    this.#kill();
   }
 
   /** SIGTERM. */
@@ -97,6 +100,17 @@ export class Replica {
     this.#options.story(`${this.name} is asked to end`);
     const running = this.#running;
     running?.process.run(() => running.stop.abort());
+  }
+
+  /** The Deployment replaces its Pod by one of another release. */
+  upgrade(release: Release): void {
+    this.#release = release;
+    this.stop();
+  }
+
+  uninstall(): void {
+    this.#isUninstalled = true;
+    this.#kill();
   }
 
   freeze(ms: number): void {
@@ -130,6 +144,12 @@ export class Replica {
     if (!liveness.ready) throw new BrokenRule(`${this.name}: ${liveness.because}`);
   }
 
+  #kill(): void {
+    this.#running?.process.die();
+    this.#running?.connection.cutStreams();
+    this.#running = undefined;
+  }
+
   /** kubelet restarts a container that has ended. */
   #ended(running: Running, how: string): void {
     if (this.#running !== running) return;
@@ -159,23 +179,14 @@ function shortened(line: string): string {
   return JSON.stringify(rest).slice(0, 400);
 }
 
-function reconcilerOptions(identity: string, required: boolean): Omit<ReconcilerOptions, "progress"> {
+function reconcilerOptions(identity: string, required: boolean, release: Release): Omit<ReconcilerOptions, "progress"> {
   return {
-    mountpointPods: {
-      ...{ namespace: mountpointNamespace, image: "driver", imagePullPolicy: "Never", command: "mounter" },
-      ...{ priorityClassName: "", preemptingPriorityClassName: "" },
-      ...{ driverVersion: "3.0.0", mountpointVersion: "1.0.0" },
-      resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: {} },
-      tolerations: [],
-      imagePullSecrets: [],
-      extra: { labels: {}, annotations: {} },
-      ca: undefined,
-      userBy: "driver",
-    },
+    installation: plainStores,
+    mountpointPods: mountpointPodsOf(release),
     headroom: { enabled: false, image: "pause", imagePullPolicy: "Never", command: [], priorityClassName: "" },
-    rollout: manualRollout,
-    pod: undefined,
-    warm: { perNode: 0, owner: "", releaseNamespace: "" },
+    rollout: release.rollout,
+    pod: { namespace: releaseNamespace, name: identity, uid: identity },
+    warm: warmOf(release),
     cleanupIntervalMs: 120_000,
     staleAfterMs: 120_000,
     stallLimitMs: 600_000,

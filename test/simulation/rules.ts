@@ -1,6 +1,5 @@
 /** What must hold at every write of a reconciler, whatever its caches show. */
 import { duplicatesOf } from "../../src/core/attachment.ts";
-import { mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import type { PodUid } from "../../src/core/names.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
 import type { ObservedAttachment } from "../../src/reconciler/decision/decision.ts";
@@ -8,11 +7,13 @@ import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload
 import type { ApiServer, Write, Writer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
 import type { SimulatedNode } from "./node.ts";
-import { isAnnotated, isDown } from "./pod-state.ts";
+import { isAnnotated, isDown, ofDriver } from "./pod-state.ts";
+import { RolloutRules } from "./rollout-rules.ts";
+import { WaitingRules } from "./waiting-rules.ts";
 
 export interface Watched {
-  readonly server: ApiServer;
-  readonly nodes: readonly SimulatedNode[];
+  readonly cluster: Cluster;
+  readonly now: () => Date;
   /** Who holds the lease; undefined: nobody. */
   readonly leader: () => string | undefined;
   /** False: every replica works, as without a right to the lease. */
@@ -23,12 +24,38 @@ export interface Watched {
   readonly isLeaseUnsettled: () => boolean;
 }
 
-export function checkWrite(world: Watched, write: Write): void {
-  const { kind, by } = write;
-  if (by === undefined || (kind.plural !== kinds.pods.plural && kind.plural !== kinds.attachments.plural)) return;
-  if (world.hasElection && !world.isLeaseUnsettled()) checkLeader(by);
-  if (kind.plural === kinds.pods.plural) checkPod(world, write, by);
-  else checkAttachment(world, write);
+interface Cluster {
+  readonly server: ApiServer;
+  readonly nodes: readonly SimulatedNode[];
+}
+
+export class Rules {
+  readonly #world: Watched;
+  readonly #rollout: RolloutRules;
+  readonly #waiting: WaitingRules;
+
+  constructor(world: Watched) {
+    this.#world = world;
+    this.#rollout = new RolloutRules(world);
+    this.#waiting = new WaitingRules(world);
+  }
+
+  /** Called before the write is performed. */
+  check(write: Write): void {
+    const world = this.#world;
+    const { kind, by } = write;
+    if (by === undefined || (kind.plural !== kinds.pods.plural && kind.plural !== kinds.attachments.plural)) return;
+    if (world.hasElection && !world.isLeaseUnsettled()) checkLeader(by);
+    const isLeading = isInTerm(world, by) && !world.isLeaseUnsettled();
+    if (kind.plural === kinds.pods.plural) {
+      checkPod(world, write, by);
+      this.#rollout.check(write, by, isLeading);
+      this.#waiting.checkPod(write, by, isLeading);
+    } else {
+      checkAttachment(world, write);
+      this.#waiting.checkAttachment(write, by, isLeading);
+    }
+  }
 }
 
 /** LC-6. No request is begun while another replica leads. */
@@ -40,7 +67,7 @@ function checkLeader({ name, leaderWhenSent }: Writer): void {
 
 function checkPod(world: Watched, { before, after }: Write, by: Writer): void {
   const was = before as Pod | undefined;
-  if (was === undefined || mountpointPodFrom(was) === undefined || !isServing(was)) return;
+  if (was === undefined || ofDriver(was) === undefined || !isServing(was)) return;
   const now = after as Pod | undefined;
   if (isDeletion(was, now)) checkDeletion(world, was);
   else if (now !== undefined && isAnnotated(now) && !isAnnotated(was)) checkAnnotation(world, was, by);
@@ -73,12 +100,12 @@ function isInTerm({ hasElection, leader }: Watched, { name }: Writer): boolean {
   return hasElection && leader() === name;
 }
 
-function isBound({ nodes }: Watched, { metadata }: Pod): boolean {
+function isBound({ cluster: { nodes } }: Watched, { metadata }: Pod): boolean {
   return nodes.some((node) => node.hasBinds(metadata.name));
 }
 
 /** A workload with a bind mount of this Mountpoint Pod that the API server has, and that no other Mountpoint Pod is to serve. */
-function userOf({ server, nodes }: Watched, { metadata }: Pod): string | undefined {
+function userOf({ cluster: { server, nodes } }: Watched, { metadata }: Pod): string | undefined {
   const bound = nodes.flatMap(({ binds }) => [...binds]).filter(([, holder]) => holder === metadata.name);
   const needing = new Set(
     server
@@ -98,7 +125,7 @@ function userOf({ server, nodes }: Watched, { metadata }: Pod): string | undefin
 
 /** DS-7, DS-8. */
 function checkAttachment(world: Watched, { before, after }: Write): void {
-  const { server } = world;
+  const { server } = world.cluster;
   const [was, now] = [before, after] as (MountpointS3PodAttachment | undefined)[];
   const others = server.all(kinds.attachments).filter(({ metadata }) => metadata.name !== (was ?? now)?.metadata.name);
   const listed = [...others, ...(now === undefined ? [] : [now])];
@@ -124,7 +151,7 @@ function checkDuplicates(now: MountpointS3PodAttachment, listed: readonly Mountp
 }
 
 function needs(pod: Pod): boolean {
-  return mountpointPodFrom(pod) === undefined && needsVolumes(workloadFrom(pod));
+  return ofDriver(pod) === undefined && needsVolumes(workloadFrom(pod));
 }
 
 function workloadsIn({ spec }: MountpointS3PodAttachment): readonly PodUid[] {

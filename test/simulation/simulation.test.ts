@@ -17,6 +17,18 @@ it("SC-7, LC-5, LC-6 an elected reconciler harms no workload and leaves nothing 
   );
 });
 
+it("LC-21, LC-24, WM-1 upgrades, rollbacks and bad images keep to the bounds of a rollout, harm no workload, and leave no Mountpoint Pod that waits", {
+  timeout: 7_200_000,
+}, async () => {
+  const numRuns = scaled("simulated clusters with upgrades, rollouts and warm Mountpoint Pods", 8, 4000);
+  await fc.assert(
+    fc.asyncProperty(plans({ hasElection: true, hasReleases: true }), async (plan) => {
+      expect(await played(plan)).not.toEqual([]);
+    }),
+    { numRuns },
+  );
+});
+
 it("SC-7 replicas that may not use the lease and all work harm no workload, however late one of them is", {
   timeout: 7_200_000,
 }, async () => {

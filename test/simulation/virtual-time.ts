@@ -16,6 +16,7 @@ export class VirtualTime {
   #made = 0;
   /** A binary heap, the earliest first. */
   readonly #tasks: Task[] = [];
+  readonly #atEnd: (() => void)[] = [];
 
   get nowMs(): number {
     return this.#nowMs;
@@ -41,6 +42,17 @@ export class VirtualTime {
       await realTurn();
     }
     this.#nowMs = endMs;
+  }
+
+  /** When the story is over. */
+  atEnd(run: () => void): void {
+    this.#atEnd.push(run);
+  }
+
+  /** Resolves when whoever waits for the end has worked. Nothing happens afterwards: no task runs any more. */
+  async end(): Promise<void> {
+    for (const run of this.#atEnd) run();
+    await realTurn();
   }
 
   #push(task: Task): void {

@@ -31,8 +31,9 @@ export function putClaim(server: ApiServer, index: number, phase: "Bound" | "Pen
 }
 
 /** What kubelet sends to the node plugin; undefined while the claim of the Pod is not bound, or its PersistentVolume does not exist. */
-export function volumeOf(server: ApiServer, { metadata, spec }: Pod): Volume | undefined {
-  const volume = boundVolume(server, spec);
+export function volumeOf(server: ApiServer, pod: Pod): Volume | undefined {
+  const { metadata, spec } = pod;
+  const volume = volumeObjectOf(server, pod);
   if (volume?.spec.csi === undefined) return undefined;
   const { volumeHandle, volumeAttributes = {}, nodePublishSecretRef } = volume.spec.csi;
   return {
@@ -46,7 +47,8 @@ export function volumeOf(server: ApiServer, { metadata, spec }: Pod): Volume | u
   };
 }
 
-function boundVolume(server: ApiServer, { volumes = [] }: Pod["spec"]): PersistentVolume | undefined {
+/** undefined: the claim of the Pod is not bound, or its PersistentVolume does not exist. */
+export function volumeObjectOf(server: ApiServer, { spec: { volumes = [] } }: Pod): PersistentVolume | undefined {
   const name = volumes[0]?.persistentVolumeClaim?.claimName ?? "";
   const claim = server.get(kinds.persistentVolumeClaims, { name, namespace: "shop" });
   if (claim?.status?.phase !== "Bound") return undefined;
@@ -57,6 +59,7 @@ function specOf(index: number, state: Exclude<VolumeState, "gone">): object {
   const isInvalid = state === "invalid";
   const hasSecret = state === "withOtherSecret";
   return {
+    claimRef: { namespace: "shop", name: `claim-${index}` },
     mountOptions: state === "withOtherOptions" ? ["allow-delete"] : [],
     csi: {
       driver: driverName,

@@ -1,22 +1,25 @@
 /** One story: a cluster, its replicas of the reconciler and what a plan does to them; then calm, and the end of all workloads. */
-import { isAlive, type MountpointPod, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
-import type { NodeName, PodUid } from "../../src/core/names.ts";
-import { kinds, type Pod } from "../../src/kube/kinds.ts";
-import { isStaying } from "../../src/reconciler/domain/move.ts";
-import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
+import type { NodeName } from "../../src/core/names.ts";
+import { kinds } from "../../src/kube/kinds.ts";
 import { ApiServer } from "./api-server.ts";
-import { BrokenRule } from "./broken-rule.ts";
+import { type AtRest, checkNothingLeft, checkServed, checkWaiting, workloadsIn } from "./at-rest.ts";
 import { Chance } from "./chance.ts";
+import { createNode } from "./cluster-nodes.ts";
 import { Faults } from "./faults.ts";
+import { collectGarbage } from "./garbage-collector.ts";
 import { SimulatedNode } from "./node.ts";
 import { busySeconds, type Killed, type Plan, type PlannedWorkload } from "./plan.ts";
-import { checkCounts, lease, mountpointNamespace, Replica } from "./replica.ts";
-import { checkWrite } from "./rules.ts";
+import { firstRelease } from "./release.ts";
+import { checkCounts, lease, Replica } from "./replica.ts";
+import { Rules } from "./rules.ts";
 import { VirtualTime } from "./virtual-time.ts";
-import { createVolumes, volumeOf } from "./volumes.ts";
+import { createVolumes } from "./volumes.ts";
 
 /** Longer than the lateness of any watch, the limits of the reconciler and the grace period of a Mountpoint Pod. */
 const calmMs = 25 * 60_000;
+
+/** Kubernetes deletes what has lost its owner, and requests that were on their way arrive. */
+const leavingMs = 120_000;
 
 const epochMs = Date.parse("2026-01-15T10:00:00Z");
 
@@ -34,13 +37,14 @@ export class World {
   constructor(plan: Plan) {
     this.#plan = plan;
     this.#chance = new Chance(plan.seed);
-    const { hasElection, hasWatchList } = plan;
+    const { hasElection, hasWatchList, release = firstRelease } = plan;
     const leader = () => this.#leader();
     const now = () => new Date(epochMs + this.time.nowMs);
     const hasDuplicates = () => this.#faults.hasDuplicates;
-    const rules = { hasElection, leader, hasDuplicates, isLeaseUnsettled: () => this.#faults.isLeaseUnsettled };
+    const isLeaseUnsettled = () => this.#faults.isLeaseUnsettled;
+    const rules = new Rules({ hasElection, leader, hasDuplicates, isLeaseUnsettled, cluster: this, now });
     this.server = new ApiServer(now, (write) => {
-      checkWrite({ ...rules, server: this.server, nodes: this.nodes }, write);
+      rules.check(write);
       const what = write.after === undefined ? "removed" : write.before === undefined ? "created" : "changed";
       const { name } = (write.after ?? write.before)?.metadata ?? {};
       if (
@@ -67,10 +71,11 @@ export class World {
           leader,
           hasElection,
           hasWatchList,
+          release,
           ...this.#onStep("replica", index, () => this.replicas[index]),
         }),
     );
-    this.#faults = new Faults({ ...shared, time: this.time, replicas: this.replicas, nodes: this.nodes });
+    this.#faults = new Faults({ ...shared, time: this.time, replicas: this.replicas, nodes: this.nodes, release });
   }
 
   /** How many steps the first process of the first replica, or of the first node plugin, has made. */
@@ -88,11 +93,27 @@ export class World {
     this.#tell("calm");
     this.#faults.endAll();
     await this.time.runUntil(this.time.nowMs + calmMs);
-    this.#tell(`${this.#checkServed()} workloads are served`);
+    this.#tell(`${checkServed(this.#atRest)} workloads are served`);
+    checkWaiting(this.#atRest);
     this.#tell("all workloads end");
-    for (const pod of this.#workloads()) this.server.delete(kinds.pods, pod.metadata, {});
+    for (const pod of workloadsIn(this.server)) this.server.delete(kinds.pods, pod.metadata, {});
     await this.time.runUntil(this.time.nowMs + calmMs);
-    this.#checkNothingLeft();
+    checkNothingLeft(this, "used");
+    checkWaiting(this.#atRest);
+    if (this.#plan.leaves !== undefined) await this.#leave(this.#plan.leaves);
+  }
+
+  get #atRest(): AtRest {
+    return { server: this.server, nodes: this.nodes, release: this.#faults.installation.release };
+  }
+
+  async #leave(how: NonNullable<Plan["leaves"]>): Promise<void> {
+    this.#tell(how);
+    const { installation } = this.#faults;
+    if (how === "rollback") installation.rollBack();
+    else await installation.uninstall();
+    await this.time.runUntil(this.time.nowMs + leavingMs);
+    checkNothingLeft(this, "all");
   }
 
   #onStep(who: Killed, index: number, find: () => Killable | undefined) {
@@ -111,13 +132,22 @@ export class World {
 
   #installCluster(): void {
     for (const { name } of this.nodes) {
-      this.server.create(kinds.nodes, { metadata: { name } });
+      createNode(this.server, name);
       this.#syncLater(name);
     }
     for (const { plugin } of this.nodes) plugin.start();
     createVolumes(this.server);
+    this.#faults.installation.putWarmOwner();
+    this.#collectGarbage();
     for (const [index, replica] of this.replicas.entries()) this.time.after(2000 * index, () => replica.start());
     this.#checkEveryMinute();
+  }
+
+  #collectGarbage(): void {
+    this.time.after(this.#chance.between("garbage collector", 100, 3000), () => {
+      collectGarbage(this.server);
+      this.#collectGarbage();
+    });
   }
 
   #syncLater(name: NodeName): void {
@@ -163,51 +193,6 @@ export class World {
     if (end === "isDeleted") this.server.delete(kinds.pods, ref, {});
     else if (end === "isDeletedByForce") this.server.remove(kinds.pods, ref);
     else this.nodes[node]?.complete(pod);
-  }
-
-  /** How many there are. */
-  #checkServed(): number {
-    const listed = this.server
-      .all(kinds.attachments)
-      .flatMap(({ spec }) => Object.entries(spec.mountpointS3PodAttachments));
-    const needing = this.#workloads().filter((each) => needsVolumes(workloadFrom(each)));
-    for (const pod of needing) {
-      const { uid, name } = pod.metadata;
-      const holders = listed.filter(([, list]) => list.some(({ workloadPodUID }) => workloadPodUID === uid));
-      if (holders.length !== 1) throw new BrokenRule(`${name} is listed ${holders.length} times at rest`);
-      const holder = this.server.get(kinds.pods, { namespace: mountpointNamespace, name: holders[0]?.[0] ?? "" });
-      const serves = holder && mountpointPodFrom(holder);
-      if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
-      const isServed = this.nodes.some(({ machine }) => machine.isServed(uid as PodUid));
-      if (!isServed && this.#hasIdentity(pod, serves.identity)) throw new BrokenRule(`${name} is not served at rest`);
-      this.#checkMoved(pod, serves);
-    }
-    return needing.length;
-  }
-
-  /** LC-21. A request is fulfilled, or has failed. Nothing moves from a Mountpoint Pod that somebody has annotated for unmount. */
-  #checkMoved(pod: Pod, serves: MountpointPod): void {
-    const { requested, failed } = serves.move;
-    const isServed = this.nodes.some(({ machine }) => machine.isServed(pod.metadata.uid as PodUid));
-    const canMove = isServed && isStaying(serves) && volumeOf(this.server, pod)?.attributes["bucketName"] !== undefined;
-    if (!canMove || requested === undefined || failed.includes(requested)) return;
-    throw new BrokenRule(`${pod.metadata.name} is not moved at rest`);
-  }
-
-  /** A Pod that waited while the Secret of its volume was replaced has an event that tells its owner to start it anew (SE-6). */
-  #hasIdentity(pod: Pod, identity: string | undefined): boolean {
-    return identity === (volumeOf(this.server, pod)?.hasSecret ? "secret:shop/credentials" : "driver");
-  }
-
-  #checkNothingLeft(): void {
-    const left = [...this.server.all(kinds.attachments), ...this.server.all(kinds.pods)];
-    const names = left.map(({ metadata }) => metadata.name);
-    const mounts = this.nodes.flatMap(({ machine }) => machine.traces);
-    if (names.length + mounts.length > 0) throw new BrokenRule(`left behind: ${[...names, ...mounts].join(", ")}`);
-  }
-
-  #workloads(): readonly Pod[] {
-    return this.server.list(kinds.pods, { namespace: "shop" });
   }
 
   #leader(): string | undefined {

@@ -114,13 +114,8 @@ export class Cluster {
 
   /** The latest last. */
   async #eventsOf({ namespace, name }: PodRef): Promise<string> {
-    const events = await this.list<ReportedEvent>(
-      "events",
-      "-n",
-      namespace,
-      "--field-selector",
-      `involvedObject.name=${name}`,
-    );
+    const asked = ["events", "-n", namespace, "--field-selector", `involvedObject.name=${name}`];
+    const events = await this.list<ReportedEvent>(...asked);
     const timeOf = ({ lastTimestamp }: ReportedEvent) => lastTimestamp ?? "";
     const ordered = events.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)));
     return ordered.map(({ reason, message }) => `${reason}: ${message}\n`).join("");
@@ -248,6 +243,8 @@ export interface VolumeWish {
 export interface PodWish {
   readonly node?: string;
   readonly claim?: string;
+  /** Name of its service account. */
+  readonly account?: string;
   readonly readOnly?: boolean;
   readonly securityContext?: object;
   readonly command?: readonly string[];
@@ -306,6 +303,7 @@ export function podManifest({ namespace, name }: PodRef, wish: PodWish): object 
     spec: {
       nodeSelector: wish.node === undefined ? undefined : { "kubernetes.io/hostname": wish.node },
       terminationGracePeriodSeconds: wish.terminationGracePeriodSeconds ?? 0,
+      serviceAccountName: wish.account,
       securityContext: wish.securityContext,
       containers: [
         {

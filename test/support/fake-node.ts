@@ -34,7 +34,10 @@ import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
 import type { Credentials } from "../../src/s3/credentials.ts";
+import { atDefaultStore, driverAccess, noSessions, storesWith, usualStore } from "./fake-credentials.ts";
 import { FakeKernel } from "./fake-kernel.ts";
+
+const stores = storesWith();
 
 export const kubeletDir = "/kubelet";
 const namespace = "mount-s3";
@@ -70,7 +73,9 @@ export function intentOf(of: PodUid = workload, more: Partial<PublishIntent> = {
     mountOptions: [],
     readOnly: false,
     fsGroup: "",
-    credentials: undefined,
+    access: driverAccess,
+    token: undefined,
+    store: usualStore,
     region: undefined,
     ...more,
   };
@@ -180,8 +185,12 @@ export class FakeNode implements Disposable {
       driverCredentials: credentialsOf("driver"),
     },
   ) {
+    const known = fixedCredentials(driverCredentials);
     this.credentials = {
-      driverCredentials: fixedCredentials(driverCredentials),
+      drivers: atDefaultStore(known),
+      sessions: noSessions,
+      stores,
+      records: { get: () => undefined },
       comm: {
         open: () => (this.volumeExists ? this.#commVolume() : undefined),
         subscribe: (_pod, listener) => {
@@ -192,7 +201,7 @@ export class FakeNode implements Disposable {
     };
     this.v1 = {
       attachments: this.cluster.attachments,
-      driverCredentials: this.credentials.driverCredentials,
+      driverCredentials: known,
       files: {
         keep: ({ workload: of }) => void this.v1Files.add(of),
         remove: ({ workload: of }) => void this.v1Files.delete(of),
@@ -211,13 +220,14 @@ export class FakeNode implements Disposable {
     const { cluster, metrics, v1 } = this;
     const { storage = noStorage, swapper, registry = new SourceRegistry(unpinned()), comm, mounts } = but;
     const records = nodeRecords(storage);
-    const credentials = { ...this.credentials, ...(comm && { comm }) };
+    const credentials = { ...this.credentials, records: records.mounts, ...(comm && { comm }) };
     const shared = { mounts: mounts ?? this.mounts, cluster, records: records.mounts };
     const ofSources = { metrics, exportsFigures: false, hangLimitMs: 600_000, unmounts: new WorkQueue<PodName>() };
-    const sources = { ...shared, ...ofSources, credentials, registry };
+    const sources = { ...shared, ...ofSources, stores, credentials, registry };
     const settings = {
       nodeId: "node-1",
-      s3: { endpointUrl: "http://s3", region: "us-east-1" },
+      stores,
+      podIdentity: false,
       proxy: {},
       pidNamespaces: { usual: "private", inHostPids: false } as const,
       fallbackToDriverCredentials: true,

@@ -61,7 +61,9 @@ export class Injection implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#strace.kill("SIGTERM"); // lets go of the program
+    // SIGTERM lets go of the program. With one that has just died strace may wait for its first thread without reaping the others, so that
+    // neither ends: the kernel does that when strace is gone.
+    this.#strace.kill(this.#log.includes("killed by SIGKILL") ? "SIGKILL" : "SIGTERM");
     await this.#ended;
   }
 }

@@ -1,51 +1,49 @@
 /** A MinIO of a test's own, whose users have the rights that the test gives them. */
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { S3Client } from "@aws-sdk/client-s3";
 import { vi } from "vitest";
-import { run } from "../../lab/run.ts";
+import { minioEnvironment } from "../../lab/minio.ts";
+import { MinioAdmin, type Statement } from "../../lab/minio-admin.ts";
 import { type Account, rootAccount, s3Region } from "../../lab/s3.ts";
 import { freePort } from "./free-port.ts";
-import { madeUpKeys } from "./s3-accounts.ts";
+import { newUser } from "./minio-users.ts";
+import { programsOf } from "./store-programs.ts";
 
-/** As IAM writes it. */
-export interface Statement {
-  readonly Effect: "Allow" | "Deny";
-  readonly Action: readonly string[];
-  readonly Resource: readonly string[];
+export interface MinioWish {
+  /** The address that it listens on. */
+  readonly host?: string;
+  /** URL of what describes an issuer of tokens, for its STS; it has none without. */
+  readonly discovery?: string;
+  /** What decides about the rights of a token: its claims, unless said otherwise. */
+  readonly by?: "claim" | "role";
 }
 
 export class Minio implements AsyncDisposable {
   readonly url: string;
-  readonly #directory: string;
+  readonly #admin: MinioAdmin;
   readonly #undo: AsyncDisposableStack;
 
-  private constructor(url: string, directory: string, undo: AsyncDisposableStack) {
+  private constructor(url: string, admin: MinioAdmin, undo: AsyncDisposableStack) {
     this.url = url;
-    this.#directory = directory;
+    this.#admin = admin;
     this.#undo = undo;
   }
 
-  static async start(): Promise<Minio> {
+  static async start({ host = "127.0.0.1", discovery, by }: MinioWish = {}): Promise<Minio> {
     await using undo = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "minio-"));
     undo.defer(() => rm(directory, { recursive: true }));
     const data = join(directory, "data");
     await mkdir(data);
-    const address = `127.0.0.1:${await freePort()}`;
-    const server = spawn(program("MINIO"), ["server", "--address", address, "--quiet", data], {
+    const programs = programsOf("MINIO");
+    const address = `${host}:${await freePort()}`;
+    const server = spawn(join(programs, "minio"), ["server", "--address", address, "--quiet", data], {
       stdio: "ignore",
-      env: {
-        HOME: directory,
-        MINIO_ROOT_USER: rootAccount.accessKeyId,
-        MINIO_ROOT_PASSWORD: rootAccount.secretAccessKey,
-        MINIO_UPDATE: "off",
-        MINIO_BROWSER: "off",
-      },
+      env: { HOME: directory, ...minioEnvironment(discovery, rootAccount, by) },
     });
     const ended = once(server, "exit");
     undo.defer(async () => {
@@ -53,47 +51,24 @@ export class Minio implements AsyncDisposable {
       await ended;
     });
     const url = `http://${address}`;
+    const client = join(programs, "mc");
+    const admin = new MinioAdmin({ url, account: rootAccount, client, home: directory, reach: (argv) => argv });
     const isReady = async () => {
-      const { status } = await fetch(`${url}/minio/health/ready`);
-      if (status !== 200) throw new Error(`MinIO is not ready: ${status}`);
+      if (!(await admin.isReady(AbortSignal.timeout(10_000)))) throw new Error("MinIO is not ready");
     };
     await vi.waitFor(isReady, { timeout: 60_000, interval: 100 });
-    return new Minio(url, directory, undo.move());
+    return new Minio(url, admin, undo.move());
   }
 
   client(credentials: Account = rootAccount): S3Client {
     return new S3Client({ endpoint: this.url, region: s3Region, credentials, forcePathStyle: true });
   }
 
-  async user(...Statement: readonly Statement[]): Promise<Account> {
-    const account = madeUpKeys();
-    const { accessKeyId, secretAccessKey } = account;
-    const policy = `policy-${randomBytes(4).toString("hex")}`;
-    const file = join(this.#directory, `${policy}.json`);
-    await writeFile(file, JSON.stringify({ Version: "2012-10-17", Statement }));
-    await this.#admin("user", "add", "lab", accessKeyId, secretAccessKey);
-    await this.#admin("policy", "create", "lab", policy, file);
-    await this.#admin("policy", "attach", "lab", policy, "--user", accessKeyId);
-    return account;
+  async user(...statements: readonly Statement[]): Promise<Account> {
+    return await newUser(this.#admin, statements);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#undo[Symbol.asyncDispose]();
   }
-
-  async #admin(...words: readonly string[]): Promise<void> {
-    const { accessKeyId, secretAccessKey } = rootAccount;
-    const env = {
-      HOME: this.#directory,
-      MC_HOST_lab: this.url.replace("//", `//${accessKeyId}:${secretAccessKey}@`),
-    };
-    await run([program("MC"), "--quiet", "admin", ...words], { signal: AbortSignal.timeout(60_000), env });
-  }
-}
-
-/** `./dev test stores` says where it built them. */
-function program(variable: "MINIO" | "MC"): string {
-  const path = process.env[variable];
-  if (path === undefined) throw new Error(`${variable} is not set: run ./dev test stores`);
-  return path;
 }

@@ -63,15 +63,21 @@ async function selectNodes(cluster: Cluster, value: string | null): Promise<void
 
 /** Node plugins whose system calls report a kernel before 6.5 (personality UNAME26), until the end of the scope. */
 export async function pluginsOnOldKernel(cluster: Cluster): Promise<AsyncDisposable> {
-  // The chart sets no command, so Helm finds nothing of its own changed.
-  const path = "/spec/template/spec/containers/0/command";
-  await patchPlugins(cluster, { op: "add", path, value: ["setarch", "--uname-2.6", "/bin/scality-s3-csi-driver"] });
-  return { [Symbol.asyncDispose]: () => patchPlugins(cluster, { op: "remove", path }) };
+  await setPluginCommand(cluster, ["setarch", "--uname-2.6", "/bin/scality-s3-csi-driver"]);
+  await untilReplaced(cluster);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await setPluginCommand(cluster, undefined);
+      await untilReplaced(cluster);
+    },
+  };
 }
 
-async function patchPlugins(cluster: Cluster, step: object): Promise<void> {
+/** The arguments of the chart follow the command. It sets no command, so Helm finds nothing of its own changed. Waits for nothing. */
+export async function setPluginCommand(cluster: Cluster, command: readonly string[] | undefined): Promise<void> {
+  const path = "/spec/template/spec/containers/0/command";
+  const step = command === undefined ? { op: "remove", path } : { op: "add", path, value: command };
   await cluster.kubectl("patch", "daemonset/s3-csi-node", "-n", namespace, "--type=json", "-p", JSON.stringify([step]));
-  await untilReplaced(cluster);
 }
 
 async function untilReplaced(cluster: Cluster): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Stands between the nodes and the lab's S3 server while it is open, and writes down who asked for what. Nodes keep
+ * Stands between the nodes and an S3 server of the lab while it is open, and writes down who asked for what. Nodes keep
  * their endpoint: packets to it are led here, so the host that requests are signed for stays right.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -23,16 +23,19 @@ export class S3Recorder implements AsyncDisposable {
   readonly requests: S3Request[] = [];
   readonly #server = createServer((incoming, answer) => this.#serve(incoming, answer));
   readonly #cluster: Cluster;
+  readonly #port: number;
   readonly #ports = new Map<string, number>();
   readonly #empty = new Set<string>();
   readonly #holds = new Set<{ readonly isMeant: (asked: S3Request) => boolean; readonly over: Promise<void> }>();
 
-  private constructor(cluster: Cluster) {
+  private constructor(cluster: Cluster, port: number) {
     this.#cluster = cluster;
+    this.#port = port;
   }
 
-  static async open(cluster: Cluster): Promise<S3Recorder> {
-    const recorder = new S3Recorder(cluster);
+  /** The server is known by its port. */
+  static async open(cluster: Cluster, port: number = network.s3Port): Promise<S3Recorder> {
+    const recorder = new S3Recorder(cluster, port);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     recorder.#server.once("error", reject).listen(0, network.hub, resolve);
     await promise;
@@ -89,7 +92,7 @@ export class S3Recorder implements AsyncDisposable {
   }
 
   #forward({ accessKeyId }: S3Request, incoming: IncomingMessage, answer: ServerResponse): void {
-    const port = this.#ports.get(accessKeyId) ?? network.s3Port;
+    const port = this.#ports.get(accessKeyId) ?? this.#port;
     const { method, url: path, headers } = incoming;
     const forwarded = request({ host: "127.0.0.1", port, method, path, headers, agent: false }, (response) => {
       answer.writeHead(response.statusCode ?? 502, response.headers);
@@ -101,7 +104,7 @@ export class S3Recorder implements AsyncDisposable {
 
   async #redirect(how: "-A" | "-D"): Promise<void> {
     const { port } = this.#server.address() as AddressInfo;
-    const packets = ["-p", "tcp", "-d", network.hub, "--dport", String(network.s3Port)];
+    const packets = ["-p", "tcp", "-d", network.hub, "--dport", String(this.#port)];
     const rule = ["iptables", "-w", "-t", "nat", how, "PREROUTING", ...packets, "-j", "REDIRECT", "--to-ports"];
     await run(this.#cluster.lab.inNetwork([...rule, String(port)]), { signal: AbortSignal.timeout(60_000) });
   }

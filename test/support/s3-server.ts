@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { S3Client } from "@aws-sdk/client-s3";
 import { vi } from "vitest";
 import { run } from "../../lab/run.ts";
-import { rootAccount } from "../../lab/s3.ts";
+import { type Account, rootAccount } from "../../lab/s3.ts";
 import type { Cluster } from "./cluster.ts";
 import { freePort } from "./free-port.ts";
 
@@ -16,18 +16,23 @@ export interface S3ServerWish {
   readonly region?: string;
   /** Signs the server's certificate; without one the server speaks plain HTTP. */
   readonly authority?: Authority;
+  /** That of the lab's server unless the test says otherwise. */
+  readonly account?: Account;
 }
 
 export class S3Server implements AsyncDisposable {
   readonly url: string;
+  readonly #account: Account;
   readonly #undo: AsyncDisposableStack;
 
-  private constructor(url: string, undo: AsyncDisposableStack) {
+  private constructor(url: string, account: Account, undo: AsyncDisposableStack) {
     this.url = url;
+    this.#account = account;
     this.#undo = undo;
   }
 
-  static async start(cluster: Cluster, { region = "us-east-1", authority }: S3ServerWish): Promise<S3Server> {
+  static async start(cluster: Cluster, wish: S3ServerWish): Promise<S3Server> {
+    const { region = "us-east-1", authority, account = rootAccount } = wish;
     await using undo = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "s3-server-"));
     undo.defer(() => rm(directory, { recursive: true }));
@@ -39,7 +44,7 @@ export class S3Server implements AsyncDisposable {
     const flags = ["--port", `127.0.0.1:${port}`, "--region", region, ...certificate];
     const server = spawn(program, [...flags, "posix", buckets], {
       stdio: "ignore",
-      env: { ROOT_ACCESS_KEY: rootAccount.accessKeyId, ROOT_SECRET_KEY: rootAccount.secretAccessKey },
+      env: { ROOT_ACCESS_KEY: account.accessKeyId, ROOT_SECRET_KEY: account.secretAccessKey },
     });
     const ended = once(server, "exit");
     undo.defer(async () => {
@@ -47,11 +52,12 @@ export class S3Server implements AsyncDisposable {
       await ended;
     });
     await vi.waitFor(() => canConnect(port), { timeout: 30_000, interval: 50 });
-    return new S3Server(`${authority === undefined ? "http" : "https"}://127.0.0.1:${port}`, undo.move());
+    const url = `${authority === undefined ? "http" : "https"}://127.0.0.1:${port}`;
+    return new S3Server(url, account, undo.move());
   }
 
   client(region: string): S3Client {
-    return new S3Client({ endpoint: this.url, region, credentials: rootAccount, forcePathStyle: true });
+    return new S3Client({ endpoint: this.url, region, credentials: this.#account, forcePathStyle: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

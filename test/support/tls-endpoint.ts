@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { type AddressInfo, connect, type Server } from "node:net";
+import { type AddressInfo, connect, isIP, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { network } from "../../lab/layout.ts";
@@ -83,7 +83,12 @@ export async function certificateFor(host: string): Promise<{ key: string; cert:
         cwd: directory,
       });
     await openssl("-subj", "/CN=test-ca", "-keyout", "ca.key", "-out", "ca.crt");
-    const names = ["-addext", `subjectAltName=DNS:${host}`, "-addext", "basicConstraints=critical,CA:FALSE"];
+    const names = [
+      "-addext",
+      `subjectAltName=${isIP(host) ? "IP" : "DNS"}:${host}`,
+      "-addext",
+      "basicConstraints=critical,CA:FALSE",
+    ];
     await openssl(
       "-CA",
       "ca.crt",

@@ -1,7 +1,7 @@
 /** The chart's policies about PersistentVolumes and StorageClasses, and objects on trial before them. */
 import { randomBytes } from "node:crypto";
 import { vi } from "vitest";
-import { render } from "../chart/rendered-chart.ts";
+import { type Manifest, render } from "../chart/rendered-chart.ts";
 import type { ClassWish, VolumeWish } from "../cluster/early-refusal.table.ts";
 import type { Cluster } from "./cluster.ts";
 import { long } from "./stage.ts";
@@ -9,15 +9,20 @@ import { long } from "./stage.ts";
 /** Of every object on trial. */
 export const trialName = `t-${randomBytes(4).toString("hex")}`;
 
-/** Nothing else of the chart runs. */
-export const volumePolicies = render().filter(
-  ({ kind, metadata }) =>
-    kind.startsWith("ValidatingAdmissionPolicy") && /^s3-csi-(volumes|storage-classes)/.test(metadata.name),
-);
+/** Those of an installation as it comes. Nothing else of the chart runs. */
+export const volumePolicies = volumePoliciesWith({});
+
+/** Those of an installation with other values. */
+export function volumePoliciesWith(values: Readonly<Record<string, string>>): readonly Manifest[] {
+  return render(values).filter(
+    ({ kind, metadata }) =>
+      kind.startsWith("ValidatingAdmissionPolicy") && /^s3-csi-(volumes|storage-classes)/.test(metadata.name),
+  );
+}
 
 /** In force until the end of the scope. */
-export async function withVolumePolicies(cluster: Cluster): Promise<AsyncDisposable> {
-  await cluster.apply(...volumePolicies);
+export async function withVolumePolicies(cluster: Cluster, policies = volumePolicies): Promise<AsyncDisposable> {
+  await cluster.apply(...policies);
   // The API server takes up policies in its own time.
   const stripped = { mountOptions: ["profile=x"] };
   await untilSaid(cluster, trialVolume({ attributes: { bucketName: "" } }), "bucketName");
@@ -26,7 +31,7 @@ export async function withVolumePolicies(cluster: Cluster): Promise<AsyncDisposa
   await untilSaid(cluster, trialClass(stripped), "Warning");
   return {
     [Symbol.asyncDispose]: async () => {
-      for (const { kind, metadata } of volumePolicies)
+      for (const { kind, metadata } of policies)
         await cluster.kubectl("delete", kind, metadata.name, "--ignore-not-found");
     },
   };

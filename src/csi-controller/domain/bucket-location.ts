@@ -1,10 +1,12 @@
 /**
- * Where the data of a dynamic volume lies: volume ID, bucket and prefix. The location depends only on the name of the CreateVolume
- * request, so a repeated CreateVolume finds the bucket of the first attempt.
+ * Where the data of a dynamic volume lies: volume ID, store, bucket and prefix. Of a CreateVolume request, only the name and the parameters
+ * make a difference, so a repeated CreateVolume finds the bucket of the first attempt.
  */
 import { createHash } from "node:crypto";
 import { DriverError } from "../../core/errors.ts";
 import type { VolumeId } from "../../core/names.ts";
+import { defaultStore, type StoreName } from "../../core/stores/store.ts";
+import { parameterRefusal } from "./parameter-refusal.ts";
 
 /** Bucket settings of a StorageClass. Their JSON is part of the digest in the bucket's tags: do not rename fields or kinds. */
 export type BucketOptions =
@@ -12,11 +14,15 @@ export type BucketOptions =
   | { readonly kind: "own" }
   /** One bucket per volume, whose name starts with `bucketNamePrefix`. */
   | { readonly kind: "named"; readonly prefix: string }
-  /** One prefix per volume in an existing bucket (`sharedBucket`). */
-  | { readonly kind: "shared"; readonly bucket: string };
+  /**
+   * One prefix per volume in an existing bucket (`sharedBucket`). `below` comes before the part that belongs to the volume alone, and ends
+   * with a slash (`sharedBucketPrefix`).
+   */
+  | { readonly kind: "shared"; readonly bucket: string; readonly below?: string };
 
 export interface BucketLocation {
   readonly volumeId: VolumeId;
+  readonly store: StoreName;
   readonly bucket: string;
   /** undefined: the bucket belongs to this volume alone and is deleted with it. */
   readonly prefix: string | undefined;
@@ -27,48 +33,73 @@ const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.source;
 
 /**
  * After a rollback, DeleteVolume of 2.x deletes the bucket whose name equals the volume ID. A volume ID is therefore a valid bucket
- * name only if that bucket belongs to the volume. Every other volume ID contains slashes, which no bucket name contains, and starts
- * with a name that no bucket has.
+ * name only if that bucket is on the default store and belongs to the volume. Every other volume ID contains slashes or an `@`, which no
+ * bucket name contains, and starts with a name that no bucket has there, or ends with the store.
  */
 const separators = { named: "/bucket/", shared: "/prefix-in/" } as const;
 
+/** The end of a volume ID, which names the store; volumes of the default store have IDs as before. */
+function suffixFor(store: StoreName): string {
+  return store === defaultStore ? "" : `@${store}`;
+}
+
 /** `requestName` is the name in the CreateVolume request, which becomes the name of the PersistentVolume. */
-export function locationFor(requestName: string, options: BucketOptions): BucketLocation {
+export function locationFor(requestName: string, options: BucketOptions, store = defaultStore): BucketLocation {
   const base = `${idPrefix}${uuidOf(requestName)}`;
+  const suffix = suffixFor(store);
   switch (options.kind) {
     case "own":
-      return { volumeId: base as VolumeId, bucket: base, prefix: undefined };
+      return { volumeId: `${base}${suffix}` as VolumeId, store, bucket: base, prefix: undefined };
     case "named": {
-      const bucket = bucketName(options.prefix, requestName);
-      return { volumeId: `${base}${separators.named}${bucket}` as VolumeId, bucket, prefix: undefined };
+      const longest = maxVolumeIdLength - `${base}${separators.named}${suffix}`.length;
+      const bucket = bucketName(options.prefix, requestName, Math.min(maxBucketNameLength, longest));
+      return { volumeId: `${base}${separators.named}${bucket}${suffix}` as VolumeId, store, bucket, prefix: undefined };
     }
-    case "shared":
-      return {
-        volumeId: `${base}${separators.shared}${options.bucket}` as VolumeId,
-        bucket: options.bucket,
-        prefix: `${base}/`,
-      };
+    case "shared": {
+      const { bucket, below = "" } = options;
+      const volumeId = `${base}${separators.shared}${bucket}${suffix}` as VolumeId;
+      if (volumeId.length > maxVolumeIdLength) throw tooLong(bucket, volumeId.length - maxVolumeIdLength);
+      return { volumeId, store, bucket, prefix: `${below}${base}/` };
+    }
     default:
       return options satisfies never;
   }
 }
 
-const idPattern = new RegExp(`^(${idPrefix}${uuid})(?:(${separators.named}|${separators.shared})([^/]+))?$`);
+/** CSI limits volume IDs to 128 bytes. Only a named store and a shared bucket, both with long names, are too long together. */
+const maxVolumeIdLength = 128;
 
-/** undefined: neither this driver nor 2.x ever assigned such a volume ID. */
+function tooLong(bucket: string, excess: number): DriverError {
+  const problem = `${bucket} and the name of the store are too long together by ${excess} characters`;
+  return parameterRefusal("sharedBucket", problem, "use a bucket with a shorter name");
+}
+
+const idPattern = new RegExp(
+  `^(${idPrefix}${uuid})(?:(${separators.named}|${separators.shared})([^/@]+))?(?:@([a-z0-9][-a-z0-9]*))?$`,
+);
+
+/** undefined: neither this driver nor 2.x ever assigned such a volume ID. The store may not be listed any more. */
 export function parseVolumeId(id: string): BucketLocation | undefined {
-  const [, base, separator, bucket] = idPattern.exec(id) ?? [];
+  const [, base, separator, bucket, store = defaultStore] = idPattern.exec(id) ?? [];
   if (base === undefined) return undefined;
-  const volumeId = id as VolumeId;
-  if (bucket === undefined) return { volumeId, bucket: base, prefix: undefined };
-  return { volumeId, bucket, prefix: separator === separators.shared ? `${base}/` : undefined };
+  const prefix = separator === separators.shared ? `${base}/` : undefined;
+  return { volumeId: id as VolumeId, store: store as StoreName, bucket: bucket ?? base, prefix };
+}
+
+/**
+ * The location of a volume whose PersistentVolume has this attribute `prefix`. What `sharedBucketPrefix` adds is too long for volume IDs;
+ * the rest of the prefix still identifies the volume, so an edited attribute cannot lead to the data of another.
+ */
+export function withPrefixOf(location: BucketLocation, attribute: string | undefined): BucketLocation {
+  const { prefix } = location;
+  return prefix !== undefined && attribute?.endsWith(`/${prefix}`) ? { ...location, prefix: attribute } : location;
 }
 
 /** Whether CreateVolume with this request name, and with no other, returns this volume ID and this bucket or prefix. */
 export function wasCreatedFor(location: BucketLocation, requestName: string): boolean {
   const baseId = baseVolumeId(location.volumeId);
   if (baseId !== locationFor(requestName, { kind: "own" }).volumeId) return false;
-  // The base volume ID is the prefix. A bucket name with `bucketNamePrefix` ends with a digest of the request name.
+  // The base volume ID is the end of the prefix. A bucket name with `bucketNamePrefix` ends with a digest of the request name.
   return (
     location.prefix !== undefined || location.bucket === baseId || location.bucket.endsWith(`-${suffixOf(requestName)}`)
   );
@@ -95,12 +126,12 @@ const maxBucketNameLength = 63;
  * Invalid characters are replaced and long prefixes are cut instead of refused: 2.x ignored `bucketNamePrefix`, and StorageClasses
  * of 2.x that set it must go on provisioning. Dots are replaced, because wildcard certificates do not cover them.
  */
-function bucketName(prefix: string, requestName: string): string {
+function bucketName(prefix: string, requestName: string, maxLength: number): string {
   const suffix = suffixOf(requestName);
   const readable = prefix
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
-    .slice(0, maxBucketNameLength - suffixDigits - 1)
+    .slice(0, maxLength - suffixDigits - 1)
     .replaceAll(/^-|-$/g, "");
   return readable === "" ? `${idPrefix}${suffix}` : `${readable}-${suffix}`;
 }

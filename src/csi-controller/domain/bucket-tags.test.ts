@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { defaultStore, type StoreName } from "../../core/stores/store.ts";
 import { locationFor } from "./bucket-location.ts";
 import {
   capacityOf,
@@ -65,6 +66,17 @@ it("the tags name volume, claim, cluster, request and deletePolicy", () => {
   expect(otherOwner({}, request.location)).toBeUndefined();
 });
 
+it("ID-4 a bucket of a volume on another store is foreign: the stores may be one, under two names", () => {
+  const named = { ...spec(), location: locationFor("pvc-1", { kind: "own" }, "minio" as StoreName) };
+  expect(compareTags(tagsFor(spec()), named)).toMatchObject({ kind: "foreign" });
+  expect(compareTags(tagsFor(named), named)).toMatchObject({ kind: "same" });
+});
+
+it("ID-4 neither store nor role changes what an earlier version recorded of the parameters", () => {
+  const pod = { authenticationSource: "pod", roleArn: "arn:aws:iam::1:role/a", store: "minio" };
+  expect(compareTags(tagsFor(spec()), spec(pod))).toEqual({ kind: "same", capacityBytes: 10n });
+});
+
 it("a request name that is no valid tag value is left out", () => {
   expect(tagsFor(spec({}, 1n, 0n, "ü*"))).not.toHaveProperty("s3.csi.scality.com/pv-name");
 });
@@ -105,7 +117,23 @@ describe("the origin of a bucket without a PersistentVolume", () => {
     ["created, but not tagged", own.location.bucket, {}, { kind: "untagged", baseVolumeId }],
     ["not created by the driver", named.location.bucket, { team: "a" }, { kind: "foreign" }],
   ])("%s", ([, bucket, tags, trace]) => {
-    expect(originOf(bucket, tags, "c-1")).toEqual(trace);
+    expect(originOf(bucket, tags, { store: defaultStore, cluster: "c-1" })).toEqual(trace);
+  });
+
+  it("ID-4 belongs to the store that its tag names, and to no other", () => {
+    const store = "minio" as StoreName;
+    const elsewhere = { ...own, location: locationFor(own.name, { kind: "own" }, store) };
+    const { bucket } = elsewhere.location;
+    expect(originOf(bucket, tagsFor(elsewhere), { store, cluster: "c-1" })).toMatchObject({
+      kind: "volume",
+      baseVolumeId,
+    });
+    for (const [each, at] of [
+      [elsewhere, defaultStore],
+      [own, store],
+    ] as const) {
+      expect(originOf(bucket, tagsFor(each), { store: at, cluster: "c-1" })).toEqual({ kind: "accountedFor" });
+    }
   });
 
   it("a bucket without tags of the driver gets no tag when it is kept", () => {

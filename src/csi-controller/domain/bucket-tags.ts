@@ -1,7 +1,8 @@
 /** Tags that the driver writes on buckets: which volume and cluster a bucket belongs to, and what CreateVolume asked for. */
 import { createHash } from "node:crypto";
 import { driverName } from "../../core/names.ts";
-import { type BucketLocation, baseVolumeId } from "./bucket-location.ts";
+import type { StoreName } from "../../core/stores/store.ts";
+import { type BucketLocation, baseVolumeId, parseVolumeId } from "./bucket-location.ts";
 import { type ClassParameters, type DeletePolicy, deletePolicyFrom } from "./storage-class.ts";
 
 export type Tags = Readonly<Record<string, string>>;
@@ -135,18 +136,24 @@ export type BucketOrigin =
   | { readonly kind: "volume"; readonly baseVolumeId: string; readonly claim: string | undefined }
   /** Named like the bucket of a volume, without tags of the driver (yet). */
   | { readonly kind: "untagged"; readonly baseVolumeId: string }
-  /** Of another cluster, or kept on purpose. This never changes. */
+  /** Of another cluster or of another name of the store, or kept on purpose. This never changes. */
   | { readonly kind: "accountedFor" }
   /** Not created by this driver. */
   | { readonly kind: "foreign" };
 
-export function originOf(bucket: string, tags: Tags, cluster: string): BucketOrigin {
+/** `found`: where the bucket is. One store may be listed under several names, with different accounts. */
+export function originOf(
+  bucket: string,
+  tags: Tags,
+  found: { readonly store: StoreName; readonly cluster: string },
+): BucketOrigin {
   if (tags[keptTag] !== undefined) return { kind: "accountedFor" };
   const volumeId = tags[tagKeys.volumeId];
   const baseId = baseVolumeId(volumeId ?? bucket);
   if (baseId === undefined) return { kind: "foreign" };
   if (volumeId === undefined) return { kind: "untagged", baseVolumeId: baseId };
-  if (tags[tagKeys.cluster] !== cluster) return { kind: "accountedFor" };
+  if (tags[tagKeys.cluster] !== found.cluster) return { kind: "accountedFor" };
+  if (parseVolumeId(volumeId)?.store !== found.store) return { kind: "accountedFor" };
   return { kind: "volume", baseVolumeId: baseId, claim: tags[tagKeys.claim] };
 }
 

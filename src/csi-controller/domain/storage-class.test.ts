@@ -14,6 +14,8 @@ it("has defaults and ignores unknown parameters", () => {
     deletePolicy: "delete-if-empty",
     tags: {},
     claim: { namespace: "team-a", name: "data" },
+    store: { store: undefined, endpointUrl: undefined },
+    podIdentity: undefined,
   });
 });
 
@@ -22,6 +24,24 @@ it.for([
   [{ bucketNamePrefix: "${pvc.namespace}-${pvc.name}" }, { bucket: { kind: "named", prefix: "team-a-data" } }],
   [{ bucketNamePrefix: "${pv.name}" }, { bucket: { kind: "named", prefix: "pvc-1" } }],
   [{ sharedBucket: "all" }, { bucket: { kind: "shared", bucket: "all" } }],
+  [
+    { sharedBucket: "all", sharedBucketPrefix: "${pvc.namespace}" },
+    { bucket: { kind: "shared", bucket: "all", below: "team-a/" } },
+  ],
+  [
+    { sharedBucket: "all", sharedBucketPrefix: "teams/${pvc.namespace}/${pvc.name}-x/" },
+    { bucket: { kind: "shared", bucket: "all", below: "teams/team-a/data-x/" } },
+  ],
+  [{ sharedBucket: "all", sharedBucketPrefix: " " }, { bucket: { kind: "shared", bucket: "all" } }],
+  [{ store: " minio " }, { store: { store: "minio", endpointUrl: undefined } }],
+  [{ endpointUrl: "http://m" }, { store: { store: undefined, endpointUrl: "http://m" } }],
+  [{ authenticationSource: "pod" }, { podIdentity: { roleArn: undefined } }],
+  [
+    { authenticationSource: "pod", roleArn: "arn:aws:iam::1:role/${pvc.namespace}" },
+    { podIdentity: { roleArn: "arn:aws:iam::1:role/team-a" } },
+  ],
+  [{ authenticationSource: "driver" }, { podIdentity: undefined }],
+  [{ authenticationSource: "secret" }, { podIdentity: undefined }],
   [{ region: "eu-west-1" }, { region: "eu-west-1" }],
   [{ region: " " }, { region: undefined }],
   [{ deletePolicy: "purge" }, { deletePolicy: "purge" }],
@@ -43,6 +63,17 @@ it("takes as many tags as a bucket has room for", () => {
 it.for([
   [{ sharedBucket: "A" }, /parameters.sharedBucket "A" is not a valid bucket name/],
   [{ sharedBucket: "all", bucketNamePrefix: "x" }, /parameters.sharedBucket and bucketNamePrefix exclude each other/],
+  [{ sharedBucketPrefix: "x" }, /parameters.sharedBucketPrefix needs sharedBucket/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "/a" }, /parameters.sharedBucketPrefix "\/a\/" is not a prefix/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "a//b" }, /is not a prefix of directories/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "a/../b" }, /is not a prefix of directories/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "/" }, /is not a prefix of directories/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "a\u0000" }, /is not a prefix of directories/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "é".repeat(256) }, /has more than 512 bytes/],
+  [{ sharedBucket: "all", sharedBucketPrefix: "${pvc.uid}" }, /has the unknown variable/],
+  [{ authenticationSource: "Pod" }, /parameters.authenticationSource "Pod" is not known/],
+  [{ roleArn: "arn:aws:iam::1:role/a" }, /parameters.roleArn has no effect without authenticationSource pod/],
+  [{ authenticationSource: "pod", roleArn: "admin" }, /parameters.roleArn "admin" is not the ARN of a role/],
   [{ region: "a b" }, /parameters.region "a b" is not a valid region name/],
   [{ deletePolicy: "keep" }, /parameters.deletePolicy "keep" is not a known policy/],
   [{ tags: "=x" }, /parameters.tags has "=x", which is not a valid tag/],

@@ -1,8 +1,12 @@
 /** Parses the parameters of a StorageClass. Unknown parameters are ignored, as in 2.x. */
 import { quoted } from "../../core/attribute-refusal.ts";
-import { DriverError } from "../../core/errors.ts";
 import { driverName } from "../../core/names.ts";
+import type { StoreReference } from "../../core/stores/store-of.ts";
 import type { BucketOptions } from "./bucket-location.ts";
+import { type PodIdentity, parsePodIdentity } from "./class-identity.ts";
+import { resolved, type Variables } from "./class-variables.ts";
+import { parameterRefusal } from "./parameter-refusal.ts";
+import { parseSharedPrefix } from "./shared-prefix.ts";
 
 /** Ordered from the policy that keeps the most data to the one that keeps the least. */
 export const deletePolicies = ["retain", "refuse-until-empty", "delete-if-empty", "purge"] as const;
@@ -26,6 +30,10 @@ export interface ClassParameters {
   readonly tags: Readonly<Record<string, string>>;
   /** undefined: csi-provisioner runs without --extra-create-metadata. */
   readonly claim: Claim | undefined;
+  /** As given: the installation knows which stores there are. */
+  readonly store: StoreReference;
+  /** Volumes are mounted with credentials for the service account of each workload; undefined: with those of a Secret or the driver. */
+  readonly podIdentity: PodIdentity | undefined;
 }
 
 type Raw = Readonly<Record<string, string>>;
@@ -40,6 +48,8 @@ export function parseClassParameters(raw: Raw, requestName: string): ClassParame
     deletePolicy: parseDeletePolicy(raw["deletePolicy"]),
     tags: parseTags(raw["tags"], variables),
     claim,
+    store: { store: raw["store"]?.trim() || undefined, endpointUrl: raw["endpointUrl"]?.trim() || undefined },
+    podIdentity: parsePodIdentity(raw, variables),
   };
 }
 
@@ -52,10 +62,16 @@ function claimIn(raw: Raw): Claim | undefined {
 function parseBucket(raw: Raw, variables: Variables): BucketOptions {
   const shared = raw["sharedBucket"]?.trim();
   const prefix = raw["bucketNamePrefix"]?.trim();
+  const below = parseSharedPrefix(raw["sharedBucketPrefix"], variables);
   if (shared) {
-    if (prefix) throw refusal("sharedBucket", "and bucketNamePrefix exclude each other", "remove one of them");
-    if (/^[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]$/.test(shared)) return { kind: "shared", bucket: shared };
-    throw refusal("sharedBucket", `${quoted(shared)} is not a valid bucket name`, "name an existing bucket");
+    if (prefix) throw parameterRefusal("sharedBucket", "and bucketNamePrefix exclude each other", "remove one of them");
+    if (!/^[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]$/.test(shared)) {
+      throw parameterRefusal("sharedBucket", `${quoted(shared)} is not a valid bucket name`, "name an existing bucket");
+    }
+    return { kind: "shared", bucket: shared, ...(below !== undefined && { below }) };
+  }
+  if (below !== undefined) {
+    throw parameterRefusal("sharedBucketPrefix", "needs sharedBucket", "name an existing bucket in sharedBucket");
   }
   return prefix ? { kind: "named", prefix: resolved("bucketNamePrefix", prefix, variables) } : { kind: "own" };
 }
@@ -64,14 +80,18 @@ function parseRegion(value: string | undefined): string | undefined {
   const region = value?.trim();
   if (!region) return undefined;
   if (/^[A-Za-z0-9][-_A-Za-z0-9]*$/.test(region)) return region;
-  throw refusal("region", `${quoted(region)} is not a valid region name`, "use a name such as us-east-1");
+  throw parameterRefusal("region", `${quoted(region)} is not a valid region name`, "use a name such as us-east-1");
 }
 
 function parseDeletePolicy(value: string | undefined): DeletePolicy {
   if (!value) return defaultDeletePolicy;
   const policy = deletePolicyFrom(value);
   if (policy !== undefined) return policy;
-  throw refusal("deletePolicy", `${quoted(value)} is not a known policy`, `use one of ${deletePolicies.join(", ")}`);
+  throw parameterRefusal(
+    "deletePolicy",
+    `${quoted(value)} is not a known policy`,
+    `use one of ${deletePolicies.join(", ")}`,
+  );
 }
 
 /** Also parses the policy recorded on existing volumes and buckets. undefined: not a known policy. */
@@ -90,7 +110,7 @@ const maxTags = 40;
 function parseTags(value: string | undefined, variables: Variables): Readonly<Record<string, string>> {
   const items = (value ?? "").split(",").filter((item) => item.trim() !== "");
   const tags = items.map((item) => parseTag(item, variables));
-  if (tags.length > maxTags) throw refusal("tags", `has ${tags.length} tags`, `use at most ${maxTags} tags`);
+  if (tags.length > maxTags) throw parameterRefusal("tags", `has ${tags.length} tags`, `use at most ${maxTags} tags`);
   return Object.fromEntries(tags);
 }
 
@@ -99,40 +119,14 @@ function parseTag(item: string, variables: Variables): readonly [string, string]
   const tag = resolved("tags", text.trim(), variables);
   const name = key.trim();
   if (!/^[\p{L}\p{N} _.:/=+\-@]{1,128}$/u.test(name) || !/^[\p{L}\p{N} _.:/=+\-@]{0,256}$/u.test(tag)) {
-    throw refusal(
+    throw parameterRefusal(
       "tags",
       `has ${quoted(item)}, which is not a valid tag`,
       "write key=value pairs, separated by commas",
     );
   }
   if (/^aws:/i.test(name) || name.startsWith(`${driverName}/`)) {
-    throw refusal("tags", `has the key ${quoted(name)}, which is reserved`, "choose another key");
+    throw parameterRefusal("tags", `has the key ${quoted(name)}, which is reserved`, "choose another key");
   }
   return [name, tag];
-}
-
-type Variables = Readonly<Record<string, string | undefined>>;
-
-/** csi-provisioner resolves variables only in Secret names and namespaces; the driver resolves those in its own parameters. */
-function resolved(parameter: string, text: string, variables: Variables): string {
-  return text.replaceAll(/\$\{([^}]*)\}/g, (variable, name: string) => {
-    const value = variables[name];
-    if (value !== undefined) return value;
-    if (!(name in variables)) {
-      throw refusal(
-        parameter,
-        `has the unknown variable ${variable}`,
-        `use one of ${Object.keys(variables).join(", ")}`,
-      );
-    }
-    throw refusal(
-      parameter,
-      `needs ${variable}, which csi-provisioner did not send`,
-      "run csi-provisioner with --extra-create-metadata",
-    );
-  });
-}
-
-function refusal(parameter: string, problem: string, fix: string): DriverError {
-  return new DriverError("invalid", `parameters.${parameter} ${problem}`, { hint: `In the StorageClass: ${fix}.` });
 }

@@ -1,5 +1,6 @@
 /** Which replica searches for orphaned buckets, and the events that report them. */
 import { reconcilerLease } from "../../core/names.ts";
+import { defaultStore } from "../../core/stores/store.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
@@ -41,12 +42,12 @@ export function orphanReporter(
   };
 }
 
-function messageFor({ bucket, origin }: Orphan): string {
+function messageFor({ store, bucket, origin }: Orphan): string {
   const facts =
     origin.kind === "volume"
       ? `was created for claim ${origin.claim ?? "(unknown)"}; neither the claim nor a PersistentVolume with this bucket exists any more`
       : "has the name of a volume's bucket, but no tag names its volume: another cluster may use it";
-  return `Bucket ${bucket} ${facts}`;
+  return `Bucket ${bucket}${store === defaultStore ? "" : ` on store ${store}`} ${facts}`;
 }
 
 const orphanFix = `The driver does not delete it: remove it by hand if it is not needed, or add the tag ${keptTag} to stop this event.`;

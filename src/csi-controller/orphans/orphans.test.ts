@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { DriverError } from "../../core/errors.ts";
+import { defaultStore, type StoreName } from "../../core/stores/store.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { Buckets } from "../buckets.ts";
 import { locationFor } from "../domain/bucket-location.ts";
@@ -9,8 +11,10 @@ const uid = "476e33c4-5a17-46ea-a9ca-80f9ee95fed6";
 const { bucket } = locationFor(`pvc-${uid}`, { kind: "own" });
 const tags = { "s3.csi.scality.com/volume-id": bucket, "s3.csi.scality.com/cluster": "c-1" };
 
+const minio = "minio" as StoreName;
+
 /** A store with one bucket of the driver, and an empty cluster. */
-function orphanedBucket() {
+function orphanedBucket(store = defaultStore) {
   const reported: string[] = [];
   const world = {
     tags: tags as Record<string, string> | undefined,
@@ -19,6 +23,7 @@ function orphanedBucket() {
     active: true,
   };
   const asked: string[] = [];
+  const opened: string[] = [];
   const buckets = {
     async *names() {
       yield* ["unrelated", bucket];
@@ -29,16 +34,21 @@ function orphanedBucket() {
     },
   } as unknown as Buckets;
   const dependencies = {
-    openBuckets: async () => buckets,
+    openBuckets: async (_call: unknown, access: { readonly store: StoreName }) => {
+      opened.push(access.store);
+      return buckets;
+    },
     clusterId: async () => "c-1",
-    volumes: { hasBucket: async (_call: unknown, name: string) => world.volumes.includes(name) },
+    volumes: {
+      hasBucket: async (_call: unknown, at: StoreName, name: string) => at === store && world.volumes.includes(name),
+    },
     async *claims() {
       yield* world.claims;
     },
     isActive: async () => world.active,
     report: (_call: unknown, orphan: { readonly bucket: string }) => void reported.push(orphan.bucket),
   };
-  return { world, dependencies, search: new OrphanSearch(dependencies), reported, asked };
+  return { world, dependencies, search: new OrphanSearch(dependencies, store), reported, asked, opened };
 }
 
 it("a bucket without a volume and a claim is reported by the second search that finds it, and by each one after it", async () => {
@@ -83,6 +93,42 @@ it("reads no tags of buckets that are accounted for or cannot belong to a volume
 
 it("an interval of 0 turns the search off", async () => {
   const { dependencies, asked } = orphanedBucket();
-  await searchOrphans(call, dependencies, { everyMs: 0, settleMs: 0 });
+  await searchOrphans(call, dependencies, { stores: [defaultStore], times: { everyMs: 0, settleMs: 0 } });
   expect(asked).toEqual([]);
+});
+
+it("ID-4 a bucket of a named store is looked for and reported there", async () => {
+  const { world, search, reported, opened } = orphanedBucket(minio);
+  world.tags = { ...tags, "s3.csi.scality.com/volume-id": `${bucket}@minio` };
+  await search.run(call);
+  await search.run(call);
+  expect(reported).toEqual([bucket]);
+  expect(new Set(opened)).toEqual(new Set([minio]));
+});
+
+it("ID-4 a bucket whose tag names another store is not reported: one store may be listed under two names", async () => {
+  const { search, reported } = orphanedBucket(minio);
+  await search.run(call);
+  await search.run(call);
+  expect(reported).toEqual([]);
+});
+
+it("ID-4 a store that is away does not hold up the search at another", async () => {
+  const { dependencies, reported } = orphanedBucket();
+  const end = new AbortController();
+  const openBuckets = async (_call: unknown, access: { readonly store: StoreName }) => {
+    if (access.store === minio) throw new DriverError("notReady", "away");
+    return await dependencies.openBuckets(_call, access);
+  };
+  const times = { everyMs: 1, settleMs: 1 };
+  const report = (_call: unknown, orphan: { readonly bucket: string }) => {
+    reported.push(orphan.bucket);
+    end.abort();
+  };
+  await searchOrphans(
+    { ...call, signal: end.signal },
+    { ...dependencies, openBuckets, report },
+    { stores: [minio, defaultStore], times },
+  );
+  expect(reported).toEqual([bucket]);
 });

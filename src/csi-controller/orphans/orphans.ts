@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { DriverError } from "../../core/errors.ts";
+import type { StoreName } from "../../core/stores/store.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Buckets, OpenBuckets } from "../buckets.ts";
@@ -26,6 +27,7 @@ export interface OrphanDependencies {
 }
 
 export interface Orphan {
+  readonly store: StoreName;
   readonly bucket: string;
   readonly origin: Extract<BucketOrigin, { kind: "volume" | "untagged" }>;
 }
@@ -37,10 +39,18 @@ export interface OrphanTimes {
   readonly settleMs: number;
 }
 
-/** Runs until the call ends and never throws. A problem is logged once while it lasts. */
-export async function searchOrphans(call: Call, dependencies: OrphanDependencies, times: OrphanTimes): Promise<void> {
+/** One search for each store, so that a store that is away does not hold up the others. Runs until the call ends and never throws. */
+export async function searchOrphans(
+  call: Call,
+  dependencies: OrphanDependencies,
+  { stores, times }: { readonly stores: readonly StoreName[]; readonly times: OrphanTimes },
+): Promise<void> {
   if (times.everyMs === 0) return;
-  const search = new OrphanSearch(dependencies);
+  await Promise.all(stores.map((store) => searchAt(call, new OrphanSearch(dependencies, store), times)));
+}
+
+/** A problem is logged once while it lasts. */
+async function searchAt(call: Call, search: OrphanSearch, times: OrphanTimes): Promise<void> {
   const problems = new ProblemLog();
   while (!call.signal.aborted) {
     let next: keyof OrphanTimes = "everyMs";
@@ -50,7 +60,11 @@ export async function searchOrphans(call: Call, dependencies: OrphanDependencies
     } catch (error) {
       if (call.signal.aborted) return;
       const hint = error instanceof DriverError ? error.hint : undefined;
-      problems.report(call.log, "orphans", "failed to search for orphaned buckets", { error, hint });
+      problems.report(call.log, "orphans", "failed to search for orphaned buckets", {
+        store: search.store,
+        error,
+        hint,
+      });
     }
     await sleep(times[next], undefined, { signal: call.signal }).catch(() => undefined); // the call has ended
   }
@@ -61,12 +75,14 @@ const maxEvents = 50;
 
 export class OrphanSearch {
   readonly #dependencies: OrphanDependencies;
+  readonly store: StoreName;
   /** Buckets that never have to be looked at again: bucket names are never used for another volume. */
   readonly #accountedFor = new Set<string>();
   #suspects: ReadonlySet<string> = new Set();
 
-  constructor(dependencies: OrphanDependencies) {
+  constructor(dependencies: OrphanDependencies, store: StoreName) {
     this.#dependencies = dependencies;
+    this.store = store;
   }
 
   /** "unsettled": search again soon, because a bucket was found for the first time or another replica is active. */
@@ -76,29 +92,32 @@ export class OrphanSearch {
     const before = this.#suspects;
     this.#suspects = new Set(found.map(({ bucket }) => bucket));
     const orphans = found.filter(({ bucket }) => before.has(bucket));
-    for (const { bucket, origin } of orphans) call.log.info("found an orphaned bucket", { bucket, ...origin });
+    for (const { store, bucket, origin } of orphans) {
+      call.log.info("found an orphaned bucket", { store, bucket, ...origin });
+    }
     for (const orphan of orphans.slice(0, maxEvents)) this.#dependencies.report(call, orphan);
     return orphans.length === found.length ? "settled" : "unsettled";
   }
 
   async #withoutVolume(call: Call): Promise<readonly Orphan[]> {
     const { openBuckets, volumes, clusterId } = this.#dependencies;
+    const { store } = this;
     const cluster = await clusterId(call);
     if (cluster === undefined) {
       throw new DriverError("denied", "the driver has no right to read the namespace kube-system", {
         hint: "Install the chart of this version, which grants the right.",
       });
     }
-    const buckets = await openBuckets(call, {}, undefined);
+    const buckets = await openBuckets(call, { store, secrets: {}, region: undefined });
     const found: Orphan[] = [];
     for await (const bucket of buckets.names(call)) {
       if (!mayBeVolumeBucket(bucket) || this.#accountedFor.has(bucket)) continue;
-      if (await volumes.hasBucket(call, bucket)) continue;
+      if (await volumes.hasBucket(call, store, bucket)) continue;
       const tags = await tagsOf(call, buckets, bucket);
       if (tags === undefined) continue;
-      const origin = originOf(bucket, tags, cluster);
+      const origin = originOf(bucket, tags, { store, cluster });
       if (origin.kind === "accountedFor") this.#accountedFor.add(bucket);
-      if (origin.kind === "volume" || origin.kind === "untagged") found.push({ bucket, origin });
+      if (origin.kind === "volume" || origin.kind === "untagged") found.push({ store, bucket, origin });
     }
     return found;
   }

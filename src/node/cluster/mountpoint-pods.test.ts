@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { usualIdentity } from "../../../test/support/fake-credentials.ts";
 import type { NodeName, PodUid, PvName, VolumeId } from "../../core/names.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { Pod } from "../../kube/kinds.ts";
@@ -11,7 +12,7 @@ const volume = {
   volumeId: "v" as VolumeId,
   mountOptions: [],
   attributes: parseVolumeAttributes({ bucketName: "b" }),
-  identity: "driver",
+  credentials: { source: "driver", identity: usualIdentity } as const,
   fallback: undefined,
   readOnly: false,
   cache: undefined,
@@ -21,7 +22,13 @@ const volume = {
 };
 
 function podFrom(status: Pod["status"], driverVersion = "3.0.0"): Pod {
-  const purpose = { volume, workload: "uid" as PodUid, node: "node-1" as NodeName, generation: 0 };
+  const purpose = {
+    volume,
+    identity: usualIdentity,
+    workload: "uid" as PodUid,
+    node: "node-1" as NodeName,
+    generation: 0,
+  };
   const { metadata, spec } = mountpointPod({ ...installation, driverVersion }, purpose);
   const given = { uid: "mp-uid", resourceVersion: "1", creationTimestamp: "2026-01-15T10:30:00Z" };
   return {

@@ -1,26 +1,48 @@
 /** Credentials belong to the Mountpoint Pod, not to the workload that mounted first (MP-3). */
 import { DriverError } from "../../core/errors.ts";
+import { parseIdentity } from "../../core/identity.ts";
+import type { Stores } from "../../core/stores/store.ts";
 import type { Call } from "../../runtime/call.ts";
+import { describeError } from "../../runtime/log.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { protocolOf } from "../legacy/mounter-2x.ts";
 import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
-import type { DriverCredentials } from "./driver-credentials.ts";
+import type { MountRecords } from "../records/mount-records.ts";
+import type { PodSessions } from "../sessions/pod-sessions.ts";
+import { storeOfRecord } from "../source/store-of-record.ts";
+import { type Access, describeAccess, isFor } from "./access.ts";
+import type { DriverCredentialsOfStores } from "./driver-credentials-of-stores.ts";
 import { renewedFiles } from "./profile.ts";
 
 export interface MountCredentials {
-  readonly driverCredentials: DriverCredentials;
+  readonly drivers: Pick<DriverCredentialsOfStores, "of" | "onChange">;
+  readonly sessions: Pick<PodSessions, "offer" | "known" | "get">;
   readonly comm: CommVolumes;
+  readonly stores: Stores;
+  readonly records: Pick<MountRecords, "get">;
 }
 
-/** The volume's own credentials, else those of the driver. */
-export async function credentialsFor(
-  call: Call,
-  { driverCredentials }: Pick<MountCredentials, "driverCredentials">,
-  volumeCredentials: Credentials | undefined,
-): Promise<Credentials> {
-  return volumeCredentials ?? (await driverCredentials.get(call));
+type Origins = Pick<MountCredentials, "drivers" | "sessions">;
+
+export async function credentialsFor(call: Call, { drivers, sessions }: Origins, access: Access): Promise<Credentials> {
+  switch (access.source) {
+    case "driver":
+      return await drivers.of(access.store).get(call);
+    case "secret":
+      return access.credentials;
+    case "pod":
+      return await sessions.get(call, access);
+    default:
+      return access satisfies never;
+  }
+}
+
+/** The credentials that are known now, without a request. */
+function knownCredentials({ drivers, sessions }: Origins, access: Access): Credentials | undefined {
+  if (access.source === "secret") return access.credentials;
+  return access.source === "pod" ? sessions.known(access) : drivers.of(access.store).known();
 }
 
 /**
@@ -32,45 +54,65 @@ function renewCredentials(volume: CommVolume, pod: LocalMountpointPod, credentia
   volume.writeCredentials({ ...legacyFiles, ...protocolOf(pod).renewedFiles(credentials) });
 }
 
-/**
- * Writes the current credentials to a running Mountpoint Pod. Makes no API call: unknown credentials of the driver are written when
- * they arrive.
- */
-export function refreshCredentials(
-  { comm, driverCredentials }: MountCredentials,
-  pod: LocalMountpointPod,
-  volumeCredentials: Credentials | undefined,
-): void {
-  const credentials = volumeCredentials ?? driverCredentials.known();
-  if (credentials === undefined) return;
-  using volume = comm.open(pod.uid);
-  if (volume !== undefined) renewCredentials(volume, pod, credentials);
+/** Writes the current credentials to a running Mountpoint Pod. Makes no request: unknown credentials are written when they arrive. */
+export function refreshCredentials(credentials: MountCredentials, pod: LocalMountpointPod, access: Access): void {
+  checkStore(credentials, pod, access);
+  const known = knownCredentials(credentials, access);
+  if (known === undefined) return;
+  using volume = credentials.comm.open(pod.uid);
+  if (volume !== undefined) renewCredentials(volume, pod, known);
 }
 
-const driverIdentity = "driver";
+/**
+ * A mount-s3 keeps the store at which it was started: it must not get keys of another, which a changed Secret or chart value may name (ID-4).
+ * Mounts without a record are those of earlier versions.
+ */
+function checkStore({ stores, records }: MountCredentials, pod: LocalMountpointPod, { store }: Access): void {
+  const record = records.get(pod.name);
+  if (record === undefined) return;
+  storeOfRecord(stores, record);
+  if (record.access.store === store) return;
+  throw new DriverError(
+    "notReady",
+    `the volume is mounted at store ${record.access.store}, and its keys are for store ${store}`,
+    {
+      hint: "Restart the Pods of the volume on this node, or name the former store again where the store was changed.",
+    },
+  );
+}
 
-export function usesDriverCredentials(pod: LocalMountpointPod): boolean {
-  return pod.identity === driverIdentity;
+/** Returns the failure instead of throwing: a terminating Pod must not affect the others. The next republish retries. */
+export function tryRefresh(credentials: MountCredentials, pod: LocalMountpointPod, access: Access): readonly string[] {
+  try {
+    refreshCredentials(credentials, pod, access);
+    return [];
+  } catch (error) {
+    return [`${pod.name}: ${describeError(error)}`];
+  }
 }
 
 /** Keys of one identity must never reach a mount of another (SE-6). Mountpoint Pods of 2.x do not name their identity. */
-export function checkIdentity(pod: LocalMountpointPod, intent: PublishIntent): void {
-  if (pod.identity === undefined || usesDriverCredentials(pod) === (intent.credentials === undefined)) return;
-  if (intent.credentials === undefined && intent.attributes.authenticationSource === "secret")
-    throw noCredentialsIn(pod.identity);
-  const wants = intent.credentials === undefined ? "those of the driver" : "keys of its own";
+export function checkIdentity(pod: LocalMountpointPod, { access, attributes }: PublishIntent): void {
+  if (pod.identity === undefined || isFor(pod.identity, access)) return;
+  if (access.source === "driver" && attributes.authenticationSource === "secret") {
+    const known = parseIdentity(pod.identity);
+    if (known?.source === "secret" && known.store === access.store) throw noCredentialsIn(pod.identity);
+  }
   throw new DriverError(
     "notReady",
-    `Mountpoint Pod ${pod.name} uses the keys of "${pod.identity}", the volume ${wants}`,
+    `Mountpoint Pod ${pod.name} uses the keys of "${pod.identity}", the volume ${describeAccess(access)}`,
     {
-      hint: "Check that the Secret named by nodePublishSecretRef holds keys, then start the Pod anew.",
+      hint:
+        access.source === "pod"
+          ? "Start the Pod anew: it then gets a Mountpoint Pod of its own."
+          : "Check that the Secret named by nodePublishSecretRef holds keys, then start the Pod anew.",
     },
   );
 }
 
 /** The Secret exists: kubelet does not call NodePublishVolume without it. */
 function noCredentialsIn(identity: string): DriverError {
-  const secret = identity.replace(/^secret:/, "");
+  const secret = identity.replace(/^secret:/, "").replace(/@.*/, "");
   return new DriverError("invalid", `access_key_id in Secret ${secret} is missing or empty`, {
     hint: "It is named by nodePublishSecretRef: put access_key_id and secret_access_key into it. The keys of the driver do not stand in for it.",
   });

@@ -59,7 +59,7 @@ export class SecretCredentials implements DriverCredentials {
     const { namespace, name } = this.#reference;
     const secret: Watched<SecretObject, SecretSeen> = {
       kind: kinds.secrets,
-      turned: progress.pulse("watch over the driver's Secret"),
+      turned: progress.pulse(`watch over the driver's Secret ${name}`),
       namespace,
       fieldSelector: `metadata.name=${name}`,
       trim: (object) => secretSeen(this.#reference, object),

@@ -1,8 +1,10 @@
 import { expect, it } from "vitest";
+import { atDefaultStore } from "../../../test/support/fake-credentials.ts";
 import { credentialsOf, FakeNode, podOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { CommVolume } from "../mounts/comm-volume.ts";
+import { fixedCredentials } from "./driver-credentials.ts";
 import { keepDriverCredentials } from "./keep-driver-credentials.ts";
 
 it("writes a changed key to every mount with the driver's identity and to no other, also after a failure", () => {
@@ -24,7 +26,7 @@ it("writes a changed key to every mount with the driver's identity and to no oth
   const listeners: (() => void)[] = [];
   let credentials = credentialsOf("old");
   const driverCredentials = {
-    ...node.credentials.driverCredentials,
+    ...fixedCredentials(credentials),
     known: () => credentials,
     onChange: (listener: () => void) => {
       listeners.push(listener);
@@ -32,7 +34,11 @@ it("writes a changed key to every mount with the driver's identity and to no oth
     },
   };
   const comm = { ...node.credentials.comm, open: volumeOf };
-  using _ = keepDriverCredentials(silentLogger, { driverCredentials, comm }, node.cluster.mountpointPods);
+  using _ = keepDriverCredentials(
+    silentLogger,
+    { ...node.credentials, drivers: atDefaultStore(driverCredentials), comm },
+    node.cluster.mountpointPods,
+  );
   const identities = { going: "driver", first: "driver", own: "secret:default/keys", old2x: undefined, last: "driver" };
   for (const [uid, identity] of Object.entries(identities)) {
     node.put(podOf({ name: `mp-${uid}` as PodName, uid: uid as PodUid, identity }));

@@ -1,7 +1,7 @@
+import { driverIdentity } from "../../core/identity.ts";
 import type { Logger } from "../../runtime/log.ts";
-import { describeError } from "../../runtime/log.ts";
-import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
-import { type MountCredentials, refreshCredentials, usesDriverCredentials } from "./credentials.ts";
+import type { MountpointPods } from "../cluster/mountpoint-pods.ts";
+import { type MountCredentials, tryRefresh } from "./credentials.ts";
 
 /** Writes changed credentials of the driver to every mount that uses them, at once (MP-4). */
 export function keepDriverCredentials(
@@ -9,21 +9,11 @@ export function keepDriverCredentials(
   credentials: MountCredentials,
   mountpointPods: MountpointPods,
 ): Disposable {
-  return credentials.driverCredentials.onChange(() => {
+  return credentials.drivers.onChange((store) => {
     // Without usable credentials running mounts keep their credentials: an invalid Secret must not break a working mount.
-    const usable = credentials.driverCredentials.known() !== undefined;
-    const users = [...mountpointPods.store.values()].filter(usesDriverCredentials);
-    const failures = users.flatMap((pod) => tryRefresh(credentials, pod));
-    log.info("the keys of the driver have changed", { usable, mountpointPods: users.length, failures });
+    const usable = credentials.drivers.of(store).known() !== undefined;
+    const users = [...mountpointPods.store.values()].filter(({ identity }) => identity === driverIdentity(store));
+    const failures = users.flatMap((pod) => tryRefresh(credentials, pod, { source: "driver", store }));
+    log.info("the keys of the driver have changed", { store, usable, mountpointPods: users.length, failures });
   });
-}
-
-/** Returns the failure instead of throwing: a terminating Pod must not affect the others. The next republish retries. */
-function tryRefresh(credentials: MountCredentials, pod: LocalMountpointPod): readonly string[] {
-  try {
-    refreshCredentials(credentials, pod, undefined);
-    return [];
-  } catch (error) {
-    return [`${pod.name}: ${describeError(error)}`];
-  }
 }

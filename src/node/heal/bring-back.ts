@@ -4,7 +4,7 @@ import type { PodName } from "../../core/names.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { volumeOf } from "../cluster/volume-of.ts";
-import { usesDriverCredentials } from "../credentials/credentials.ts";
+import { isFor } from "../credentials/access.ts";
 import { targetAt } from "../domain/target-path.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { askSource } from "../source/ask-source.ts";
@@ -70,10 +70,10 @@ async function startAgain(call: Call, room: HealRoom, name: PodName, record: Mou
 function checkCredentials(
   { cluster }: HealRoom,
   pod: LocalMountpointPod,
-  { credentials, persistentVolume }: MountRecord,
+  { access, persistentVolume }: MountRecord,
 ): void {
-  const isDrivers = pod.identity === undefined ? credentials === undefined : usesDriverCredentials(pod);
-  if (isDrivers !== (credentials === undefined) || volumeOf(cluster.attachments, pod) !== persistentVolume) {
+  const isSame = pod.identity === undefined || isFor(pod.identity, access);
+  if (!isSame || volumeOf(cluster.attachments, pod) !== persistentVolume) {
     throw new DriverError("notReady", `Mountpoint Pod ${pod.name} uses other keys than the dead mount`, {
       hint: "No action is needed: kubelet repeats its call within 90 seconds and brings the current keys.",
     });

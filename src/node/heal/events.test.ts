@@ -1,5 +1,6 @@
 /** What the owner of a workload reads when its mount-s3 has ended. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { driverAccess } from "../../../test/support/fake-credentials.ts";
 import { call, mountpointPod, podOf, target, targetOf, workload } from "../../../test/support/fake-node.ts";
 import { DriverError } from "../../core/errors.ts";
 import { eventCatalogue } from "../../core/event-catalogue.ts";
@@ -22,7 +23,7 @@ beforeEach(() => {
   mountpointPods.store.complete();
   [emitted, version] = [[], 0];
   const records = new MountRecords(noStorage);
-  records.set(mountpointPod, {} as Parameters<MountRecords["set"]>[1]);
+  records.set(mountpointPod, { access: driverAccess } as Parameters<MountRecords["set"]>[1]);
   records.addUser(mountpointPod, target, { namespace: "shop", name: "app", uid: workload });
   // A Pod of a node plugin that did not know its name.
   records.addUser(mountpointPod, nameless, { namespace: "", name: "", uid: "nameless" as PodUid });

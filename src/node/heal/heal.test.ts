@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { secretAccess } from "../../../test/support/fake-credentials.ts";
 import { FakeHealing } from "../../../test/support/fake-healing.ts";
 import {
   call,
@@ -84,7 +85,7 @@ it("records a mount of an earlier node plugin in kubelet's repeated call", async
 it("follows the workload to another Mountpoint Pod, with the keys of the volume", async () => {
   healing.node.put(podOf({ identity: "secret:default/keys" }));
   healing.start();
-  await publish(call, healing.rooms.publishing, intentOf(workload, { credentials: credentialsOf("own") }));
+  await publish(call, healing.rooms.publishing, intentOf(workload, { access: secretAccess(credentialsOf("own")) }));
   healing.node.put(podOf({ identity: "secret:default/keys", phase: "failed", explanation: "Evicted" }));
   healing.death();
   await expect
@@ -230,7 +231,7 @@ it("needs no record of a source that serves again", async () => {
 it("LC-1 starts a Mountpoint Pod of 2.x again, which names no identity, with the credentials of the volume", async () => {
   healing.node.put(podOf({ identity: undefined }));
   healing.start();
-  await publish(call, healing.rooms.publishing, intentOf(workload, { credentials: credentialsOf("own") }));
+  await publish(call, healing.rooms.publishing, intentOf(workload, { access: secretAccess(credentialsOf("own")) }));
   healing.death();
   healing.node.startsListening();
   await expect.poll(() => healing.healed, soon).toMatchObject([{ mountpointPod }]);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { secretAccess } from "../../../test/support/fake-credentials.ts";
 import {
   call,
   credentialsOf,
@@ -46,7 +47,7 @@ it("does not change a mount of 1.x, even if it should be read-only, and renews i
 it("writes no file for a volume with its own keys", async () => {
   node.knows(undefined);
   mountOf1x(target);
-  await publish(call, node.rooms.publishing, intentOf(workload, { credentials: credentialsOf("volume") }));
+  await publish(call, node.rooms.publishing, intentOf(workload, { access: secretAccess(credentialsOf("volume")) }));
   expect([...node.v1Files]).toEqual([]);
 });
 

@@ -2,6 +2,7 @@
  * Mounts of the driver 1.x: systemd runs mount-s3 on the host, which serves the target directly. They stay unchanged until their
  * workload restarts. Their credentials are in files in the plugin's directory (contract 1.12, 2.11).
  */
+import { defaultStore } from "../../core/stores/store.ts";
 import type { Mount } from "../../linux/mounts/mountinfo.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Attachments } from "../cluster/attachments.ts";
@@ -32,11 +33,10 @@ export function isV1Mount({ attachments }: Pick<V1Mounts, "attachments">, mount:
 }
 
 /** Renews the driver's credentials. Credentials of a volume's own Secret are in the environment of mount-s3 and cannot be renewed. */
-export function refreshV1(
-  { driverCredentials, files }: V1Mounts,
-  { workload, volumeId, credentials }: PublishIntent,
-): void {
-  const known = credentials === undefined ? driverCredentials.known() : undefined;
+export function refreshV1({ driverCredentials, files }: V1Mounts, { workload, volumeId, access }: PublishIntent): void {
+  // 1.x knew one store.
+  const isDrivers = access.source === "driver" && access.store === defaultStore;
+  const known = isDrivers ? driverCredentials.known() : undefined;
   if (known !== undefined) files.keep({ workload, volumeId }, known);
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { secretAccess } from "../../../test/support/fake-credentials.ts";
 import { mapStorage, swapperOn } from "../../../test/support/fake-healing.ts";
 import {
   call,
@@ -132,10 +133,11 @@ it("gives the successor the credentials that the former mount got meanwhile", as
   start();
   node.put(successorPod());
   await expect.poll(() => rooms.records.mounts.get(successor), soon).toBeDefined();
-  rooms.records.mounts.keepCredentials(mountpointPod, credentialsOf("rotated"));
+  rooms.records.mounts.keepAccess(mountpointPod, secretAccess(credentialsOf("rotated")));
   assignTo(successor);
   await expect.poll(() => moved.length, soon).toBe(1);
-  expect(rooms.records.mounts.get(successor)?.credentials?.accessKeyId.reveal()).toBe(
+  const access = rooms.records.mounts.get(successor)?.access;
+  expect(access?.source === "secret" && access.credentials.accessKeyId.reveal()).toBe(
     credentialsOf("rotated").accessKeyId.reveal(),
   );
 });

@@ -215,8 +215,8 @@ function takeOverCredentials({ records, cluster, sources }: MoveRoom, { from, to
   const pod = cluster.mountpointPods.get(to);
   const record = records.mounts.get(from);
   if (pod === undefined || record === undefined) return;
-  records.mounts.keepCredentials(to, record.credentials);
-  refreshCredentials(sources.credentials, pod, record.credentials);
+  records.mounts.keepAccess(to, record.access);
+  refreshCredentials(sources.credentials, pod, record.access);
 }
 
 function notReplaced(

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { driverAccess } from "../../../test/support/fake-credentials.ts";
 import type { PodUid, PvName, VolumeId } from "../../core/names.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { differenceOf } from "./same-data.ts";
@@ -9,7 +10,7 @@ const record: MountRecord = {
   workload: "w" as PodUid,
   pidNamespace: "private",
   request: { bucketName: "b", args: ["--prefix=a/", "--metadata-ttl=60"], env: {} },
-  credentials: undefined,
+  access: driverAccess,
 };
 const withArgs = (...args: readonly string[]) => ({ ...record, request: { ...record.request, args } });
 

@@ -33,7 +33,7 @@ async function bringUp(call: Call, room: SourceRoom, name: PodName, wanted: Want
   switch (plan.do) {
     case "keep":
       if (pod.needsUnmount) throw new DriverError("notReady", `Mountpoint Pod ${name} ${unusableReason(pod)}`);
-      return refreshCredentials(room.credentials, pod, intent.credentials);
+      return refreshCredentials(room.credentials, pod, intent.access);
     case "mount":
       return await startSource(call, room, name, recordToMount(call, room, name, wanted));
     default:
@@ -71,6 +71,6 @@ function recordToMount(
  * The record of running workloads with the current credentials and environment. The identity behind the credentials was checked
  * against the Mountpoint Pod. Endpoint, region and proxy of the driver may have changed, and the old ones may not work any more.
  */
-function withCurrentAccess(running: MountRecord, { credentials, request: { env } }: MountRecord): MountRecord {
-  return { ...running, credentials, request: { ...running.request, env } };
+function withCurrentAccess(running: MountRecord, { access, request: { env } }: MountRecord): MountRecord {
+  return { ...running, access, request: { ...running.request, env } };
 }

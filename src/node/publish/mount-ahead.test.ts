@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { driverAccess, storesWith } from "../../../test/support/fake-credentials.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
 import type { PersistentVolume } from "../../kube/kinds.ts";
 import type { LocalAttachment } from "../cluster/attachments.ts";
@@ -15,6 +16,8 @@ const attachment = {
   mountpointS3PodAttachments: { [name]: [{ workloadPodUID: workload, attachmentTime: "2026-01-15T10:00:00Z" }] },
 } as unknown as LocalAttachment;
 
+const installation = { stores: storesWith(), podIdentity: false };
+
 const csi = {
   driver: "s3.csi.scality.com",
   volumeHandle: "handle",
@@ -29,9 +32,9 @@ function volume(but: object = {}, mountOptions = ["allow-delete", "prefix a/"]):
 it("WM-1 asks for what kubelet is about to ask for", () => {
   const request = requestAhead("/var/lib/kubelet", attachment, name, volume());
   if (request === undefined) throw new Error("nothing is asked for");
-  expect(publishIntentFrom(publishTargetFrom("/var/lib/kubelet", request), request)).toMatchObject({
+  expect(publishIntentFrom(installation, publishTargetFrom("/var/lib/kubelet", request), request)).toMatchObject({
     ...{ workload, persistentVolume: "data", volumeId: "handle", region: "eu", fsGroup: "1000" },
-    ...{ mountOptions: ["allow-delete", "prefix a/"], credentials: undefined },
+    ...{ mountOptions: ["allow-delete", "prefix a/"], access: driverAccess },
     attributes: { bucket: "photos" },
   });
 });

@@ -1,15 +1,19 @@
+import type { Store } from "../../core/stores/store.ts";
 import type { NodeConfig } from "../config.ts";
+import { caBundleVariables } from "../credentials/ca-bundle.ts";
 
 /** The complete environment of mount-s3: mount-s3 inherits nothing, and the environment contains no credentials. */
 export function mountEnvironment(
-  { s3, proxy }: Pick<NodeConfig, "s3" | "proxy">,
+  { proxy }: Pick<NodeConfig, "proxy">,
+  store: Store,
   fromVolume: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const variables = Object.entries({ ...proxy, ...fromVolume }).filter(([, value]) => value !== "");
   return {
     ...Object.fromEntries(variables),
-    AWS_ENDPOINT_URL: s3.endpointUrl,
-    AWS_REGION: s3.region,
+    AWS_ENDPOINT_URL: store.endpointUrl,
+    AWS_REGION: store.region,
+    ...caBundleVariables(store),
     // Outside AWS there is no instance metadata service, and each start would wait for its timeout (MP-15).
     AWS_EC2_METADATA_DISABLED: "true",
   };

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { storesWith } from "../../../test/support/fake-credentials.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
 import { publishIntentFrom, publishTargetFrom, refuseFallback } from "./publish-request.ts";
 
@@ -23,7 +24,11 @@ const request = (more: Partial<NodePublishVolumeRequest> = {}): NodePublishVolum
 });
 
 const intent = (more: Partial<NodePublishVolumeRequest> = {}) =>
-  publishIntentFrom(publishTargetFrom("/var/lib/kubelet", request(more)), request(more));
+  publishIntentFrom(
+    { stores: storesWith(), podIdentity: false },
+    publishTargetFrom("/var/lib/kubelet", request(more)),
+    request(more),
+  );
 
 it("parses workload and volume from the path", () => {
   expect(intent({ targetPath: `${target}/`, volumeContext: { bucketName: "b" } })).toMatchObject({
@@ -32,7 +37,7 @@ it("parses workload and volume from the path", () => {
     workload: uid,
     persistentVolume: "photos-pv",
     attributes: { bucket: "b" },
-    credentials: undefined,
+    access: { source: "driver", store: "default" },
   });
 });
 
@@ -59,9 +64,10 @@ it("reads keys and region from the volume's Secret, trimmed, and does not print 
     region: "eu-west-1\n",
   };
   const own = intent({ secrets, volumeContext: { bucketName: "b", authenticationSource: "secret" } });
-  expect(own.credentials?.accessKeyId.reveal()).toBe("id");
-  expect(own.credentials?.secretAccessKey.reveal()).toBe("hunter2");
-  expect(own.credentials?.sessionToken?.reveal()).toBe("token");
+  const { accessKeyId, secretAccessKey, sessionToken } = own.access.source === "secret" ? own.access.credentials : {};
+  expect(accessKeyId?.reveal()).toBe("id");
+  expect(secretAccessKey?.reveal()).toBe("hunter2");
+  expect(sessionToken?.reveal()).toBe("token");
   expect(own.region).toBe("eu-west-1");
   expect(JSON.stringify(own)).not.toMatch(/hunter2|token"/);
 });
@@ -77,7 +83,7 @@ it.for([
   { source: "driver", secrets: { access_key_id: "id", secret_access_key: "hunter2" } },
 ])("uses the driver's keys: authenticationSource $source, secrets $secrets", ({ source, secrets }) => {
   const volumeContext = { bucketName: "b", authenticationSource: source };
-  expect(intent({ secrets, volumeContext }).credentials).toBeUndefined();
+  expect(intent({ secrets, volumeContext }).access).toEqual({ source: "driver", store: "default" });
 });
 
 it.for([

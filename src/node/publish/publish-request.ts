@@ -1,9 +1,13 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid, PvName, VolumeId } from "../../core/names.ts";
+import type { Store } from "../../core/stores/store.ts";
 import { parseVolumeAttributes, type VolumeAttributes } from "../../core/volume-attributes.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
-import { type Credentials, credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";
+import type { Secret } from "../../runtime/secret.ts";
+import type { Access } from "../credentials/access.ts";
 import { parseTargetPath, targetPath } from "../domain/target-path.ts";
+import { withoutTokens } from "../sessions/service-account-tokens.ts";
+import { type Installation, requestedAccess } from "./requested-access.ts";
 
 /** A volume, its target path and its workload. */
 interface PublishTarget {
@@ -24,8 +28,10 @@ export interface PublishIntent extends PublishTarget {
   readonly readOnly: boolean;
   /** The fsGroup of the workload, decimal; empty if the workload sets none. */
   readonly fsGroup: string;
-  /** The volume's own credentials; undefined: the volume uses the credentials of the driver. */
-  readonly credentials: Credentials | undefined;
+  readonly access: Access;
+  /** Of the service account of the workload; undefined unless the volume uses that account's credentials. */
+  readonly token: Secret | undefined;
+  readonly store: Store;
   /** The region of the volume's attributes, else of its Secret; undefined: the region of the driver. */
   readonly region: string | undefined;
 }
@@ -39,11 +45,15 @@ export function publishTargetFrom(kubeletDir: string, request: NodePublishVolume
 }
 
 /** Throws "invalid" with the name of the field. */
-export function publishIntentFrom(published: PublishTarget, request: NodePublishVolumeRequest): PublishIntent {
+export function publishIntentFrom(
+  installation: Installation,
+  published: PublishTarget,
+  request: NodePublishVolumeRequest,
+): PublishIntent {
   const { mountFlags, fsGroup, reader } = parseCapability(request.volumeCapability);
   checkWorkload(published.workload, request.volumeContext["csi.storage.k8s.io/pod.uid"]);
   const attributes = parseVolumeAttributes(request.volumeContext);
-  const { credentials, region } = parseSecrets(attributes, request.secrets);
+  const { region, ...credentials } = requestedAccess(installation, attributes, request);
   return {
     ...published,
     workloadName: nameIn(request.volumeContext),
@@ -51,7 +61,7 @@ export function publishIntentFrom(published: PublishTarget, request: NodePublish
     mountOptions: mountFlags,
     readOnly: request.readonly || reader,
     fsGroup,
-    credentials,
+    ...credentials,
     region: attributes.region ?? region,
   };
 }
@@ -99,30 +109,15 @@ function nameIn(context: Readonly<Record<string, string>>): PublishIntent["workl
  * Throws for a volume whose Secret and authenticationSource contradict each other. The caller calls this only if the driver's credentials
  * must not be used for such a volume (PR-10).
  */
-export function refuseFallback(
-  { attributes, credentials }: PublishIntent,
-  { secrets }: NodePublishVolumeRequest,
-): void {
+export function refuseFallback({ attributes, access }: PublishIntent, { secrets }: NodePublishVolumeRequest): void {
   const { authenticationSource } = attributes;
-  const named = authenticationSource === "secret" || Object.keys(secrets).length > 0;
-  if (!named || credentials !== undefined) return;
+  const named = authenticationSource === "secret" || Object.keys(withoutTokens(secrets)).length > 0;
+  if (!named || access.source !== "driver") return;
   const why =
     authenticationSource === "secret" ? "no keys of a Secret came with it" : 'authenticationSource is not "secret"';
   throw new DriverError("invalid", `the volume would be mounted with the keys of the driver, because ${why}`, {
     hint: "Name both a provisioner and a node-publish Secret in the StorageClass, with access_key_id and secret_access_key in them, or allow it: chart value s3CredentialSecret.fallback.",
   });
-}
-
-/** authenticationSource "secret" without a node-publish Secret means the driver's credentials: StorageClasses of 2.x rely on that. */
-function parseSecrets(
-  { authenticationSource }: VolumeAttributes,
-  secrets: Readonly<Record<string, string>>,
-): { readonly credentials: Credentials | undefined; readonly region: string | undefined } {
-  if (authenticationSource === "driver" || Object.keys(secrets).length === 0) {
-    return { credentials: undefined, region: undefined };
-  }
-  const credentials = credentialsFrom("the Secret named by nodePublishSecretRef", secrets, volumeCredentialFields);
-  return { credentials, region: secrets["region"]?.trim() || undefined };
 }
 
 function required(field: string, value: string): string {

@@ -9,7 +9,10 @@ import type { MountRecords } from "../records/mount-records.ts";
 import type { SourceRoom } from "../source/source-room.ts";
 
 export interface PublishSettings
-  extends Pick<NodeConfig, "nodeId" | "s3" | "proxy" | "pidNamespaces" | "fallbackToDriverCredentials"> {
+  extends Pick<
+    NodeConfig,
+    "nodeId" | "stores" | "podIdentity" | "proxy" | "pidNamespaces" | "fallbackToDriverCredentials"
+  > {
   readonly driverVersion: string;
   /** Whether healing can enter containers. Otherwise a publish does not wait for it. */
   readonly entersContainers: boolean;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { driverAccess, secretAccess } from "../../../test/support/fake-credentials.ts";
 import {
   call,
   credentialsOf,
@@ -101,7 +102,7 @@ it("does not change the identity of a mount in a repeated call", async () => {
   node.knows(podOf(), workload);
   await publishOne();
   const written = node.writes;
-  await expect(publishOne(intentOf(workload, { credentials: credentialsOf("volume") }))).rejects.toThrow(
+  await expect(publishOne(intentOf(workload, { access: secretAccess(credentialsOf("volume")) }))).rejects.toThrow(
     "uses the keys of",
   );
   expect(node.writes).toBe(written);
@@ -126,14 +127,14 @@ it("makes a target read-only that 2.x left writable", async () => {
 it("repeats without an API server, writes new keys, and changes nothing else", async () => {
   const pod = podOf({ identity: "secret:default/keys" });
   node.knows(pod, workload);
-  await publishOne(intentOf(workload, { credentials: credentialsOf("old") }));
+  await publishOne(intentOf(workload, { access: secretAccess(credentialsOf("old")) }));
   const { table } = node.kernel;
   node.cluster.attachments.store.remove("s3pa-1");
   const written = node.writes;
 
-  await publishOne(intentOf(workload, { credentials: credentialsOf("old") }));
+  await publishOne(intentOf(workload, { access: secretAccess(credentialsOf("old")) }));
   expect(node.writes).toBe(written);
-  await publishOne(intentOf(workload, { credentials: credentialsOf("new") }));
+  await publishOne(intentOf(workload, { access: secretAccess(credentialsOf("new")) }));
   expect(node.writes).toBe(written + 1);
   expect(node.credentialFiles.get("s3-csi-keys")).toContain("new-secret");
   expect(node.kernel.table).toBe(table);
@@ -145,18 +146,21 @@ it("MP-4 keeps a mount that serves with a pid namespace that is no longer offere
   const attributes = parseVolumeAttributes({ bucketName: "photos", mountPidNamespace: "host" });
   const { settings } = node.rooms.publishing;
   Object.assign(settings, { pidNamespaces: { ...settings.pidNamespaces, inHostPids: true } });
-  await publishOne(intentOf(workload, { attributes, credentials: credentialsOf("old") }));
+  await publishOne(intentOf(workload, { attributes, access: secretAccess(credentialsOf("old")) }));
   Object.assign(settings, { pidNamespaces: { ...settings.pidNamespaces, inHostPids: false } });
-  await publishOne(intentOf(workload, { attributes, credentials: credentialsOf("new") }));
+  await publishOne(intentOf(workload, { attributes, access: secretAccess(credentialsOf("new")) }));
   expect(node.credentialFiles.get("s3-csi-keys")).toContain("new-secret");
 });
 
 it.for([
-  { identity: "driver", credentials: credentialsOf("volume") },
-  { identity: "secret:default/keys", credentials: undefined },
-])("never gives keys to a mount of $identity that has others", async ({ identity, credentials }) => {
+  { identity: "driver", access: secretAccess(credentialsOf("volume")) },
+  { identity: "secret:default/keys", access: driverAccess },
+  { identity: "driver@minio", access: driverAccess },
+  { identity: "secret:default/keys@minio", access: secretAccess(credentialsOf("volume")) },
+  { identity: "pod:a/app", access: driverAccess },
+])("never gives keys to a mount of $identity that has others", async ({ identity, access }) => {
   node.knows(podOf({ identity }), workload);
-  await expect(publishOne(intentOf(workload, { credentials }))).rejects.toThrow("uses the keys of");
+  await expect(publishOne(intentOf(workload, { access }))).rejects.toThrow("uses the keys of");
   expect(node.credentialFiles.size).toBe(0);
   expect(node.traces).toEqual(nothing);
 });

@@ -26,6 +26,7 @@ const answerTakesMs = 1000;
 /** Idempotent: kubelet repeats the call about every minute for running workloads (requiresRepublish). */
 export async function publish(call: Call, room: PublishRoom, intent: PublishIntent): Promise<void> {
   using _oneAtATime = room.inFlight.enter(intent.target);
+  using _token = offerToken(room, intent);
   const { workload, persistentVolume: volume, volumeId, target } = intent;
   const limitMs = Math.min(publishLimitMs, (call.endsAtMs ?? Number.POSITIVE_INFINITY) - Date.now() - answerTakesMs);
   using limited = deadline(
@@ -40,6 +41,11 @@ export async function publish(call: Call, room: PublishRoom, intent: PublishInte
     if (call.signal.aborted) throw call.signal.reason;
     throw failureAt(room.mounts, target, couldNotMount(intent, error));
   }
+}
+
+/** ID-2. Every call of kubelet brings a newer token, from which the session of all mounts of the account is renewed. */
+function offerToken({ credentials }: PublishRoom, { access, token }: PublishIntent): Disposable | undefined {
+  return access.source === "pod" && token !== undefined ? credentials.sessions.offer(access, token) : undefined;
 }
 
 async function publishWithin(call: Call, room: PublishRoom, intent: PublishIntent): Promise<void> {
@@ -103,14 +109,14 @@ function refresh(room: PublishRoom, wanted: WantedMount, mount: Mount | undefine
   const pod = name && room.cluster.mountpointPods.get(name);
   if (pod === undefined) return;
   checkIdentity(pod, wanted.intent);
-  refreshCredentials(room.credentials, pod, wanted.intent.credentials);
+  refreshCredentials(room.credentials, pod, wanted.intent.access);
   recordUse(room, wanted, pod.name);
 }
 
 /** Records the user of a mount, for the heal. The mount may be older than the records. */
 function recordUse({ records }: PublishRoom, { intent, record }: WantedMount, name: PodName): void {
   if (records.get(name) === undefined) records.set(name, record());
-  records.keepCredentials(name, intent.credentials);
+  records.keepAccess(name, intent.access);
   records.addUser(name, intent.target, { namespace: "", name: "", ...intent.workloadName, uid: intent.workload });
 }
 

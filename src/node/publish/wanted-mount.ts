@@ -34,16 +34,16 @@ function recordOf(
   kubernetesVersion: string | undefined,
   intent: PublishIntent,
 ): MountRecord {
-  const { persistentVolume, volumeId, workload, credentials } = intent;
+  const { persistentVolume, volumeId, workload, access } = intent;
   const { bucket, proxy, pidNamespace } = intent.attributes;
   const { args, env } = argumentsOf(settings, kubernetesVersion, intent);
   const request = {
     bucketName: bucket,
     args,
-    env: mountEnvironment(settings, { ...env, ...proxy, ...logEnvironment(args) }),
+    env: mountEnvironment(settings, intent.store, { ...env, ...proxy, ...logEnvironment(args) }),
   };
   const pids = choosePidNamespace(settings.pidNamespaces, pidNamespace);
-  return { persistentVolume, volumeId, workload, request, credentials, pidNamespace: pids };
+  return { persistentVolume, volumeId, workload, request, access, pidNamespace: pids };
 }
 
 function argumentsOf(
@@ -51,7 +51,7 @@ function argumentsOf(
   kubernetesVersion: string | undefined,
   intent: PublishIntent,
 ): MountArguments {
-  const credentialSource = intent.credentials === undefined ? "driver" : "secret";
+  const credentialSource = intent.access.source;
   return mountArguments({
     options: intent.mountOptions,
     readOnly: intent.readOnly,
@@ -60,5 +60,6 @@ function argumentsOf(
     prefix: intent.attributes.prefix,
     cache: intent.attributes.cache,
     userAgentPrefix: userAgentPrefix({ driverVersion, credentialSource, kubernetesVersion }),
+    store: intent.store,
   });
 }

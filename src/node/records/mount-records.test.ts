@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
+import { driverAccess, secretAccess } from "../../../test/support/fake-credentials.ts";
 import { mapStorage as storage } from "../../../test/support/fake-healing.ts";
 import { credentialsOf } from "../../../test/support/fake-node.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
+import type { StoreName } from "../../core/stores/store.ts";
 import { type MountRecord, MountRecords } from "./mount-records.ts";
 
 const [first, second] = ["mp-1" as PodName, "mp-2" as PodName];
@@ -12,7 +14,7 @@ const record: MountRecord = {
   workload: "u1" as PodUid,
   pidNamespace: "private",
   request: { bucketName: "photos", args: ["--allow-delete"], env: { AWS_REGION: "us-east-1" } },
-  credentials: credentialsOf("own"),
+  access: secretAccess(credentialsOf("own")),
 };
 
 it("restores records after a restart, keys and users included", () => {
@@ -20,19 +22,40 @@ it("restores records after a restart, keys and users included", () => {
   const records = new MountRecords(kept);
   records.set(first, record);
   records.addUser(first, "/target", user);
-  records.keepCredentials(first, credentialsOf("newer"));
+  records.keepAccess(first, secretAccess(credentialsOf("newer")));
 
   const again = new MountRecords(kept);
   expect(again.get(first)).toMatchObject({ request: record.request, persistentVolume: "pv" });
-  expect(again.get(first)?.credentials?.secretAccessKey.reveal()).toBe("newer-secret");
+  const access = again.get(first)?.access;
+  expect(access?.source === "secret" && access.credentials.secretAccessKey.reveal()).toBe("newer-secret");
   expect(again.userAt("/target")).toEqual(user);
   expect(again.holderOf("/target")).toBe(first);
 });
 
-it("stores no keys for a volume that uses the keys of the driver", () => {
+it.for([
+  driverAccess,
+  { source: "driver", store: "minio" as StoreName },
+  {
+    source: "pod",
+    store: "minio" as StoreName,
+    account: { namespace: "a", name: "app" },
+    role: "arn:aws:iam::1:role/x",
+  },
+] as const)("stores no keys for a volume that has none of its own: $source at $store", (access) => {
   const kept = storage();
-  new MountRecords(kept).set(first, { ...record, credentials: undefined });
-  expect(new MountRecords(kept).get(first)?.credentials).toBeUndefined();
+  new MountRecords(kept).set(first, { ...record, access });
+  expect(new MountRecords(kept).get(first)?.access).toEqual(access);
+  expect(kept.files.get(first)).toContain('"keys":null');
+});
+
+it.for([
+  [null, "driver"],
+  [{ accessKeyId: "i", secretAccessKey: "s" }, "secret"],
+] as const)("reads the keys %j of an earlier version, which knew one store, as those of the %s", ([keys, source]) => {
+  const kept = storage();
+  const { access: _access, ...earlier } = record;
+  kept.write(first, JSON.stringify({ record: { ...earlier, keys }, users: {} }));
+  expect(new MountRecords(kept).get(first)?.access).toMatchObject({ source, store: "default" });
 });
 
 it("stores the credentials under the name that earlier versions read", () => {

@@ -2,11 +2,14 @@
  * Everything that is needed to mount a source again without a call of kubelet, and the workloads that use it. Records are kept in
  * this process and on a tmpfs, so that a restarted node plugin has them, too. They contain credentials and must never be on a disk.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { MountRequest } from "../../core/mount-request.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
+import { defaultStore } from "../../core/stores/store.ts";
 import { Secret } from "../../runtime/secret.ts";
 import type { Credentials } from "../../s3/credentials.ts";
+import type { Access, SecretAccess } from "../credentials/access.ts";
 
 export interface MountRecord {
   readonly persistentVolume: PvName;
@@ -16,8 +19,7 @@ export interface MountRecord {
   /** The pid namespace from which mount(2) was called. */
   readonly pidNamespace: PidNamespace;
   readonly request: MountRequest;
-  /** The volume's own credentials; undefined: the volume uses the credentials of the driver. */
-  readonly credentials: Credentials | undefined;
+  readonly access: Access;
 }
 
 /** A workload, as the involved object of events. */
@@ -63,10 +65,10 @@ export class MountRecords {
   }
 
   /** Stores the credentials that kubelet sent for a mount that serves already. */
-  keepCredentials(name: PodName, credentials: Credentials | undefined): void {
+  keepAccess(name: PodName, access: Access): void {
     const entry = this.#entries.get(name);
-    if (entry === undefined || hasSameCredentials(entry.record.credentials, credentials)) return;
-    this.#put(name, { ...entry, record: { ...entry.record, credentials } });
+    if (entry === undefined || isSame(entry.record.access, access)) return;
+    this.#put(name, { ...entry, record: { ...entry.record, access } });
   }
 
   /** The workload at this target uses the mount of this Mountpoint Pod from now on, and of no other. */
@@ -134,42 +136,62 @@ export class MountRecords {
 }
 
 interface Stored {
-  /** The name "keys" is that of earlier versions. */
-  readonly record: Omit<MountRecord, "credentials"> & { readonly keys: Readonly<Record<string, string>> | null };
+  readonly record: Omit<MountRecord, "access"> & {
+    readonly access?: Exclude<Access, SecretAccess> | Omit<SecretAccess, "credentials">;
+    /** The name is that of earlier versions, which had no `access`: null was the driver's. */
+    readonly keys: Readonly<Record<string, string>> | null;
+  };
   readonly users: Entry["users"];
 }
 
-function textOf({ record: { credentials, ...record }, users }: Entry): string {
-  const revealed = credentials && {
-    accessKeyId: credentials.accessKeyId.reveal(),
-    secretAccessKey: credentials.secretAccessKey.reveal(),
-    ...(credentials.sessionToken === undefined ? {} : { sessionToken: credentials.sessionToken.reveal() }),
+function textOf({ record: { access, ...record }, users }: Entry): string {
+  const stored =
+    access.source === "secret"
+      ? { access: { source: access.source, store: access.store }, keys: revealed(access.credentials) }
+      : { access, keys: null };
+  return JSON.stringify({ record: { ...record, ...stored }, users } satisfies Stored);
+}
+
+function revealed({ accessKeyId, secretAccessKey, sessionToken }: Credentials): Readonly<Record<string, string>> {
+  return {
+    accessKeyId: accessKeyId.reveal(),
+    secretAccessKey: secretAccessKey.reveal(),
+    ...(sessionToken === undefined ? {} : { sessionToken: sessionToken.reveal() }),
   };
-  return JSON.stringify({ record: { ...record, keys: revealed ?? null }, users } satisfies Stored);
 }
 
 /** undefined for a text that another version wrote in another format: kubelet's next call brings the data again. */
 function entryIn(text: string): Entry | undefined {
   try {
     const { record: stored, users } = JSON.parse(text) as Stored;
-    const { keys, ...record } = stored;
-    const { accessKeyId, secretAccessKey, sessionToken } = keys ?? {};
-    const credentials =
-      accessKeyId === undefined || secretAccessKey === undefined
-        ? undefined
-        : {
-            accessKeyId: new Secret(accessKeyId),
-            secretAccessKey: new Secret(secretAccessKey),
-            sessionToken: sessionToken === undefined ? undefined : new Secret(sessionToken),
-          };
-    return { record: { ...record, credentials }, users };
+    const { keys, access, ...record } = stored;
+    return { record: { ...record, access: accessIn(access, keys) }, users };
   } catch {
     return undefined; // without the error: it quotes the text
   }
 }
 
-function hasSameCredentials(a: Credentials | undefined, b: Credentials | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
+function accessIn(access: Stored["record"]["access"], keys: Stored["record"]["keys"]): Access {
+  if (access?.source === "driver" || access?.source === "pod") return access;
+  const store = access?.store ?? defaultStore;
+  const credentials = keys && credentialsIn(keys);
+  return credentials ? { source: "secret", store, credentials } : { source: "driver", store };
+}
+
+function credentialsIn(keys: Readonly<Record<string, string>>): Credentials | undefined {
+  const { accessKeyId, secretAccessKey, sessionToken } = keys;
+  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
+  return {
+    accessKeyId: new Secret(accessKeyId),
+    secretAccessKey: new Secret(secretAccessKey),
+    sessionToken: sessionToken === undefined ? undefined : new Secret(sessionToken),
+  };
+}
+
+function isSame(a: Access, b: Access): boolean {
+  if (a.source !== "secret" || b.source !== "secret") return isDeepStrictEqual(a, b);
   const fields = ["accessKeyId", "secretAccessKey", "sessionToken"] as const;
-  return fields.every((field) => a[field]?.reveal() === b[field]?.reveal());
+  return (
+    a.store === b.store && fields.every((field) => a.credentials[field]?.reveal() === b.credentials[field]?.reveal())
+  );
 }

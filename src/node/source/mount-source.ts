@@ -2,9 +2,11 @@ import { DriverError } from "../../core/errors.ts";
 import { encodeMountRequest, type MountRequest } from "../../core/mount-request.ts";
 import type { PodName } from "../../core/names.ts";
 import type { PidNamespace } from "../../core/pid-namespace.ts";
+import type { Store } from "../../core/stores/store.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Call } from "../../runtime/call.ts";
 import { maskedFor } from "../../s3/masked.ts";
+import { caBundleFiles } from "../credentials/ca-bundle.ts";
 import { credentialsFor } from "../credentials/credentials.ts";
 import type { CredentialsInUse } from "../credentials/profile.ts";
 import { sourcePath } from "../domain/target-path.ts";
@@ -16,26 +18,30 @@ import { connectToMounter, type Listening } from "./connect-to-mounter.ts";
 import { liveRequest } from "./live-request.ts";
 import { mountFailureFix, mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { SourceRoom } from "./source-room.ts";
+import { atPresentAddress, storeOfRecord } from "./store-of-record.ts";
 
 interface SourceSpec {
   readonly mountpointPod: PodName;
   readonly request: MountRequest;
   readonly credentials: CredentialsInUse;
   readonly pidNamespace: PidNamespace;
+  readonly store: Store;
 }
 
 /** Mounts the source of a Mountpoint Pod with the options of a record, instead of what is mounted there, and stores the record. */
 export async function startSource(call: Call, room: SourceRoom, name: PodName, record: MountRecord): Promise<void> {
-  const { request, workload, volumeId, pidNamespace } = record;
+  const { workload, volumeId, pidNamespace, access } = record;
+  const store = storeOfRecord(room.stores, record);
+  const request = atPresentAddress(record, store);
   const credentials = {
-    credentials: await credentialsFor(call, room.credentials, record.credentials),
+    credentials: await credentialsFor(call, room.credentials, access),
     workload,
     volumeId,
   };
   // A directory that is not mounted may contain files: mount(2) covers them, and rmdir(2) would fail.
   if (room.mounts.table().at(sourcePath(room.mounts.kubeletDir, name)) !== undefined) removeSource(room, name);
-  await mountSource(call, room, { mountpointPod: name, request, credentials, pidNamespace });
-  room.records.set(name, record);
+  await mountSource(call, room, { mountpointPod: name, request, credentials, pidNamespace, store });
+  room.records.set(name, { ...record, request });
 }
 
 /**
@@ -83,7 +89,7 @@ function mountAndSend(call: Call, room: SourceRoom, spec: SourceSpec, { pod, vol
   const protocol = protocolOf(pod);
   protocol.prepare(volume);
   const { files, env } = protocol.profileFor(spec.credentials);
-  volume.writeCredentials(files);
+  volume.writeCredentials({ ...files, ...caBundleFiles(spec.store) });
   const wanted = liveRequest(call, spec.request, pod);
   const request = room.exportsFigures && mayExport(pod) ? withExport(wanted) : wanted;
   const message = encodeMountRequest({ ...request, env: { ...request.env, ...env } });

@@ -1,4 +1,5 @@
 import type { PodName } from "../../core/names.ts";
+import type { Stores } from "../../core/stores/store.ts";
 import { WorkQueue } from "../../kube/controller/work-queue.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { MountCredentials } from "../credentials/credentials.ts";
@@ -11,6 +12,7 @@ export interface SourceCollaborators {
   readonly mounts: NodeMounts;
   readonly cluster: Pick<Cluster, "attachments" | "mountpointPods" | "mountS3Log">;
   readonly credentials: MountCredentials;
+  readonly stores: Stores;
   readonly records: MountRecords;
   readonly metrics: Pick<NodeMetrics, "hangs" | "step">;
   /** Whether mount-s3 is asked to export its figures. */

@@ -1,5 +1,6 @@
 /** An API server for the steps of a decision. */
 
+import { usualIdentity } from "../../../test/support/fake-credentials.ts";
 import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Happening } from "../../kube/event-writer.ts";
@@ -91,7 +92,7 @@ export function fakeCluster() {
 
 /** The Mountpoint Pod of w1, as an object of the API server. */
 export function storedPod(): Stored {
-  const object = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
+  const object = mountpointPod(installation, { volume, identity: usualIdentity, workload: w1, node, generation: 0 });
   const birth = { uid: "uid-mp", resourceVersion: "1", creationTimestamp: "2026-01-15T10:00:00Z" };
   return { ...object, metadata: { ...birth, ...object.metadata } };
 }

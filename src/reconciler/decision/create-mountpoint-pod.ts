@@ -17,7 +17,7 @@ export function waitForAttachment({ attachment }: Request): Verdict | undefined 
  * is created later than the one before.
  */
 export function createMountpointPod(request: Request): Verdict {
-  const { draft, workload, volume } = request;
+  const { draft, workload, volume, identity } = request;
   const { node, now, reserved } = draft.observed;
   const isKnown = (name: PodName) => draft.mountpointPods.has(name) || isListed(draft.attachments, name);
   const generation = nextGeneration(workload.uid, volume.name, isKnown);
@@ -25,7 +25,7 @@ export function createMountpointPod(request: Request): Verdict {
   if (waitMs > 0) return { wait: { afterMs: waitMs, because: "Mountpoint Pods end soon after their start" } };
   const because = generation === 0 ? "no Mountpoint Pod is open to a workload" : "the Mountpoint Pod ended";
   // SE-10: only a workload with a headroom Pod may preempt others.
-  const purpose = { volume, node, generation, workload: workload.uid, preempts: reserved.has(workload.uid) };
+  const purpose = { volume, identity, node, generation, workload: workload.uid, preempts: reserved.has(workload.uid) };
   const mountpointPod = mountpointPodName(workload.uid, volume.name, generation);
   const creates = { do: "createMountpointPod", workload, purpose, because } as const;
   return { assign: { request, mountpointPod, because, creates } };

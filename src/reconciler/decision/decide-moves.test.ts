@@ -5,7 +5,20 @@ import type { VolumeId } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
-import { attachment, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+import {
+  attachment,
+  mp,
+  now,
+  ofSecret,
+  pod,
+  seen,
+  summary,
+  volume,
+  w1,
+  w2,
+  w3,
+  workload,
+} from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
@@ -176,7 +189,7 @@ describe("a move that cannot succeed changes nothing (LC-24)", () => {
   });
 
   it.for([
-    ["its credentials come from elsewhere", { identity: "secret:a/b" }],
+    ["its credentials come from elsewhere", { credentials: ofSecret }],
     ["it is read-only now", { readOnly: true }],
     ["its handle is another one", { volumeId: "other" as VolumeId }],
   ] as const)("refuses a volume that was changed: %s (DS-15)", ([, but]) => {

@@ -5,6 +5,7 @@ import type { PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { isUnreported, needsVolumes, type Workload } from "../domain/workload.ts";
 import { kinds } from "./replica.fixture.ts";
+import { ofSecret } from "./situation.fixture.ts";
 import type { VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 import { World } from "./world.fixture.ts";
 
@@ -210,12 +211,7 @@ it("does so, too, where a standby with another view takes over", {
 it("does so, too, where the claim is bound late and unbound, and the volume created late, edited, made invalid and deleted", {
   timeout: 240_000,
 }, () => {
-  const edits = fc.constantFrom(
-    {},
-    { mountOptions: ["allow-delete"] },
-    { identity: "secret:shop/keys" },
-    "refused" as const,
-  );
+  const edits = fc.constantFrom({}, { mountOptions: ["allow-delete"] }, { credentials: ofSecret }, "refused" as const);
   const changes = [
     {
       weight: 3,

@@ -1,8 +1,23 @@
 import { describe, expect, it } from "vitest";
 import type { PodUid } from "../../core/names.ts";
+import { defaultStore } from "../../core/stores/store.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
-import { attachment, longAgo, mp, now, pod, seen, summary, volume, w1, w2, w3, workload } from "./situation.fixture.ts";
+import {
+  attachment,
+  longAgo,
+  mp,
+  now,
+  ofSecret,
+  pod,
+  seen,
+  summary,
+  volume,
+  w1,
+  w2,
+  w3,
+  workload,
+} from "./situation.fixture.ts";
 
 type Row = readonly [situation: string, observed: Partial<Observed>, steps: readonly string[]];
 
@@ -145,10 +160,11 @@ describe("a workload that is to be mounted", () => {
 });
 
 it.for([
-  { identity: "driver", source: "driver" },
-  { identity: "secret:shop/keys", source: "secret" },
-])("writes into the attachment whose credentials are used: $source", ({ identity, source }) => {
-  const { steps } = decide(seen({ volume: { ...volume, identity }, workloads: [workload(w1)] }));
+  { credentials: volume.credentials, source: "driver" },
+  { credentials: ofSecret, source: "secret" },
+  { credentials: { source: "pod", role: undefined, store: defaultStore } as const, source: "pod" },
+])("writes into the attachment whose credentials are used: $source", ({ credentials, source }) => {
+  const { steps } = decide(seen({ volume: { ...volume, credentials }, workloads: [workload(w1)] }));
   const attached = steps.find((step) => step.do === "createAttachment");
   expect(attached?.attachment.spec.authenticationSource).toBe(source);
 });

@@ -1,11 +1,12 @@
 /** A decision while the policies work on it. A policy does not change its draft: it returns a new one. */
 import { holderOf, newAttachment, type SharingKey, sharingKey } from "../../core/attachment.ts";
 import type { ReportedSource } from "../../core/attachment-status.ts";
+import type { Identity } from "../../core/identity.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { stuckProblem } from "../domain/mountpoint-pod-report.ts";
-import type { S3Volume } from "../domain/persistent-volume.ts";
+import { identityFor, type S3Volume } from "../domain/persistent-volume.ts";
 import { needsVolumes, type Workload } from "../domain/workload.ts";
 import type { VolumeWarning, WorkloadWarning } from "../domain/workload-warnings.ts";
 import {
@@ -72,6 +73,7 @@ export interface Request {
   readonly workload: Workload;
   readonly volume: S3Volume;
   readonly key: SharingKey;
+  readonly identity: Identity;
   /** Whether an attachment lists the workload. */
   readonly listed: boolean;
   /** The attachment that lists the workload, or else the one with its key; undefined: there is none. */
@@ -109,10 +111,13 @@ function creatorsFirst({ workloads, attachments, mountpointPods }: Observed): re
 }
 
 export function requestOf(draft: Draft, workload: Workload, volume: S3Volume): Request {
-  const key = sharingKey({ node: draft.observed.node, fsGroup: workload.fsGroup }, volume);
+  const { namespace, account, fsGroup } = workload;
+  const ofAccount = volume.credentials.source === "pod" ? { account: { namespace, name: account } } : {};
+  const key = sharingKey({ node: draft.observed.node, fsGroup, ...ofAccount }, volume);
   const listing = listingWorkload(draft.attachments, workload.uid);
   const attachment = listing ?? withKey(draft.attachments, key);
-  return { draft, workload, volume, key, listed: listing !== undefined, attachment };
+  const identity = identityFor(volume, workload);
+  return { draft, workload, volume, key, identity, listed: listing !== undefined, attachment };
 }
 
 export function record(draft: Draft, { assign, report, wait }: Verdict): Draft {
@@ -130,7 +135,7 @@ function recordAssign(draft: Draft, { request, because, ...assign }: Assign): Dr
   const former = holderFor(draft, workload);
   const leaves = former !== undefined && isAlive(former) && !former.terminating ? former.name : undefined;
   const assignment = { mountpointPod: assign.mountpointPod, workload: workload.uid, at: now };
-  const authenticationSource = volume.identity === "driver" ? "driver" : "secret";
+  const authenticationSource = volume.credentials.source;
   const attachments = attachment
     ? withAssignment(draft.attachments, attachment, assignment, because)
     : withNewAttachment(

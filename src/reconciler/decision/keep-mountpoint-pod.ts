@@ -2,9 +2,11 @@ import { holderOf } from "../../core/attachment.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import { isBeyondRepair } from "../domain/beyond-repair.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { isCurrent } from "../domain/rollout.ts";
 import { isUnreported, mayHaveStarted, type Workload } from "../domain/workload.ts";
 import { type AttachmentChange, listingWorkload } from "./attachment-changes.ts";
 import type { Draft, Verdict } from "./draft.ts";
+import { usable } from "./rollout-in.ts";
 import { isScheduled, openPodIn } from "./share-mountpoint-pod.ts";
 
 /** LC-2. A workload keeps its Mountpoint Pod for as long as that serves it, or will. */
@@ -16,8 +18,15 @@ export function keepMountpointPod(draft: Draft, workload: Workload): Verdict | u
   if (isUnreported(workload)) return {};
   const pod = draft.mountpointPods.get(holder);
   if (pod === undefined) return draft.observed.notYetObserved.has(holder) ? {} : undefined;
-  if (!isAlive(pod) || isBeyondRepair(pod, workload, draft.observed.driverVersion)) return undefined;
-  return mayHaveStarted(workload) ? keepMounted(draft, workload, pod) : keepUntilMounted(draft, attachment, pod);
+  if (mustBeReplaced(draft, workload, pod)) return undefined;
+  return mayHaveStarted(workload)
+    ? keepMounted(draft, workload, pod)
+    : keepUntilMounted(draft, workload, { attachment, pod });
+}
+
+function mustBeReplaced(draft: Draft, workload: Workload, pod: ReportedMountpointPod): boolean {
+  if (!isAlive(pod) || isBeyondRepair(pod, workload, draft.observed.driverVersion)) return true;
+  return !workload.terminating && isHeldUpBySettings(draft, pod);
 }
 
 /**
@@ -35,10 +44,25 @@ function keepMounted({ observed }: Draft, workload: Workload, pod: ReportedMount
 const drainMs = 5000;
 
 /** A workload without a mount needs a Mountpoint Pod that stays, and does not wait where another one is ready. */
-function keepUntilMounted(draft: Draft, attachment: AttachmentChange, pod: ReportedMountpointPod): Verdict | undefined {
-  const open = openPodIn(draft, attachment);
+function keepUntilMounted(draft: Draft, workload: Workload, { attachment, pod }: Listed): Verdict | undefined {
+  const open = openPodIn(draft, workload, attachment);
   const hasBetter = isHeldUp(pod) && open !== undefined && isScheduled(draft, open);
   return pod.terminating || pod.needsUnmount || hasBetter ? undefined : {};
+}
+
+/**
+ * It has never run, and a Mountpoint Pod that is created now would differ from it: an upgrade may have corrected the image, or the resources
+ * for which there was no room. Nothing else would ever replace it, and its workloads would wait for ever.
+ */
+function isHeldUpBySettings({ observed }: Draft, pod: ReportedMountpointPod): boolean {
+  const volume = usable(observed.volume);
+  const cannotStart = pod.problem?.kind === "unschedulable" || pod.problem?.kind === "notStarting";
+  return cannotStart && pod.phase === "pending" && volume !== undefined && !isCurrent(pod, volume, observed.current);
+}
+
+interface Listed {
+  readonly attachment: AttachmentChange;
+  readonly pod: ReportedMountpointPod;
 }
 
 function isHeldUp({ problem }: ReportedMountpointPod): boolean {

@@ -4,6 +4,8 @@
  * mounts, and the former Mountpoint Pod ends like any other that serves no workload. Until the last decision nothing has changed for the
  * workloads, so a successor that fails is only removed.
  */
+
+import type { Identity } from "../../core/identity.ts";
 import { mountpointPodName, type PodName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import {
@@ -15,7 +17,7 @@ import {
   successorFailure,
   successorWaitMs,
 } from "../domain/move.ts";
-import type { S3Volume } from "../domain/persistent-volume.ts";
+import { identityFor, type S3Volume } from "../domain/persistent-volume.ts";
 import { isCurrent } from "../domain/rollout.ts";
 import { nextGeneration } from "../domain/succession.ts";
 import { mayHaveStarted, type Workload } from "../domain/workload.ts";
@@ -43,6 +45,8 @@ interface Move {
   readonly change: AttachmentChange;
   readonly from: ReportedMountpointPod;
   readonly volume: S3Volume;
+  /** All workloads of a Mountpoint Pod have the same. */
+  readonly identity: Identity;
   /** The workloads that `from` serves. */
   readonly workloads: readonly Workload[];
 }
@@ -57,7 +61,9 @@ function moveIn(draft: Draft, attachment: string, name: PodName): Move | undefin
   const served = new Set<string>(servedBy(change, name));
   const workloads = draft.workloads.filter(({ uid }) => served.has(uid));
   // A workload that has no mount yet mounts first: the record of that mount is what the successor is mounted from.
-  return workloads.some(mayHaveStarted) ? { change, from, volume, workloads } : undefined;
+  const [first] = workloads;
+  if (first === undefined || !workloads.some(mayHaveStarted)) return undefined;
+  return { change, from, volume, identity: identityFor(volume, first), workloads };
 }
 
 /** undefined: no move of its workloads is requested, or none is possible. */
@@ -105,7 +111,8 @@ function prepare(draft: Draft, move: Move): Draft {
   const isKnown = (name: PodName) => draft.mountpointPods.has(name) || isListed(draft.attachments, name);
   const generation = nextGeneration(workload.uid, volume.name, isKnown);
   const mountpointPod = mountpointPodName(workload.uid, volume.name, generation);
-  const purpose = { volume, node: draft.observed.node, generation, workload: workload.uid, replaces: from.name };
+  const { node } = draft.observed;
+  const purpose = { volume, identity: move.identity, node, generation, workload: workload.uid, replaces: from.name };
   const because = "a move was requested";
   const refusable = { from, requests: moveRequests(from, volume), workloads };
   const creates = { do: "createMountpointPod", workload, purpose, move: refusable, because } as const;

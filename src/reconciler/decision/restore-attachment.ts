@@ -4,7 +4,7 @@ import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { mayHaveStarted, type Workload } from "../domain/workload.ts";
 import { isListed, listedIn } from "./attachment-changes.ts";
 import type { ObservedAttachment } from "./decision.ts";
-import type { Draft, Request, Verdict } from "./draft.ts";
+import type { Request, Verdict } from "./draft.ts";
 import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /**
@@ -15,7 +15,7 @@ export function restoreAttachment(request: Request): Verdict | undefined {
   const { draft, workload, listed, attachment } = request;
   if (listed || !mayHaveStarted(workload)) return undefined;
   const shared = sharedBefore(request);
-  const mountpointPod = createdFor(draft, workload) ?? shared ?? boundTo(draft, workload) ?? lostIn(draft);
+  const mountpointPod = createdFor(request) ?? shared ?? boundTo(request) ?? lostIn(request);
   if (mountpointPod === undefined) return {};
   const listing = draft.attachments.find((change) => listedIn(change).includes(mountpointPod));
   return {
@@ -29,18 +29,19 @@ export function restoreAttachment(request: Request): Verdict | undefined {
 }
 
 /** The Mountpoint Pod that was created for the workload comes back even where it lists other workloads. */
-function createdFor(draft: Draft, { uid }: Workload): PodName | undefined {
-  return usablePods(draft).find((pod) => pod.createdFor === uid)?.name;
+function createdFor(request: Request): PodName | undefined {
+  return usablePods(request).find((pod) => pod.createdFor === request.workload.uid)?.name;
 }
 
 /**
  * The Mountpoint Pod of other workloads, only where this workload must have been listed with them: a workload with a mount of v1 may run
  * on the same node.
  */
-function sharedBefore({ draft, workload, attachment }: Request): PodName | undefined {
+function sharedBefore(request: Request): PodName | undefined {
+  const { draft, workload, attachment } = request;
   const names = attachment ? listedIn(attachment) : [];
   return startedAfter(workload, attachment?.before)
-    ? names.find((name) => usablePods(draft).some((pod) => pod.name === name))
+    ? names.find((name) => usablePods(request).some((pod) => pod.name === name))
     : names.find((name) => draft.assigned.some((each) => each.restores && each.mountpointPod === name));
 }
 
@@ -53,21 +54,25 @@ function startedAfter({ startedAt }: Workload, attachment: ObservedAttachment | 
  * DS-14. A Mountpoint Pod with the needs-unmount annotation that was created for the workload: the workload's bind mount keeps the
  * source mounted, and a listed Mountpoint Pod gets a successor when it dies.
  */
-function boundTo(draft: Draft, { uid }: Workload): PodName | undefined {
-  const pods = alivePods(draft);
+function boundTo(request: Request): PodName | undefined {
+  const { uid } = request.workload;
+  const pods = alivePods(request);
   return pods.find((pod) => pod.needsUnmount && pod.phase === "running" && pod.createdFor === uid)?.name;
 }
 
 /** A running Mountpoint Pod that lost its attachment, too. */
-function lostIn(draft: Draft): PodName | undefined {
+function lostIn(request: Request): PodName | undefined {
+  const { draft } = request;
   const isLost = ({ name, phase }: ReportedMountpointPod) => phase === "running" && !isListed(draft.attachments, name);
-  return usablePods(draft).find(isLost)?.name;
+  return usablePods(request).find(isLost)?.name;
 }
 
-function usablePods(draft: Draft): readonly ReportedMountpointPod[] {
-  return alivePods(draft).filter((pod) => !pod.needsUnmount && !isInPreparation(draft, pod));
+function usablePods(request: Request): readonly ReportedMountpointPod[] {
+  return alivePods(request).filter((pod) => !pod.needsUnmount && !isInPreparation(request.draft, pod));
 }
 
-function alivePods({ observed }: Draft): readonly ReportedMountpointPod[] {
-  return observed.mountpointPods.filter(isAlive);
+/** ID-1. Those of other accounts never had a mount of the workload. */
+function alivePods({ draft, volume, identity }: Request): readonly ReportedMountpointPod[] {
+  const alive = draft.observed.mountpointPods.filter(isAlive);
+  return volume.credentials.source === "pod" ? alive.filter((pod) => pod.identity === identity) : alive;
 }

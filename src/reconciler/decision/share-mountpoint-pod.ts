@@ -1,23 +1,26 @@
 /** Policies that give a workload a Mountpoint Pod that exists. */
 import { isOpen } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
+import { identityFor } from "../domain/persistent-volume.ts";
+import type { Workload } from "../domain/workload.ts";
 import { type AttachmentChange, isListed, listedIn } from "./attachment-changes.ts";
 import { creationOf, type Draft, isTaken, orphanedPods, type Request, type Verdict } from "./draft.ts";
 import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /** Contract 1.5. Workloads with the same sharing key and identity share a Mountpoint Pod. */
 export function shareMountpointPod(request: Request): Verdict | undefined {
-  const { draft, attachment } = request;
-  const mountpointPod = attachment && openPodIn(draft, attachment);
+  const { draft, workload, attachment } = request;
+  const mountpointPod = attachment && openPodIn(draft, workload, attachment);
   if (mountpointPod === undefined) return undefined;
   return { assign: { request, mountpointPod, because: "a Mountpoint Pod is open to a workload" } };
 }
 
 /** LC-5. A reconciler that ended before it could write the attachment leaves a Mountpoint Pod without one. */
 export function adoptMountpointPod(request: Request): Verdict | undefined {
-  const { draft, workload, volume } = request;
+  const { draft, workload, volume, identity } = request;
   const { driverVersion } = draft.observed;
-  const own = orphanedPods(draft).find((pod) => pod.createdFor === workload.uid && isOpen(pod, volume, driverVersion));
+  const needed = { ...volume, identity };
+  const own = orphanedPods(draft).find((pod) => pod.createdFor === workload.uid && isOpen(pod, needed, driverVersion));
   if (own === undefined) return undefined;
   return { assign: { request, mountpointPod: own.name, because: "a Mountpoint Pod was made for a workload" } };
 }
@@ -40,13 +43,14 @@ export function takeWaitingPod(request: Request): Verdict | undefined {
  * LC-2. A Mountpoint Pod that is unschedulable, does not start or is down gets no further workload. One that is scheduled is
  * preferred to one that is not.
  */
-export function openPodIn(draft: Draft, attachment: AttachmentChange): PodName | undefined {
+export function openPodIn(draft: Draft, workload: Workload, attachment: AttachmentChange): PodName | undefined {
   const { volume, driverVersion } = draft.observed;
   if (volume === undefined || "refused" in volume) return undefined;
+  const needed = { ...volume, identity: identityFor(volume, workload) };
   const open = listedIn(attachment).filter((name) => {
     const pod = draft.mountpointPods.get(name);
     if (pod !== undefined && isInPreparation(draft, pod)) return false;
-    const canServe = pod !== undefined && pod.problem === undefined && isOpen(pod, volume, driverVersion);
+    const canServe = pod !== undefined && pod.problem === undefined && isOpen(pod, needed, driverVersion);
     return canServe || creationOf(draft, name) !== undefined || isTaken(draft, name);
   });
   return open.find((name) => isScheduled(draft, name)) ?? open[0];

@@ -1,5 +1,6 @@
 /** Builders of what a decision observes: each returns a usual object, and the test passes what is unusual. */
 import { type AttachmentSpec, attachmentName, sharingKey } from "../../core/attachment.ts";
+import { driverIdentity, secretIdentity } from "../../core/identity.ts";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
 import {
   mountpointPodName,
@@ -9,6 +10,7 @@ import {
   type PvName,
   type VolumeId,
 } from "../../core/names.ts";
+import { defaultStore } from "../../core/stores/store.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { noLiveOptions, type S3Volume } from "../domain/persistent-volume.ts";
@@ -26,7 +28,7 @@ export const volume: S3Volume = {
   volumeId: "handle" as VolumeId,
   mountOptions: [],
   attributes: parseVolumeAttributes({ bucketName: "b" }),
-  identity: "driver",
+  credentials: { source: "driver", identity: driverIdentity(defaultStore) },
   fallback: undefined,
   readOnly: false,
   cache: undefined,
@@ -35,12 +37,18 @@ export const volume: S3Volume = {
   live: noLiveOptions,
 };
 
+/** The credentials of a volume with a Secret of its own. */
+export const ofSecret = {
+  source: "secret",
+  identity: secretIdentity({ namespace: "shop", name: "keys" }, defaultStore),
+} as const;
+
 const uids = ["w1", "w2", "w3"] as PodUid[];
 export const [w1, w2, w3] = uids as [PodUid, PodUid, PodUid];
 export const mp = (uid: PodUid, generation = 0) => mountpointPodName(uid, volume.name, generation);
 
 export function workload(uid: PodUid, but: Partial<Workload> = {}): Workload {
-  const usual = { name: uid, namespace: "shop", node, fsGroup: "", claims: ["data"] };
+  const usual = { name: uid, namespace: "shop", account: "default", node, fsGroup: "", claims: ["data"] };
   return { uid, ...usual, phase: "pending", terminating: false, startedAt: undefined, ...but };
 }
 
@@ -53,7 +61,7 @@ export function pod(name: PodName, but: Partial<ReportedMountpointPod> = {}): Re
     node,
     persistentVolume: volume.name,
     volumeId: volume.volumeId,
-    identity: volume.identity,
+    identity: driverIdentity(defaultStore),
     createdFor,
     createdAt: new Date(longAgo),
     driverVersion: "3.0.0",

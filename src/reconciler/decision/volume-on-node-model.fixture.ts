@@ -193,7 +193,7 @@ export class VolumeOnNodeModel {
     this.deliver("attachments");
   }
 
-  #newPod(name: PodName, { workload: createdFor, volume: { identity } }: MountpointPodPurpose): ReportedMountpointPod {
+  #newPod(name: PodName, { workload: createdFor, identity }: MountpointPodPurpose): ReportedMountpointPod {
     const version = this.#nextVersion();
     const birth = { uid: `uid ${version}` as PodUid, resourceVersion: version, createdAt: new Date(this.#time) };
     return pod(name, { ...birth, createdFor, identity, phase: "pending", scheduled: false });

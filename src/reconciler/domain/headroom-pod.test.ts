@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { plainStores } from "../../../test/support/fake-credentials.ts";
 import type { PodUid } from "../../core/names.ts";
 import { type HeadroomConfig, headroomPod, headroomPodFrom } from "./headroom-pod.ts";
 import { installation } from "./installation.fixture.ts";
@@ -23,7 +24,7 @@ function volumeWith(volumeAttributes: Readonly<Record<string, string>> = {}, nam
     volumeHandle: "h",
     volumeAttributes: { bucketName: "b", ...volumeAttributes },
   };
-  return s3VolumeFrom({ metadata: { name }, spec: { csi } }) as S3Volume;
+  return s3VolumeFrom(plainStores, { metadata: { name }, spec: { csi } }) as S3Volume;
 }
 
 it("has the hash of its Mountpoint Pod in its name, and the reserved labels", () => {

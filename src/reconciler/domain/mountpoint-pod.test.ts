@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { plainStores } from "../../../test/support/fake-credentials.ts";
 import { type NodeName, type PodUid } from "../../core/names.ts";
 import { installation } from "./installation.fixture.ts";
 import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "./mountpoint-pod.ts";
-import { s3VolumeFrom } from "./persistent-volume.ts";
+import { identityFor, s3VolumeFrom } from "./persistent-volume.ts";
 import { settingsHash } from "./settings-hash.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
@@ -26,9 +27,15 @@ function purposeOf({
 }: Wanted) {
   const volumeAttributes = { bucketName: "data", ...attributes };
   const csi = { driver: "s3.csi.scality.com", volumeHandle: "some/handle", volumeAttributes };
-  const volume = s3VolumeFrom({ metadata: { name, annotations }, spec: { csi, mountOptions } });
+  const volume = s3VolumeFrom(plainStores, { metadata: { name, annotations }, spec: { csi, mountOptions } });
   if (volume === undefined) throw new Error("not a volume of this driver");
-  return { volume, workload: uid, node: "worker-1" as NodeName, generation };
+  return {
+    volume,
+    identity: identityFor(volume, { namespace: "shop", account: "default" }),
+    workload: uid,
+    node: "worker-1" as NodeName,
+    generation,
+  };
 }
 
 const made = (wanted: Wanted = {}) => mountpointPod({ ...installation, ...wanted.installation }, purposeOf(wanted));

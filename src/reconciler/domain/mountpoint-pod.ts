@@ -7,6 +7,7 @@ import {
   leastMemoryMib,
   memoryLimitMib,
 } from "../../core/container-resources.ts";
+import type { Identity } from "../../core/identity.ts";
 import { mountArguments } from "../../core/mount-args.ts";
 import {
   annotations,
@@ -58,6 +59,8 @@ export interface PodMetadata {
 /** What a Mountpoint Pod is for. Its name derives from this, so its creation can be repeated after a crash. */
 export interface MountpointPodPurpose {
   readonly volume: S3Volume;
+  /** Whose credentials its mount uses. */
+  readonly identity: Identity;
   /** The first workload that needs the Pod; others may share it later. */
   readonly workload: PodUid;
   readonly node: NodeName;
@@ -90,11 +93,11 @@ export function mountpointPod(config: MountpointPodConfig, purpose: MountpointPo
 
 function annotationsOf(
   config: MountpointPodConfig,
-  { volume, replaces }: MountpointPodPurpose,
+  { volume, identity, replaces }: MountpointPodPurpose,
 ): Readonly<Record<string, string>> {
   const ofMove = replaces === undefined ? {} : { [annotations.replaces]: replaces };
   const settings = { [annotations.settings]: settingsOf(settingsHash(config), volume) };
-  return { ...installationAnnotations(config), ...volumeAnnotations(volume), ...ofMove, ...settings };
+  return { ...installationAnnotations(config), ...volumeAnnotations(volume, identity), ...ofMove, ...settings };
 }
 
 /** The labels of every Mountpoint Pod of the installation. */
@@ -117,11 +120,11 @@ export function installationAnnotations(config: MountpointPodConfig): Readonly<R
 }
 
 /** What a Mountpoint Pod says about its volume. */
-export function volumeAnnotations(volume: S3Volume): Readonly<Record<string, string>> {
+export function volumeAnnotations(volume: S3Volume, identity: Identity): Readonly<Record<string, string>> {
   return {
     [annotations.volumeName]: volume.name,
     [annotations.volumeId]: volume.volumeId,
-    [annotations.identity]: volume.identity,
+    [annotations.identity]: identity,
     ...(volume.readOnly ? { [annotations.readOnly]: "true" } : {}),
     ...(volume.claim === undefined ? {} : { [annotations.claim]: volume.claim }),
     ...volume.live.annotations,

@@ -1,7 +1,7 @@
 /** Moves of workloads from one Mountpoint Pod to another: who asks for one, and when it has failed. Pure. */
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
-import type { S3Volume } from "./persistent-volume.ts";
+import { isIdentityOf, type S3Volume } from "./persistent-volume.ts";
 
 /** The requests to move the workloads of this Mountpoint Pod: on the Pod, and on its PersistentVolume. */
 export function moveRequests(
@@ -37,7 +37,7 @@ export function isStaying(pod: MountpointPod): boolean {
 export function differenceFrom(pod: MountpointPod, volume: S3Volume, mountOptions: string): string | undefined {
   if (pod.volumeId !== undefined && pod.volumeId !== volume.volumeId) return "volumeHandle";
   if (pod.identity === undefined) return mountOptions === volume.mountOptions.join(",") ? undefined : "mountOptions";
-  if (pod.identity !== volume.identity) return "the source of its credentials";
+  if (!isIdentityOf(volume, pod.identity)) return "the source of its credentials";
   return pod.readOnly === volume.readOnly ? undefined : "readOnly";
 }
 

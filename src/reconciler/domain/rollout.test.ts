@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type MountpointPod, type MoveNotes, noMove } from "../../core/mountpoint-pod-state.ts";
-import { mp, pod, volume, w1 } from "../decision/situation.fixture.ts";
+import { mp, ofSecret, pod, volume, w1 } from "../decision/situation.fixture.ts";
 import type { S3Volume } from "./persistent-volume.ts";
 import {
   type CurrentSettings,
@@ -51,7 +51,7 @@ describe("LC-21 a Mountpoint Pod", () => {
     ["with a request of another rollout", { ...former, ...asked({ requested: "rollout-other" }) }, {}, "outdated"],
     ["with the settings of now and a request of another rollout", asked({ requested: "rollout-other" }), {}, "current"],
     ["whose volume was removed or is refused", former, { volume: undefined }, "skipped"],
-    ["whose volume has got another Secret", former, { volume: { ...volume, identity: "secret:a/b" } }, "skipped"],
+    ["whose volume has got another Secret", former, { volume: { ...volume, credentials: ofSecret } }, "skipped"],
     ["whose volume has a live option that is refused", former, { volume: refused }, "skipped"],
     [
       "whose volume has a live option that is refused, and was found so by a move",

@@ -1,9 +1,10 @@
 import { expect, it } from "vitest";
+import { usualIdentity } from "../../../test/support/fake-credentials.ts";
 import { plainCache } from "../../core/cache-volume.ts";
 import { mountpointPodFrom, type WaitingPod, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { isMountpointPodName, type NodeName, type PodUid, warmPodName } from "../../core/names.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
-import { attachment, volume, w1 } from "../decision/situation.fixture.ts";
+import { attachment, ofSecret, volume, w1 } from "../decision/situation.fixture.ts";
 import { installation } from "./installation.fixture.ts";
 import { mountpointPod } from "./mountpoint-pod.ts";
 import { reportFrom } from "./mountpoint-pod-report.ts";
@@ -21,7 +22,7 @@ const name = warmPodName("term", node, 0);
 const owner = { name: "s3-csi-warm", uid: "uid-of-owner" };
 const purpose = { name, node, owner, settings: warmSettings(installation) };
 const made = () => warmPod(installation, purpose);
-const own = () => mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
+const own = () => mountpointPod(installation, { volume, identity: usualIdentity, workload: w1, node, generation: 0 });
 
 /** As the API server stores it. */
 function stored(changes: object = {}) {
@@ -108,7 +109,7 @@ it("WM-1 one whose workload has left before it got its labels is a Mountpoint Po
 it.for([
   ["an ordinary volume", {}, true],
   ["mount options", { mountOptions: ["allow-delete", "prefix a/"] }, true],
-  ["a Secret of its own", { identity: "secret:shop/keys" }, true],
+  ["a Secret of its own", { credentials: ofSecret }, true],
   ["a claim and a request to move", { claim: "shop/data", moveRequest: "1" }, true],
   ["a read-only PersistentVolume", { readOnly: true }, false],
   ["a cache by mount option", { cache: plainCache }, false],

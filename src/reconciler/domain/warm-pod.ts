@@ -1,6 +1,7 @@
 /** A Mountpoint Pod that waits for a volume (WM-1), and which volumes may take it (WM-2). */
 import { createHash } from "node:crypto";
 import type { AttachmentSpec } from "../../core/attachment.ts";
+import { driverIdentity, type Identity } from "../../core/identity.ts";
 import { noMove, type WaitingPod } from "../../core/mountpoint-pod-state.ts";
 import {
   annotations,
@@ -12,6 +13,7 @@ import {
   type VolumeId,
   waitArgument,
 } from "../../core/names.ts";
+import { defaultStore } from "../../core/stores/store.ts";
 import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
 import {
@@ -47,7 +49,7 @@ const plainVolume: S3Volume = {
   volumeId: "" as VolumeId,
   mountOptions: [],
   attributes: parseVolumeAttributes({ bucketName: "none" }),
-  identity: "driver",
+  credentials: { source: "driver", identity: driverIdentity(defaultStore) },
   fallback: undefined,
   readOnly: false,
   cache: undefined,
@@ -93,6 +95,8 @@ export function warmSettings(config: MountpointPodConfig, volume: S3Volume = pla
  */
 export function takesWarmPod(config: MountpointPodConfig, volume: S3Volume): boolean {
   const { proxy, pidNamespace } = volume.attributes;
+  // ID-1: the account of the workload belongs to the identity, which the Pod names before its mount.
+  if (volume.credentials.source === "pod") return false;
   if (volume.readOnly || pidNamespace !== undefined || Object.keys(proxy).length > 0) return false;
   if (Object.keys(volume.live.annotations).length > 0) return false;
   return warmSettings(config, volume) === warmSettings(config);
@@ -109,10 +113,15 @@ export function assignedPod(
     ...pod,
     persistentVolume: persistentVolumeName,
     volumeId: volumeID,
-    identity: volume?.identity,
+    identity: volume && identityOf(volume),
     createdFor: first?.workloadPodUID ?? unknownWorkload,
     move: { ...noMove, fulfils: volume?.moveRequest },
   };
+}
+
+/** Volumes whose identity depends on the workload take no Pod that waits. */
+function identityOf({ credentials }: S3Volume): Identity | undefined {
+  return credentials.source === "pod" ? undefined : credentials.identity;
 }
 
 /** The workload has left before the Pod got its labels. */
@@ -121,6 +130,7 @@ const unknownWorkload = "unknown" as PodUid;
 /** The patch with which a waiting Mountpoint Pod becomes that of a volume. From then on nothing but its name differs from any other. */
 export function assignmentPatch(pod: ReportedMountpointPod, volume: S3Volume | undefined): object {
   const { uid, resourceVersion, persistentVolume, volumeId = "", createdFor } = pod;
+  const identity = volume && identityOf(volume);
   const named = { [annotations.volumeName]: persistentVolume, [annotations.volumeId]: volumeId };
   return {
     metadata: {
@@ -132,7 +142,7 @@ export function assignmentPatch(pod: ReportedMountpointPod, volume: S3Volume | u
         [labels.volumeName]: persistentVolume,
         [labels.warm]: "assigned",
       }),
-      annotations: volume === undefined ? named : volumeAnnotations(volume),
+      annotations: identity === undefined || volume === undefined ? named : volumeAnnotations(volume, identity),
     },
   };
 }

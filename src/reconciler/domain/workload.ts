@@ -5,6 +5,8 @@ export interface Workload {
   readonly uid: PodUid;
   readonly name: string;
   readonly namespace: string;
+  /** Name of its service account. */
+  readonly account: string;
   /** undefined: not scheduled yet. */
   readonly node: NodeName | undefined;
   /** Decimal, or empty where the Pod sets none. */
@@ -35,6 +37,7 @@ export interface WorkloadPod {
   };
   readonly spec: {
     readonly nodeName?: string;
+    readonly serviceAccountName?: string;
     readonly securityContext?: { readonly fsGroup?: number };
     readonly volumes?: readonly PodVolume[];
   };
@@ -70,6 +73,7 @@ export function workloadFrom(pod: WorkloadPod): Workload {
     uid: metadata.uid as PodUid,
     name: metadata.name,
     namespace: metadata.namespace ?? "", // the API server always sets it on a Pod
+    account: spec.serviceAccountName || "default", // the API server always sets it
     node: spec.nodeName ? (spec.nodeName as NodeName) : undefined,
     fsGroup: fsGroupOf(spec),
     claims: claimsOf(metadata.name, spec.volumes ?? []),

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { plainStores, usualIdentity } from "../../../test/support/fake-credentials.ts";
 import { listingClient } from "../../../test/support/listing-client.ts";
 import { driverName, headroom, type PodUid } from "../../core/names.ts";
 import { Freshness } from "../../kube/watch/freshness.ts";
@@ -20,6 +21,7 @@ async function viewOf(
   const view = emptyView();
   const watching = watchCluster(call, listingClient(objects), view, {
     mountpointNamespace: "mount-s3",
+    installation: plainStores,
     progress: new Progress(),
     health: new WatchHealth(),
     freshness: new Freshness(),
@@ -77,7 +79,7 @@ it("parses a Pod once", async () => {
 });
 
 it("SE-1 distinguishes Mountpoint Pods from workloads in the same namespace, and from Pods like them in others", async () => {
-  const made = mountpointPod(installation, { volume, workload: w1, node, generation: 0 });
+  const made = mountpointPod(installation, { volume, identity: usualIdentity, workload: w1, node, generation: 0 });
   const { workloads, mountpointPods } = await viewOf({
     Pod: [
       { ...made, metadata: { ...metadata(made.metadata.name), ...made.metadata } },

@@ -24,7 +24,7 @@ import type { ObservedAttachment, Refusal } from "../decision/decision.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { type HeadroomPod, headroomPodFrom } from "../domain/headroom-pod.ts";
 import { type ReportedPod, reportFrom } from "../domain/mountpoint-pod-report.ts";
-import { type S3Volume, s3VolumeFrom } from "../domain/persistent-volume.ts";
+import { type Installation, type S3Volume, s3VolumeFrom } from "../domain/persistent-volume.ts";
 import { type Reservation, reservationFrom } from "../domain/reservation.ts";
 import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../domain/workload.ts";
@@ -36,6 +36,7 @@ export interface WatchOptions {
   readonly progress: Pick<Progress, "pulse">;
   readonly health: Pick<WatchHealth, "of">;
   readonly freshness: Pick<Freshness, "join">;
+  readonly installation: Installation;
 }
 
 /** Keeps the view up to date until the call ends. */
@@ -43,7 +44,7 @@ export async function watchCluster(
   call: Call,
   client: Watcher,
   view: View,
-  { mountpointNamespace, progress, health, freshness }: WatchOptions,
+  { mountpointNamespace, progress, health, freshness, installation }: WatchOptions,
 ): Promise<void> {
   const { pods, persistentVolumeClaims, persistentVolumes, attachments } = kinds;
   const podFrom = (pod: PodObject, intern: Intern) => observedPod(pod, mountpointNamespace, intern);
@@ -60,7 +61,7 @@ export async function watchCluster(
   await Promise.all([
     follow({ kind: pods, trim: podFrom }, podFeed(view)),
     follow({ kind: persistentVolumeClaims, trim: boundClaim }, view.claims),
-    follow({ kind: persistentVolumes, trim: volumeFrom }, volumeFeed(view)),
+    follow({ kind: persistentVolumes, trim: (volume) => volumeFrom(installation, volume) }, volumeFeed(view)),
     follow({ kind: attachments, trim: attachmentFrom }, view.attachments),
     synced(call, view).then(
       () => forgetForeignWorkloads(call, view),
@@ -106,10 +107,11 @@ function observedPod(pod: PodObject, mountpointNamespace: string, intern: Intern
 
 /** Many workloads have these texts in common. */
 function interned(workload: Workload, intern: Intern): Workload {
-  const { namespace, node, claims, fsGroup } = workload;
+  const { namespace, account, node, claims, fsGroup } = workload;
   return {
     ...workload,
     namespace: intern(namespace),
+    account: intern(account),
     node: node && intern(node),
     claims: claims.map(intern),
     fsGroup: intern(fsGroup),
@@ -193,9 +195,9 @@ function boundClaim({ metadata, spec, status }: PersistentVolumeClaim, intern: I
 /** Leaves room for what an event says before the refusal. */
 const refusalBytes = 900;
 
-function volumeFrom(volume: PersistentVolume): S3Volume | Refusal | "foreign" {
+function volumeFrom(installation: Installation, volume: PersistentVolume): S3Volume | Refusal | "foreign" {
   try {
-    return s3VolumeFrom(volume) ?? "foreign";
+    return s3VolumeFrom(installation, volume) ?? "foreign";
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     const { name } = volume.metadata;

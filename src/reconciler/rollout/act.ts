@@ -1,5 +1,5 @@
 /** Performs the steps of a rollout against the API server. Every step can be repeated. */
-import { annotations, type NodeName } from "../../core/names.ts";
+import { annotations, type NodeName, type PodName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
@@ -16,7 +16,11 @@ import type { Tracked } from "./tracker.ts";
 export interface Cluster extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
   readonly current: CurrentSettings;
+  /** Gets the Pods whose workloads are asked to leave them. */
+  readonly asked: { set(name: PodName, pod: Tracked): void };
 }
+
+type Request = Extract<Step, { readonly pod: Tracked }>;
 
 export interface Looking {
   readonly reader: Pick<KubeClient, "get" | "listCached">;
@@ -43,12 +47,14 @@ export async function performAll(
 }
 
 /** Sets the request to move, or removes it, if the Pod has not changed since it was observed: an operator's own request stays. */
-export async function request(call: Call, cluster: Cluster, pod: Tracked, what: "begin" | "withdraw"): Promise<void> {
+export async function request(call: Call, cluster: Cluster, { pod, ...step }: Request): Promise<void> {
   const { name, uid, resourceVersion, node, persistentVolume } = pod;
   const volume = usable(cluster.view.volumes.get(persistentVolume));
   if (volume === undefined) return; // it has gone since: the next decision knows
-  const value = what === "begin" ? rolloutRequest(volume, cluster.current) : null;
-  call.log.info("rollout step", { step: what, mountpointPod: name, node, volume: persistentVolume });
+  const value = step.do === "begin" ? rolloutRequest(volume, cluster.current) : null;
+  call.log.info("rollout step", { step: step.do, mountpointPod: name, node, volume: persistentVolume });
+  // In the same turn as the request: its answer may be lost.
+  if (step.do === "begin") cluster.asked.set(name, pod);
   const ref = { name, namespace: cluster.mountpointPods.namespace };
   const patch = { metadata: { uid, resourceVersion, annotations: { [annotations.move]: value } } };
   await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");

@@ -24,6 +24,7 @@ function tracked(name: string, but: Partial<Tracked> = {}): Tracked {
     namespace: `team-${name.slice(1)}`,
     hasFailed: but.state === "failed",
     ...{ state: "outdated", isObsolete: false, isMounted: true, isServing: true, leftSince: undefined },
+    isLeft: but.leftSince !== undefined,
     ...but,
   };
 }
@@ -39,12 +40,14 @@ function decided(
   pods: readonly Tracked[],
   nodes: Readonly<Record<string, NodeFacts>> = {},
   config: Partial<RolloutConfig> = {},
+  asked: readonly Tracked[] = [],
 ): Decision {
   const tracker = new RolloutTracker(() => undefined);
   for (const pod of pods) tracker.note(pod.name as string as VolumeOnNodeKey, [pod]);
   const { outdated, moving, failed, obsolete } = tracker;
   const observed: Observed = {
     ...{ now, outdated, moving, failed, obsolete, needsOf: () => need },
+    asked: new Map(asked.map((pod) => [pod.name, pod])),
     config: { ...rolling, ...config },
     nodes: new Map(Object.entries(nodes) as [NodeName, NodeFacts][]),
   };
@@ -112,6 +115,27 @@ describe("LC-21 a rollout", () => {
       [[tracked("2c", { state: "moving", isMounted: false, leftSince: before(10) }), ...onTwo], two],
       ["begin 1a"],
     ],
+    [
+      "waits for a move whose workloads are listed at the successor, before the former Mountpoint Pod has an annotation that says so",
+      [[tracked("2c", { state: "moving", isMounted: false, isLeft: true }), ...onTwo], two],
+      ["begin 1a"],
+    ],
+    [
+      "counts a request of an abandoned rollout until it is withdrawn",
+      [[...as("outdated", "1b", "2a"), tracked("1a", { isObsolete: true })], two, { maxParallel: 2 }],
+      ["withdraw 1a", "begin 2a"],
+    ],
+    [
+      "counts a request that the API server may have accepted, and repeats it",
+      [onTwo, two, { maxParallel: 1 }, as("outdated", "2a")],
+      ["begin 2a"],
+    ],
+    [
+      "begins with no other one of a node where the API server may have accepted a request",
+      [onTwo, two, {}, as("outdated", "1b")],
+      ["begin 1b", "begin 2a"],
+    ],
+    ["repeats no request while it is paused", [onTwo, two, { isPaused: true }, as("outdated", "1b")], []],
     ["begins with none while it is paused", [onTwo, two, { isPaused: true }], []],
     ["begins with none outside of its window", [onTwo, two, { window: night }], []],
     ["leaves the namespace of a failure alone", [[...as("failed", "3a"), ...onTwo], two], ["begin 1b"]],

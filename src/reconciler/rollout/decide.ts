@@ -17,6 +17,8 @@ export interface Observed {
   /** Those of `moving` included that an operator has asked to move since. */
   readonly failed: ReadonlyMap<PodName, Tracked>;
   readonly obsolete: ReadonlyMap<PodName, Tracked>;
+  /** Those whose workloads were asked to leave them and whose version is still the same: the API server may have accepted the request. */
+  readonly asked: ReadonlyMap<PodName, Tracked>;
   readonly nodes: ReadonlyMap<NodeName, NodeFacts>;
   /** What the successor of a Mountpoint Pod needs; undefined: not known. */
   readonly needsOf: (pod: Tracked) => Room | undefined;
@@ -66,9 +68,7 @@ export function decide(observed: Observed): Decision {
   const overdue = [...moving.values()].filter(isOverdue);
   // Where operators ask for moves, the failures are those of their requests.
   const failures = config.strategy === "manual" ? [] : [...observed.failed.values(), ...overdue];
-  const active = [...moving.values()].filter(
-    (pod) => !isOverdue(pod) && (pod.isMounted || pod.leftSince !== undefined),
-  );
+  const active = underWay(observed).filter((pod) => !isOverdue(pod));
   const withdrawals = [...observed.obsolete.values()].map((pod) => ({ do: "withdraw", pod }) as const);
   const limited = (steps: readonly Step[]) => [...withdrawals, ...steps].slice(0, mostSteps);
   const base = { steps: limited([]), failures, blocked: noneBlocked, again: overdueAt(active, now) };
@@ -76,16 +76,26 @@ export function decide(observed: Observed): Decision {
   const failed = failedNamespaces(observed);
   const held = heldBack(config, failed.size > config.maxFailures, now);
   if (held !== undefined) return { ...base, ...held, again: earlier(base.again, held.again) };
-  const found = candidates(observed, active, isFull(failed, config));
+  const isHeld = isFull(failed, config);
+  const found = candidates(observed, active, isHeld);
+  const again = [...observed.asked.values()]
+    .filter((pod) => !isHeld(pod))
+    .map((pod) => ({ do: "begin", pod }) as const);
   return {
     ...base,
-    steps: limited(found.steps),
+    steps: limited([...again, ...found.steps]),
     blocked: found.blocked,
     held: active.length === 0 && !found.goesOn ? heldAt(found) : undefined,
     again: found.isBlocked
       ? earlier(base.again, { afterMs: leastBlockedMs, because: "a node had no room" })
       : base.again,
   };
+}
+
+/** What counts for the bounds. A request of an abandoned rollout moves workloads, too, until it is withdrawn. */
+function underWay({ moving, obsolete, asked }: Observed): readonly Tracked[] {
+  const pods = new Map([...obsolete, ...moving, ...asked]);
+  return [...pods.values()].filter(({ isMounted, isLeft }) => isMounted || isLeft);
 }
 
 const leastBlockedMs = Math.min(...Object.values(blockedMs));
@@ -138,8 +148,9 @@ function candidates(observed: Observed, active: readonly Tracked[], isHeld: (pod
   const possible: Possible = { begin: [], look: [], repeat: [] };
   let hasFailed = false;
   for (const [node, all] of outdated) {
-    const pods = [...all.values()].filter((pod) => !isHeld(pod));
-    hasFailed ||= pods.length < all.size;
+    const allowed = [...all.values()].filter((pod) => !isHeld(pod));
+    hasFailed ||= allowed.length < all.size;
+    const pods = allowed.filter(({ name }) => !observed.asked.has(name));
     const { step, obstacle } = onNodeWith(observed, node, pods);
     if (obstacle !== undefined) blocked[obstacle] += pods.length;
     if (step === undefined || (onNode.get(node)?.length ?? 0) >= config.maxPerNode) continue;

@@ -1,7 +1,8 @@
 /** Moves the workloads of outdated Mountpoint Pods, a few at a time (LC-21). */
-import type { NodeName } from "../../core/names.ts";
+import type { NodeName, PodName } from "../../core/names.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
+import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Progress } from "../../runtime/progress.ts";
 import { TurnLimit } from "../../runtime/turn-limit.ts";
@@ -36,6 +37,8 @@ export class Rollout implements Disposable {
   readonly #queue = new WorkQueue<Key>();
   readonly #tracker = new RolloutTracker(() => this.#queue.addLater("rollout", delayMs));
   readonly #nodes = new Map<NodeName, NodeFacts>();
+  /** As they were when their workloads were asked to leave them. A late watch shows minutes later that the API server has accepted that. */
+  readonly #asked = new Map<PodName, Tracked>();
 
   /** To be called with what every reconcile has observed. */
   note(...noted: Parameters<RolloutTracker["note"]>): void {
@@ -64,12 +67,14 @@ export class Rollout implements Disposable {
   }
 
   async #step(call: Call, context: RollOutContext, progress: RolloutProgress): Promise<Outcome> {
+    this.#forgetAnswered(context);
     const { outdated, moving, failed, obsolete, counts } = this.#tracker;
     for (const node of this.#nodes.keys()) if (!outdated.has(node)) this.#nodes.delete(node);
     const decision = decide({
       now: new Date(),
       config: context.rollout,
       ...{ outdated, moving, failed, obsolete },
+      asked: this.#asked,
       nodes: this.#nodes,
       needsOf: ({ persistentVolume }) => {
         const volume = usable(context.view.volumes.get(persistentVolume));
@@ -87,10 +92,21 @@ export class Rollout implements Disposable {
       this.#nodes.set(step.node, await look(call, context, step.node));
       return;
     }
-    await request(call, context, step.pod, step.do);
+    await request(call, { ...context, asked: this.#asked }, step);
     // The next move on this node finds another Pod there.
     this.#nodes.delete(step.pod.node);
     this.#noteNow(context, step.pod);
+  }
+
+  /** Another version shows whether the API server has accepted a request, which was conditional on the version. */
+  #forgetAnswered(context: RollOutContext): void {
+    const { namespace } = context.mountpointPods;
+    for (const [name, asked] of this.#asked) {
+      const seen = context.view.mountpointPods.get(keyOf({ namespace, name }));
+      if (seen?.resourceVersion === asked.resourceVersion) continue;
+      this.#asked.delete(name);
+      this.#noteNow(context, asked);
+    }
   }
 
   /** The next decision must count this move, whenever the reconcile that follows from it comes. */

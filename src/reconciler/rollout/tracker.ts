@@ -28,7 +28,9 @@ export interface Tracked {
   readonly isMounted: boolean;
   /** Whether its node plugin reports that the mount serves. One of 2.x reports nothing, and mounts no successor. */
   readonly isServing: boolean;
-  /** Since when the mounts of its workloads are being replaced, which are listed at its successor; undefined: they are not. */
+  /** Its workloads are listed at its successor: the node plugin replaces their mounts. */
+  readonly isLeft: boolean;
+  /** When the reconciler has written that it is left; undefined: it has not, or is about to. */
   readonly leftSince: Date | undefined;
 }
 
@@ -113,7 +115,10 @@ function isSame(before: readonly Tracked[], after: readonly Tracked[]): boolean 
   });
 }
 
-const compared = ["name", "uid", "state", "hasFailed", "isObsolete", "isMounted", "isServing", "namespace"] as const;
+const compared = [
+  ...(["name", "uid", "state", "namespace"] as const),
+  ...(["hasFailed", "isObsolete", "isMounted", "isServing", "isLeft"] as const),
+];
 
 export function trackedIn(observed: Observed): readonly Tracked[] {
   return observed.mountpointPods.flatMap((pod) => tracked(observed, pod) ?? []);
@@ -132,6 +137,7 @@ function tracked(observed: Observed, pod: ReportedMountpointPod): Tracked | unde
     isObsolete: hasObsoleteRequest(pod, usable(observed.volume), observed.current),
     isMounted: observed.workloads.some((workload) => served.has(workload.uid) && mayHaveStarted(workload)),
     isServing: attachment?.sources?.[name]?.health === "serving",
+    isLeft: served.size === 0,
     leftSince: served.size === 0 ? pod.needsUnmountSince : undefined,
   };
 }

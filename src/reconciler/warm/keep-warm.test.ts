@@ -88,7 +88,7 @@ const client = {
 const reader = { get: async () => ({ metadata: metadata(owner) }) };
 const progress = {
   follow: () => ({ [Symbol.dispose]: () => undefined }),
-  pulse: () => () => undefined,
+  pulse: () => Object.assign(() => undefined, { [Symbol.dispose]: () => undefined }),
 };
 
 /** Runs until the block ends. */

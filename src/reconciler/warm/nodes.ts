@@ -19,16 +19,18 @@ export class WarmNodes {
   readonly states = new Store<NodeState & { readonly name: NodeName }>({}, isDeepStrictEqual);
   readonly plugins = new Store<NodeName, "node">({ node: (node) => [node] }, isDeepStrictEqual);
 
-  /** Keeps both stores up to date until the call ends. */
+  /** Keeps both stores up to date until the call ends. The program goes on after that, as one that does not lead. */
   async follow(call: Call, client: Watcher, namespace: string, progress: Pulses): Promise<void> {
+    using ofNodes = progress.pulse("watch over nodes");
+    using ofPlugins = progress.pulse("watch over node plugins");
     const nodes: Watched<Node, NodeState & { readonly name: NodeName }> = {
       kind: kinds.nodes,
-      turned: progress.pulse("watch over nodes"),
+      turned: ofNodes,
       trim: (node) => ({ name: node.metadata.name as NodeName, ...nodeStateFrom(node) }),
     };
     const plugins: Watched<Pod, NodeName> = {
       kind: kinds.pods,
-      turned: progress.pulse("watch over node plugins"),
+      turned: ofPlugins,
       namespace,
       labelSelector: nodePlugins,
       keep: (pod) => isAtWork(pod),

@@ -27,6 +27,13 @@
     {{- if include "s3-csi.protectsSecrets" . }}
     - --protected-secrets={{ .Release.Namespace }}/{{ include "s3-csi.protectedSecrets" . }}
     {{- end }}
+    {{- if include "s3-csi.podIdentity" . }}
+    - --pod-identity
+    {{- end }}
+    {{- if include "s3-csi.provisionerTokens" . }}
+    # A file for each store at which buckets are created with temporary credentials.
+    - --provisioner-token-dir=/provisioner-tokens
+    {{- end }}
   env:
     - name: CSI_CONTROLLER_ONLY
       value: "true"
@@ -49,6 +56,9 @@
       value: {{ include "s3-csi.endpointUrl" . | quote }}
     - name: AWS_REGION
       value: {{ include "s3-csi.region" . | quote }}
+    {{- with include "s3-csi.storeSettings" . }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- if $tls.caCertConfigMap }}
     - name: AWS_CA_BUNDLE
       value: /etc/ssl/custom-ca/ca-bundle.crt
@@ -78,6 +88,11 @@
     {{- if $tls.caCertConfigMap }}
     - name: custom-ca-cert
       mountPath: /etc/ssl/custom-ca
+      readOnly: true
+    {{- end }}
+    {{- if include "s3-csi.provisionerTokens" . }}
+    - name: provisioner-tokens
+      mountPath: /provisioner-tokens
       readOnly: true
     {{- end }}
 {{- end }}

@@ -13,6 +13,9 @@
     - --metrics-authorization
     {{- end }}
     {{- end }}
+    {{- if include "s3-csi.podIdentity" . }}
+    - --pod-identity
+    {{- end }}
     - --v={{ include "s3-csi.controllerLogLevel" . }}
   env:
     # Identity and namespace for leader election.
@@ -24,6 +27,14 @@
       valueFrom:
         fieldRef:
           fieldPath: metadata.namespace
+    # Volumes may name a store by its address.
+    - name: AWS_ENDPOINT_URL
+      value: {{ include "s3-csi.endpointUrl" . | quote }}
+    - name: AWS_REGION
+      value: {{ include "s3-csi.region" . | quote }}
+    {{- with include "s3-csi.storeSettings" . }}
+    {{- . | nindent 4 }}
+    {{- end }}
     - name: MOUNTPOINT_NAMESPACE
       value: {{ .Values.mountpointPod.namespace | quote }}
     - name: MOUNTPOINT_IMAGE

@@ -33,8 +33,15 @@
   message: "{{ . }}: region, uid, gid, sse and prefix need a value: write for example region=us-east-1"
 {{- end }}
 
-{{/* Options that the driver leaves out, and options that no known mount-s3 has: the volume works without the former, and may work with the latter. */}}
+{{/*
+Options that are known to lose data, options that the driver leaves out, and options that no known mount-s3 has: the volume works without the
+second, and may work with the third.
+*/}}
 {{- define "s3-csi.questionableOptionRules" -}}
+- expression: variables.options.all(o, !o.matches('^(--)?upload-checksums[ =] *off$'))
+  message: >-
+    {{ . }}: with upload-checksums=off mount-s3 loses empty files, their creation succeeds and no object appears:
+    use it only for a store that refuses every write with checksums
 - expression: "!variables.names.exists(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])"
   messageExpression: >-
     '{{ . }}: ' + variables.names.filter(n, n in ['--profile', '--endpoint-url', '--cache-xz', '--incremental-upload', '--storage-class', '-o', '--auto-unmount'])[0] +

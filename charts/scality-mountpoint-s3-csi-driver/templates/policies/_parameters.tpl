@@ -7,6 +7,10 @@
     .replace('${pv.name}', '').replace('${pvc.name}', '').replace('${pvc.namespace}', '')
 - name: shared
   expression: variables.parameters[?'sharedBucket'].orValue('').trim()
+- name: below
+  expression: >-
+    variables.parameters[?'sharedBucketPrefix'].orValue('').trim()
+    .replace('${pv.name}', 'x').replace('${pvc.name}', 'x').replace('${pvc.namespace}', 'x')
 - name: tags
   expression: >-
     variables.parameters[?'tags'].orValue('')
@@ -25,6 +29,12 @@
   message: "parameters: sharedBucket and bucketNamePrefix exclude each other: remove one of them"
 - expression: variables.shared == '' || variables.shared.matches('^[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]$')
   message: "parameters.sharedBucket is not a valid bucket name: name an existing bucket"
+- expression: variables.below == '' || variables.shared != ''
+  message: "parameters.sharedBucketPrefix needs sharedBucket: name an existing bucket in sharedBucket"
+- expression: "!variables.below.matches('[$][{][^}]*[}]')"
+  message: "parameters.sharedBucketPrefix has a variable that does not exist: use ${pvc.name}, ${pvc.namespace} or ${pv.name}"
+- expression: variables.below == '' || variables.below.matches('^[^/]+(/[^/]+)*/?$') && !variables.below.matches('(^|/)[.][.]?(/|$)')
+  message: "parameters.sharedBucketPrefix is not a prefix of directories: write names with a slash between them, such as ${pvc.namespace}"
 - expression: variables.parameters[?'region'].orValue('').trim().matches('^([A-Za-z0-9][-_A-Za-z0-9]*)?$')
   message: "parameters.region is not a valid region name: use a name such as us-east-1"
 - expression: variables.tags.size() <= 40

@@ -1,0 +1,104 @@
+{{/* YAML reads an unquoted `off` as false. */}}
+{{- define "s3-csi.uploadChecksums" -}}
+{{- if kindIs "bool" . }}{{ ternary "" "off" . }}{{ else }}{{ default "" . }}{{ end }}
+{{- end }}
+
+{{/* STS of a store as JSON, without empty members: (list VALUE MAP), VALUE being its name in the values. Empty: the store has none. */}}
+{{- define "s3-csi.sts" -}}
+{{- $value := index . 0 -}}
+{{- $sts := index . 1 | default dict -}}
+{{- $provisioner := $sts.provisioner | default dict -}}
+{{- if $sts.endpointUrl -}}
+{{- $members := dict "endpointUrl" $sts.endpointUrl "audience" (default "sts.amazonaws.com" $sts.audience) -}}
+{{- range list "caCertData" "roleArn" "durationSeconds" -}}
+{{- if get $sts . }}{{ $_ := set $members . (get $sts .) }}{{ end -}}
+{{- end -}}
+{{- if $provisioner.enabled -}}
+{{- $role := ternary (dict "roleArn" $provisioner.roleArn) dict (not (empty $provisioner.roleArn)) -}}
+{{- $_ := set $members "provisioner" (merge (dict "enabled" true) $role) -}}
+{{- end -}}
+{{- toJson $members -}}
+{{- else if or $sts.roleArn $sts.caCertData $provisioner.enabled -}}
+{{- fail (printf "%[1]s has values, but %[1]s.endpointUrl is not set: set it to the URL of STS, or remove the values" $value) -}}
+{{- end -}}
+{{- end }}
+
+{{/* A store as JSON, as the programs read it: (list VALUE MAP). */}}
+{{- define "s3-csi.store" -}}
+{{- $value := index . 0 -}}
+{{- $given := index . 1 -}}
+{{- $members := dict -}}
+{{- range $key, $member := omit $given "sts" "uploadChecksums" -}}
+{{- /* false is a choice (pathStyle). */ -}}
+{{- if or $member (kindIs "bool" $member) }}{{ $_ := set $members $key $member }}{{ end -}}
+{{- end -}}
+{{- with include "s3-csi.uploadChecksums" $given.uploadChecksums }}{{ $_ := set $members "uploadChecksums" . }}{{ end -}}
+{{- with include "s3-csi.sts" (list (printf "%s.sts" $value) $given.sts) }}{{ $_ := set $members "sts" (fromJson .) }}{{ end -}}
+{{- toJson $members -}}
+{{- end }}
+
+{{/* Every store that volumes can use, as JSON. Of the default store only what is set: its address is passed on its own. */}}
+{{- define "s3-csi.stores" -}}
+{{- $default := pick .Values.s3 "uploadChecksums" "formerEndpointUrls" "sts" -}}
+{{- $stores := dict "default" (include "s3-csi.store" (list "s3" $default) | fromJson) -}}
+{{- range $name, $given := .Values.s3.stores -}}
+{{- if eq $name "default" }}{{ fail "s3.stores.default: this name is that of the store of s3.endpointUrl: choose another one" }}{{ end -}}
+{{- if $given }}{{ $_ := set $stores $name (include "s3-csi.store" (list (printf "s3.stores.%s" $name) $given) | fromJson) }}{{ end -}}
+{{- end -}}
+{{- toJson $stores -}}
+{{- end }}
+
+{{/* The stores for a container. Nothing if no value says more than 2.x knew. */}}
+{{- define "s3-csi.storeSettings" -}}
+{{- $stores := include "s3-csi.stores" . -}}
+{{- if ne $stores (toJson (dict "default" dict)) -}}
+# The stores that volumes can use, by name. No member is secret.
+- name: S3_STORES
+  value: {{ $stores | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Names of the Secrets with the driver's credentials for all stores, as JSON. */}}
+{{- define "s3-csi.credentialSecrets" -}}
+{{- $names := list .Values.s3CredentialSecret.name -}}
+{{- range $store := include "s3-csi.stores" . | fromJson -}}
+{{- with $store.credentialSecret }}{{ $names = append $names .name }}{{ end -}}
+{{- end -}}
+{{- $names | uniq | toJson -}}
+{{- end }}
+
+{{/* Audiences of the tokens that STS of the stores expects, as JSON. */}}
+{{- define "s3-csi.audiences" -}}
+{{- $audiences := list -}}
+{{- range $store := include "s3-csi.stores" . | fromJson -}}
+{{- with $store.sts }}{{ $audiences = append $audiences .audience }}{{ end -}}
+{{- end -}}
+{{- $audiences | uniq | sortAlpha | toJson -}}
+{{- end }}
+
+{{/* Not empty if volumes may use credentials for the service account of their workload. Stored values of earlier versions do not have it. */}}
+{{- define "s3-csi.podIdentity" -}}
+{{- if include "s3-csi.isOn" (list .Values.podIdentity "enabled" false) -}}
+{{- if eq (include "s3-csi.audiences" .) "[]" -}}
+{{- fail "podIdentity.enabled needs a store with STS: set s3.sts.endpointUrl, or s3.stores.NAME.sts.endpointUrl" -}}
+{{- end -}}
+on
+{{- end -}}
+{{- end }}
+
+{{/* Tokens of the controller's own service account, a file for each store at which it uses STS: sources of a projected volume. */}}
+{{- define "s3-csi.provisionerTokens" -}}
+{{- range $name, $store := include "s3-csi.stores" . | fromJson -}}
+{{- if dig "sts" "provisioner" "enabled" false $store }}
+- serviceAccountToken:
+    path: {{ $name }}
+    audience: {{ $store.sts.audience | quote }}
+    expirationSeconds: 3600
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The ConfigMap with the certificates that the node plugin trusts at an STS without its own. Empty if it needs none. */}}
+{{- define "s3-csi.caForSts" -}}
+{{- if include "s3-csi.podIdentity" . }}{{ ((.Values.tls | default dict).caCertConfigMap) }}{{ end -}}
+{{- end }}

@@ -1,0 +1,37 @@
+/** A provisioner Secret may say for which store its credentials are: `store` or `endpoint_url`. They are not sent to another (ID-4). */
+import { quoted } from "../../core/attribute-refusal.ts";
+import { DriverError } from "../../core/errors.ts";
+import type { Store } from "../../core/stores/store.ts";
+import { isAt, type StoreReference } from "../../core/stores/store-of.ts";
+import type { Secrets } from "../buckets.ts";
+
+/** Fields of the Secret by the member of the reference. */
+const fields = { store: "store", endpointUrl: "endpoint_url" } as const;
+
+/** As given; empty texts count as absent. */
+export function storeInSecret(secrets: Secrets): StoreReference {
+  const read = (field: string) => secrets[field]?.trim() || undefined;
+  return { store: read(fields.store), endpointUrl: read(fields.endpointUrl) };
+}
+
+/** Call it before the credentials of the Secret are used at the store. */
+export function checkSecretIsFor(store: Store, secrets: Secrets): void {
+  const { store: name, endpointUrl } = storeInSecret(secrets);
+  if (name !== undefined && name !== store.name) throw otherStore("store", name, store);
+  if (endpointUrl !== undefined && !isAt(store, endpointUrl)) throw otherStore("endpointUrl", endpointUrl, store);
+}
+
+function otherStore(field: keyof StoreReference, value: string, store: Store): DriverError {
+  const problem = `${quoted(value)}, and the volume is on store ${store.name} (${store.endpointUrl})`;
+  return secretRefusal(
+    field,
+    `is ${problem}: the credentials are not sent there`,
+    "name the store of the volume, or name another Secret in the StorageClass",
+  );
+}
+
+export function secretRefusal(field: keyof StoreReference, problem: string, fix: string): DriverError {
+  return new DriverError("invalid", `${fields[field]} in the provisioner Secret ${problem}`, {
+    hint: `In the Secret: ${fix}.`,
+  });
+}

@@ -1,0 +1,284 @@
+/** Volumes on several stores, from CreateVolume to DeleteVolume: two stores may have buckets of one name. */
+import { expect, it } from "vitest";
+import { createRequest } from "../../test/support/create-request.ts";
+import { storesWith } from "../../test/support/fake-credentials.ts";
+import { listingClient } from "../../test/support/listing-client.ts";
+import { InFlight } from "../core/in-flight.ts";
+import { driverName } from "../core/names.ts";
+import type { Volume } from "../csi/gen/csi.ts";
+import { silentLogger } from "../runtime/log.ts";
+import { Secret } from "../runtime/secret.ts";
+import { createVolume } from "./create-volume.ts";
+import { deleteVolume } from "./delete-volume.ts";
+import type { KeptData } from "./kept-data.ts";
+import { MemoryBuckets } from "./memory-buckets.fixture.ts";
+import { bucketsOf } from "./stores/open-buckets.ts";
+import { validateCapabilities } from "./validate-capabilities.ts";
+import { VolumeCache } from "./volume-cache.ts";
+
+const list = {
+  minio: { endpointUrl: "http://minio" },
+  cloud: { endpointUrl: "http://cloud", sts: { endpointUrl: "http://sts" } },
+};
+const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
+const minioStore = { store: "minio" };
+const call = { signal: new AbortController().signal, log: silentLogger };
+const none = { volumeContext: {}, parameters: {}, secrets: {}, mutableParameters: {} };
+
+type Texts = Readonly<Record<string, string>>;
+
+/** The CSI controller service of an installation with these stores. What is in the stores outlives it. */
+class Controller {
+  readonly contents: ReadonlyMap<string, MemoryBuckets>;
+  readonly #stores: ReturnType<typeof storesWith>;
+  readonly kept: KeptData[] = [];
+
+  constructor(listed: Readonly<Record<string, unknown>> = list, contents?: ReadonlyMap<string, MemoryBuckets>) {
+    this.#stores = storesWith(listed);
+    this.contents = contents ?? new Map([...this.#stores.keys()].map((name) => [name, new MemoryBuckets()]));
+  }
+
+  at(store: string): MemoryBuckets {
+    const found = this.contents.get(store);
+    if (found === undefined) throw new Error(`no store ${store}`);
+    return found;
+  }
+
+  /** The name of the request stays that of the PersistentVolume. */
+  async create(name: string, parameters: Texts, secrets: Texts = {}): Promise<Volume> {
+    const request = createRequest({ name, parameters: { ...claim, ...parameters }, secrets });
+    return await createVolume(call, await this.#dependencies([]), request);
+  }
+
+  async delete(volumeId: string, volumes: readonly object[] = []): Promise<void> {
+    await deleteVolume(call, await this.#dependencies(volumes), { volumeId, secrets: {} });
+  }
+
+  async exists(volumeId: string): Promise<boolean> {
+    const { volumeCapabilities } = createRequest();
+    const request = { ...none, volumeId, volumeCapabilities };
+    const answer = validateCapabilities(call, await this.#dependencies([]), request);
+    return await answer.then(
+      () => true,
+      (error: { readonly kind?: string }) => {
+        if (error.kind === "missing") return false;
+        throw error;
+      },
+    );
+  }
+
+  async #dependencies(volumes: readonly object[]) {
+    const stop = new AbortController();
+    const cache = new VolumeCache(this.#stores);
+    const running = cache.run({ ...call, signal: stop.signal }, listingClient({ PersistentVolume: volumes }), () => {});
+    await cache.synced(call);
+    stop.abort();
+    await running;
+    const key = new Secret("key");
+    const openBuckets = bucketsOf({
+      stores: this.#stores,
+      objectStores: { of: ({ name }) => ({ as: () => this.at(name) }) },
+      driverCredentials: async () => ({ accessKeyId: key, secretAccessKey: key, sessionToken: undefined }),
+    });
+    return {
+      installation: { stores: this.#stores, podIdentity: true },
+      openBuckets,
+      volumes: cache,
+      inFlight: new InFlight(),
+      clusterId: async () => "c-1",
+      secrets: { prepare: async () => undefined, volumeNotCreated: () => undefined },
+      reportKept: (_call: unknown, kept: KeptData) => void this.kept.push(kept),
+    };
+  }
+}
+
+/** As csi-provisioner makes it; `more` changes its attributes. */
+function volumeOf(name: string, { volumeId, volumeContext }: Volume, more: Texts = {}) {
+  const csi = { driver: driverName, volumeHandle: volumeId, volumeAttributes: { ...volumeContext, ...more } };
+  return { metadata: { name, uid: `uid-${name}`, resourceVersion: "1" }, spec: { csi } };
+}
+
+it("ID-4 with one store, ID and attributes of a volume are those of earlier versions", async () => {
+  const { volumeId, volumeContext } = await new Controller({}).create("pvc-1", {});
+  expect(volumeId).toBe("csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96");
+  expect(volumeContext).toEqual({
+    bucketName: volumeId,
+    authenticationSource: "driver",
+    dynamicProvisioning: "true",
+  });
+});
+
+it("ID-4 a volume is created on the store of its class, and its attributes name the store", async () => {
+  const controller = new Controller();
+  const { volumeId, volumeContext } = await controller.create("pvc-1", minioStore);
+  const bucket = "csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96";
+  expect(volumeId).toBe(`${bucket}@minio`);
+  expect(volumeContext).toMatchObject({ bucketName: bucket, store: "minio" });
+  expect(controller.at("default").all.size).toBe(0);
+  const { tags } = controller.at("minio").all.get(bucket) ?? {};
+  expect(tags).toMatchObject({ "s3.csi.scality.com/volume-id": volumeId });
+});
+
+it("ID-4 a store that the class or the Secret names is in the attributes, also if it is the default one", async () => {
+  const controller = new Controller();
+  const ofClass = await controller.create("pvc-1", { store: "default" });
+  expect(ofClass.volumeContext["store"]).toBe("default");
+  expect(ofClass.volumeId).not.toContain("@");
+  const keys = { access_key_id: "a", secret_access_key: "b" };
+  const ofSecret = await controller.create("pvc-2", {}, { ...keys, store: "minio" });
+  expect(ofSecret.volumeContext).toMatchObject({ store: "minio", authenticationSource: "secret" });
+  expect([...controller.at("minio").all.keys()]).toEqual([ofSecret.volumeContext["bucketName"]]);
+});
+
+it("ID-1 a class with authenticationSource pod gives its volumes source and role", async () => {
+  const roleArn = "arn:aws:iam::1:role/${pvc.namespace}";
+  const pod = { store: "cloud", authenticationSource: "pod" };
+  const { volumeContext } = await new Controller().create("pvc-1", { ...pod, roleArn });
+  expect(volumeContext).toMatchObject({ authenticationSource: "pod", roleArn: "arn:aws:iam::1:role/team-a" });
+  const { volumeContext: withoutRole } = await new Controller().create("pvc-1", pod);
+  expect(withoutRole).not.toHaveProperty("roleArn");
+});
+
+it.for([
+  ["minio", "default"],
+  ["default", "minio"],
+] as const)(
+  "ID-4 of two buckets of one name, only that on store %s is purged with its volume",
+  async ([own, other]) => {
+    const controller = new Controller();
+    const purge = { deletePolicy: "purge" };
+    const volumes = new Map<string, Volume>();
+    for (const store of [own, other]) volumes.set(store, await controller.create("pvc-1", { ...purge, store }));
+    const volume = volumes.get(own) as Volume;
+    const { bucketName = "" } = volume.volumeContext;
+    for (const store of [own, other]) controller.at(store).put(bucketName, "a");
+    const known = [...volumes.values()].map((each) => volumeOf("pvc-1", each));
+    await controller.delete(volume.volumeId, [known[0] as object]);
+    expect(controller.at(own).keysIn(bucketName)).toBeUndefined();
+    expect(controller.at(other).keysIn(bucketName)).toEqual(["a"]);
+  },
+);
+
+it("ID-4 a bucket that is kept is reported with its store, and tagged there", async () => {
+  const controller = new Controller();
+  const volume = await controller.create("pvc-1", minioStore);
+  const { bucketName = "" } = volume.volumeContext;
+  controller.at("minio").put(bucketName, "a");
+  await controller.delete(volume.volumeId, [volumeOf("pvc-1", volume)]);
+  expect(controller.kept).toMatchObject([{ store: "minio", bucket: bucketName, reason: "notEmpty" }]);
+  expect(controller.at("minio").all.get(bucketName)?.tags).toHaveProperty(["s3.csi.scality.com/kept"], "notEmpty");
+});
+
+it.for(["purge", "delete-if-empty", "retain"])(
+  "ID-4 with deletePolicy %s, nothing is deleted for a store that is not listed any more",
+  async (deletePolicy) => {
+    const before = new Controller();
+    const volume = await before.create("pvc-1", { ...minioStore, deletePolicy });
+    const { bucketName = "" } = volume.volumeContext;
+    before.at("default").put(bucketName);
+    const after = new Controller({}, before.contents);
+    await expect(after.delete(volume.volumeId, [volumeOf("pvc-1", volume)])).rejects.toMatchObject({
+      kind: "invalid",
+      hint: expect.stringContaining("s3.stores.minio"),
+    });
+    for (const store of ["default", "minio"]) expect(before.at(store).keysIn(bucketName)).toEqual([]);
+  },
+);
+
+it.for([
+  ["names another store", { store: "cloud" }, "cloud"],
+  ["names a store that is not listed", { store: "gone" }, "gone"],
+  ["has the address of another store", { store: "", endpointUrl: "http://s3" }, "default"],
+] as const)("ID-4 nothing is deleted for a PersistentVolume that %s", async ([, more, store]) => {
+  const controller = new Controller();
+  const volume = await controller.create("pvc-1", minioStore);
+  await expect(controller.delete(volume.volumeId, [volumeOf("pvc-1", volume, more)])).rejects.toMatchObject({
+    kind: "invalid",
+    message: expect.stringContaining(`is on store ${store}, and its volumeHandle`),
+  });
+  expect(controller.at("minio").all.size).toBe(1);
+});
+
+it.for([
+  ["on the same store", { store: "minio" }, 1],
+  ["on a store that only its Secret may name", undefined, 1],
+  ["on another store", { store: "cloud" }, 0],
+] as const)("ID-4 a PersistentVolume with a bucket of this name %s: it keeps %j", async ([, named, left]) => {
+  const controller = new Controller();
+  const volume = await controller.create("pvc-1", { ...minioStore, deletePolicy: "purge" });
+  const { bucketName = "" } = volume.volumeContext;
+  controller.at("minio").put(bucketName, "a");
+  const csi = {
+    driver: driverName,
+    volumeHandle: "static",
+    volumeAttributes: { bucketName, ...named },
+    nodePublishSecretRef: { name: "s", namespace: "n" },
+  };
+  const reader = { metadata: { name: "reader", uid: "2", resourceVersion: "1" }, spec: { csi } };
+  await controller.delete(volume.volumeId, [volumeOf("pvc-1", volume), reader]).catch(() => undefined);
+  expect(controller.at("minio").all.size).toBe(left);
+});
+
+it("ID-4 a volume exists on its own store only", async () => {
+  const controller = new Controller();
+  const { volumeId, volumeContext } = await controller.create("pvc-1", minioStore);
+  expect(await controller.exists(volumeId)).toBe(true);
+  expect(await controller.exists(volumeContext["bucketName"] ?? "")).toBe(false);
+  await expect(controller.exists(`${volumeContext["bucketName"]}@gone`)).rejects.toThrow("store gone");
+});
+
+const shared = { sharedBucket: "common", sharedBucketPrefix: "${pvc.namespace}" };
+
+it("ID-4 volumes of a class with sharedBucketPrefix are directories below it, and no bucket is made", async () => {
+  const controller = new Controller();
+  controller.at("minio").put("common");
+  const { volumeId, volumeContext } = await controller.create("pvc-1", { ...shared, ...minioStore });
+  expect(volumeContext).toMatchObject({
+    bucketName: "common",
+    prefix: "team-a/csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96/",
+  });
+  expect(volumeId).toBe("csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96/prefix-in/common@minio");
+  expect([...controller.at("minio").all.keys()]).toEqual(["common"]);
+});
+
+it.for([
+  ["keeps the data by default", undefined, true],
+  ["keeps the data with retain", "retain", true],
+  ["removes nothing but its own data with purge", "purge", false],
+] as const)("DS-12 the deletion of a volume below sharedBucketPrefix %s", async ([, deletePolicy, keeps]) => {
+  const controller = new Controller();
+  const store = controller.at("default");
+  store.put("common");
+  const parameters = { ...shared, ...(deletePolicy && { deletePolicy }) };
+  const volume = await controller.create("pvc-1", parameters);
+  const own = `${volume.volumeContext["prefix"]}a`;
+  const others = ["a", "team-a/a", "csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96/a", `team-b/${own}`];
+  store.put("common", own, ...others);
+  await controller.delete(volume.volumeId, [volumeOf("pvc-1", volume)]);
+  expect(store.keysIn("common")?.toSorted()).toEqual([...others, ...(keeps ? [own] : [])].toSorted());
+  expect(controller.kept).toHaveLength(keeps ? 1 : 0);
+});
+
+it.for([
+  ["a directory of many volumes", "team-a/"],
+  ["the directory of another volume", "team-a/csi-s3-00000000-61b8-5f18-ac0a-7e1dc5fbcb96/"],
+  ["the whole bucket", ""],
+] as const)("DS-12 a PersistentVolume whose prefix was changed to %s purges nothing there", async ([, prefix]) => {
+  const controller = new Controller();
+  controller.at("default").put("common");
+  const volume = await controller.create("pvc-1", { ...shared, deletePolicy: "purge" });
+  controller.at("default").put("common", `${prefix}a`);
+  await controller.delete(volume.volumeId, [volumeOf("pvc-1", volume, { prefix })]);
+  expect(controller.at("default").keysIn("common")).toEqual([`${prefix}a`]);
+});
+
+it("ID-4 the ID of a volume on a named store is deleted only there, also without a PersistentVolume", async () => {
+  const controller = new Controller();
+  const { volumeId, volumeContext } = await controller.create("pvc-1", minioStore);
+  controller.at("default").put(volumeContext["bucketName"] ?? "");
+  await controller.delete(volumeId);
+  expect(controller.at("minio").all.size).toBe(0);
+  expect(controller.at("default").all.size).toBe(1);
+  await controller.delete(`${volumeContext["bucketName"]}@cloud`);
+  expect(controller.at("default").all.size).toBe(1);
+});

@@ -1,0 +1,71 @@
+/** Renewed credentials of service accounts reach every mount that uses them, and the workloads learn when they do not (ID-2). */
+import { parseIdentity } from "../../core/identity.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import type { Call } from "../../runtime/call.ts";
+import { describeError } from "../../runtime/log.ts";
+import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-pods.ts";
+import { type MountCredentials, tryRefresh } from "../credentials/credentials.ts";
+import { emitOnUsers } from "../heal/emit-on-users.ts";
+import type { MountRecords } from "../records/mount-records.ts";
+import type { PodSessions, SessionChange } from "./pod-sessions.ts";
+
+interface Needed {
+  readonly sessions: PodSessions;
+  readonly credentials: MountCredentials;
+  readonly mountpointPods: MountpointPods;
+  readonly records: MountRecords;
+  readonly events: Pick<EventRecorder, "record">;
+}
+
+/** Runs until the call ends. */
+export async function renewPodCredentials(call: Call, needed: Needed): Promise<void> {
+  const { sessions, mountpointPods } = needed;
+  using _changes = sessions.onChange((each, change) => react(each, needed, change));
+  using _gone = mountpointPods.store.subscribe(({ before, after }) => {
+    const isGone = after === undefined && before?.identity !== undefined;
+    if (isGone && parseIdentity(before.identity)?.source === "pod") forgetUnneeded(needed);
+  });
+  await Promise.all([sessions.run(call), forgetUnneededAtStart(call, needed)]);
+}
+
+/** Sessions of an earlier process may be without a mount by now. */
+async function forgetUnneededAtStart(call: Call, needed: Needed): Promise<void> {
+  await needed.mountpointPods.store.synced(call);
+  forgetUnneeded(needed);
+}
+
+function forgetUnneeded({ sessions, mountpointPods }: Needed): void {
+  const needed = new Set<string | undefined>(Array.from(mountpointPods.store.values(), ({ identity }) => identity));
+  sessions.keepOnly((identity) => needed.has(identity));
+}
+
+function react(call: Call, needed: Needed, change: SessionChange): void {
+  const pods = [...needed.mountpointPods.store.values()].filter(({ identity }) => identity === change.identity);
+  if (change.kind === "renewed") {
+    const failures = pods.flatMap((pod) => refreshed(needed, pod));
+    call.log.info("credentials of a service account were renewed", { mountpointPods: pods.length, failures });
+    if (change.wasReported) emit(call, needed, pods, { reason: "CredentialsRenewed", message: renewed });
+    return;
+  }
+  const state = change.ended
+    ? "The credentials of the volume have ended, and requests to the object store fail"
+    : "The credentials of the volume cannot be renewed, and work until they end";
+  const hint = (change.error as { hint?: string }).hint;
+  const message = `${state}: ${describeError(change.error)}`;
+  emit(call, needed, pods, { reason: "CredentialsNotRenewed", message, ...(hint !== undefined && { fix: hint }) });
+}
+
+const renewed = "The credentials of the volume were renewed: it works again";
+
+function refreshed({ credentials, records }: Needed, pod: LocalMountpointPod): readonly string[] {
+  const access = records.get(pod.name)?.access;
+  return access === undefined ? [] : tryRefresh(credentials, pod, access);
+}
+
+type Reported = Parameters<typeof emitOnUsers>[3];
+
+function emit(call: Call, { records, events }: Needed, pods: readonly LocalMountpointPod[], happening: Reported): void {
+  const holders = new Set(pods.map(({ name }) => name));
+  const targets = records.uses.flatMap(({ target, holder }) => (holders.has(holder) ? [target] : []));
+  emitOnUsers(call, { records, events }, targets, happening);
+}
