@@ -5,7 +5,7 @@ import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { type Installation, present } from "../../src/cli/doctor/installation.ts";
 import { readInstallation } from "../../src/cli/doctor/read-installation.ts";
 import { tryClass } from "../../src/cli/doctor/try-class.ts";
-import { tryStore } from "../../src/cli/doctor/try-store.ts";
+import { tryStores } from "../../src/cli/doctor/try-stores.ts";
 import type { Cluster } from "./cluster.ts";
 
 const signal = () => AbortSignal.timeout(240_000);
@@ -47,12 +47,12 @@ export class Doctor {
         ? text
         : text.replaceAll(/"AWS_ENDPOINT_URL","value":"[^"]*"/g, `"AWS_ENDPOINT_URL","value":"${endpoint}"`);
     const request = { signal: signal(), api, scope: {} };
-    const store = await tryStore(
+    const tried = await tryStores(
       request,
       JSON.parse(asked) as typeof deployment,
       installation.cluster.namespaces.driver,
     );
-    if (store.state === "not tried") throw new Error(store.because);
-    return diagnose({ ...installation, store }).find(({ id }) => id === "store-unusable");
+    if (tried.state === "not tried") throw new Error(tried.because);
+    return diagnose({ ...installation, tried }).find(({ id }) => id === "store-unusable");
   }
 }

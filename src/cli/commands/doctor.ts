@@ -1,10 +1,10 @@
 /** `kubectl s3 doctor`: checks the whole installation. */
 import { diagnose } from "../doctor/diagnose.ts";
 import type { Finding } from "../doctor/finding.ts";
-import { type Installation, present, type StoreState } from "../doctor/installation.ts";
+import { type Installation, present, type TriedStores } from "../doctor/installation.ts";
 import { readInstallation } from "../doctor/read-installation.ts";
 import { tryClass } from "../doctor/try-class.ts";
-import { tryStore } from "../doctor/try-store.ts";
+import { tryStores } from "../doctor/try-stores.ts";
 import { formatted } from "../output/format.ts";
 import type { Style } from "../output/style.ts";
 import { printable } from "../output/table.ts";
@@ -18,10 +18,10 @@ export async function doctorCommand(
   const { signal, api, options: scope, terminal } = session;
   const request = { signal, api, scope };
   const read = await terminal.progress("reading the cluster", readInstallation(request));
-  const store = options.probe
-    ? await terminal.progress("trying the S3 endpoint from inside the cluster", tried(session, read))
+  const tried = options.probe
+    ? await terminal.progress("trying the S3 endpoints from inside the cluster", triedStores(session, read))
     : undefined;
-  const installation: Installation = { ...read, store };
+  const installation: Installation = { ...read, tried };
   const namespace = scope.namespace ?? "default";
   const ofClass =
     options.class === undefined
@@ -35,14 +35,23 @@ export async function doctorCommand(
   return exitCode(findings);
 }
 
-async function tried({ signal, api, options }: Session, { deployment, cluster }: Installation): Promise<StoreState> {
+async function triedStores(session: Session, { deployment, cluster }: Installation): Promise<TriedStores> {
+  const { signal, api, options: scope } = session;
   const found = present(deployment);
   if (found === undefined) return { state: "not tried", because: "the controller is not installed, or not readable" };
-  return await tryStore({ signal, api, scope: options }, found, cluster.namespaces.driver);
+  return await tryStores({ signal, api, scope }, found, cluster.namespaces.driver);
 }
 
-function leftOut({ unreadable, store }: Installation): readonly string[] {
-  return [...unreadable, ...(store?.state === "not tried" ? [`the S3 endpoint: ${store.because}`] : [])];
+function leftOut({ unreadable, tried }: Installation): readonly string[] {
+  return [...unreadable, ...storesLeftOut(tried)];
+}
+
+function storesLeftOut(tried: TriedStores | undefined): readonly string[] {
+  if (tried === undefined) return [];
+  if (tried.state === "not tried") return [`the S3 endpoints: ${tried.because}`];
+  return tried.stores.flatMap(({ name, result, problem }) =>
+    result === "not tried" ? [`the S3 endpoint of store ${name}: ${problem}`] : [],
+  );
 }
 
 function exitCode(findings: readonly Finding[]): number {

@@ -1,5 +1,5 @@
 /** All checks of `kubectl s3 doctor`, in the order in which their findings are shown: causes before their consequences. */
-import { checkCaBundle, checkSecrets, checkStore } from "./checks/credentials.ts";
+import { checkCaBundle, checkCaOfStores } from "./checks/certificates.ts";
 import {
   checkAttachmentObjects,
   checkDuplicates,
@@ -23,6 +23,8 @@ import {
   checkServerVersion,
   checkVersions,
 } from "./checks/parts.ts";
+import { checkSecrets } from "./checks/secrets.ts";
+import { checkStores, checkStoresOfClasses, checkStoresOfVolumes, checkTokenRequests } from "./checks/stores.ts";
 import {
   checkClasses,
   checkPendingClaims,
@@ -37,6 +39,7 @@ const checks: readonly Check[] = [
   checkServerVersion,
   checkDefinition,
   checkCsiDriver,
+  checkTokenRequests,
   checkMountpointNamespace,
   checkPriorityClasses,
   checkRights,
@@ -51,11 +54,14 @@ const checks: readonly Check[] = [
   checkClocks,
   checkSecrets,
   checkCaBundle,
-  checkStore,
+  checkCaOfStores,
+  checkStores,
   checkQuotas,
   checkClasses,
+  checkStoresOfClasses,
   checkPendingClaims,
   checkVolumeAttributes,
+  checkStoresOfVolumes,
   checkVolumeHandles,
   checkReleasedVolumes,
   checkWaitingWorkloads,

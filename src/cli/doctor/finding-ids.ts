@@ -18,6 +18,7 @@ export const findingIds = [
   "controller-scaled-down",
   "csidriver-missing",
   "csidriver-settings",
+  "csidriver-tokens",
   "definition-missing",
   "definition-outdated",
   "definition-version",

@@ -56,7 +56,7 @@ export function installation(but: Partial<Installation> = {}, of: Partial<Cluste
     caBundle: undefined,
     rights: [],
     events: [],
-    store: undefined,
+    tried: undefined,
     unreadable: [],
     ...but,
   };

@@ -51,7 +51,7 @@ export interface Installation {
   readonly rights: readonly RightState[];
   readonly events: readonly EventObject[];
   /** Undefined: not tried. */
-  readonly store: StoreState | undefined;
+  readonly tried: TriedStores | undefined;
   /** Kinds that could not be read: checks about them find nothing. */
   readonly unreadable: readonly string[];
 }
@@ -76,6 +76,7 @@ export interface CsiDriver extends KubeObject {
     readonly attachRequired?: boolean;
     readonly podInfoOnMount?: boolean;
     readonly requiresRepublish?: boolean;
+    readonly tokenRequests?: readonly { readonly audience: string }[];
   };
 }
 
@@ -104,7 +105,14 @@ export interface RightState {
   readonly allowed: boolean;
 }
 
-export type StoreState =
-  | { readonly state: "ok"; readonly endpoint: string }
-  | { readonly state: "failed"; readonly endpoint: string; readonly problem: string }
+export type TriedStores =
+  | { readonly state: "tried"; readonly stores: readonly TriedStore[] }
   | { readonly state: "not tried"; readonly because: string };
+
+export interface TriedStore {
+  readonly name: string;
+  readonly endpointUrl: string;
+  readonly result: "ok" | "failed" | "not tried";
+  /** Cause and fix if it failed, or why it was not tried. */
+  readonly problem?: string;
+}

@@ -52,7 +52,7 @@ export async function readInstallation(request: DoctorRequest): Promise<Installa
     now: await serverTime(signal, api),
     secrets: await readSecrets(reader, { volumes: cluster.volumes, classes, deployment }),
     rights: await readRights(reader, accounts),
-    store: undefined,
+    tried: undefined,
   };
 }
 

@@ -4,6 +4,7 @@ import type { PersistentVolume, StorageClass, Workload } from "../../topology/ob
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
 import type { SecretState } from "./installation.ts";
 import type { Reader } from "./read-installation.ts";
+import { storesOf } from "./stores.ts";
 
 export interface SecretUse {
   /** `NAMESPACE/NAME`. */
@@ -29,7 +30,12 @@ export function secretUses({ volumes, classes, deployment }: Users): readonly Se
     const secret = `${ref.namespace ?? ""}/${ref.name ?? ""}`;
     return [{ secret, by: `PersistentVolume ${metadata.name}`, keys: volumeKeys }];
   });
-  return [...driverSecret(deployment), ...classes.flatMap(secretsOfClass), ...ofVolumes];
+  return [
+    ...driverSecret(deployment),
+    ...secretsOfStores(deployment),
+    ...classes.flatMap(secretsOfClass),
+    ...ofVolumes,
+  ];
 }
 
 export function driverSecret(deployment: Workload | undefined): readonly SecretUse[] {
@@ -39,6 +45,16 @@ export function driverSecret(deployment: Workload | undefined): readonly SecretU
   if (secret === undefined) return [];
   const keys = [flag("access-key-id-field") ?? "access_key_id", flag("secret-access-key-field") ?? "secret_access_key"];
   return [{ secret, by: "the driver", keys }];
+}
+
+/** The driver's credentials for the stores that the chart lists. */
+function secretsOfStores(deployment: Workload | undefined): readonly SecretUse[] {
+  return [...(storesOf(deployment)?.values() ?? [])].flatMap(({ name, credentials }) => {
+    if (credentials === undefined) return [];
+    const secret = `${deployment?.metadata.namespace}/${credentials.secret}`;
+    const keys = [credentials.accessKeyIdField, credentials.secretAccessKeyField];
+    return [{ secret, by: `store ${name}`, keys }];
+  });
 }
 
 function secretsOfClass({ metadata, parameters = {} }: StorageClass): readonly SecretUse[] {

@@ -1,19 +1,20 @@
 /**
- * Tries endpoint, certificates and credentials where the driver uses them: a Pod with the image, the account and the settings of the
- * controller asks the store once, prints the result and ends.
+ * Tries endpoints, certificates and credentials where the driver uses them: a Pod with the image, the account and the settings of the
+ * controller asks each store once, prints the results and ends.
  */
 import { randomBytes } from "node:crypto";
+import { defaultStore } from "../../core/stores/store.ts";
 import type { Container, Pod, Workload } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";
 import { isForbidden, isNotFound } from "../api/request-errors.ts";
-import type { StoreState } from "./installation.ts";
+import type { TriedStore, TriedStores } from "./installation.ts";
 import type { DoctorRequest } from "./read-installation.ts";
 
 /** An image is pulled, and a store that does not answer is given up by the driver after 40 s. */
 const limitMs = 120_000;
 const pollMs = 500;
 
-export async function tryStore(request: DoctorRequest, deployment: Workload, namespace: string): Promise<StoreState> {
+export async function tryStores(request: DoctorRequest, deployment: Workload, namespace: string): Promise<TriedStores> {
   const container = deployment.spec.template.spec.containers.find(({ name }) => name === "s3-csi-controller");
   if (container === undefined)
     return { state: "not tried", because: "the controller has no container s3-csi-controller" };
@@ -58,7 +59,7 @@ function pick(from: Record<string, unknown>, names: readonly string[]): Record<s
   return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
 }
 
-async function result({ signal, api }: DoctorRequest, path: string, endpoint: string): Promise<StoreState> {
+async function result({ signal, api }: DoctorRequest, path: string, endpoint: string): Promise<TriedStores> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   let pod: Pod;
   do {
@@ -69,16 +70,25 @@ async function result({ signal, api }: DoctorRequest, path: string, endpoint: st
   const answer = lastJson(await api.text(signal, { path: `${path}/log?tailLines=50` }));
   if (answer === undefined)
     return { state: "not tried", because: "the Pod ended without a result: the driver is older than this plugin" };
-  return answer.ok
-    ? { state: "ok", endpoint }
-    : { state: "failed", endpoint, problem: answer.problem ?? "no reason was given" };
+  return { state: "tried", stores: answer.stores ?? [ofOneStore(answer, endpoint)] };
+}
+
+/** What the program prints; one that knows a single store prints no list. */
+interface Answer {
+  readonly ok: boolean;
+  readonly problem?: string;
+  readonly stores?: readonly TriedStore[];
+}
+
+function ofOneStore({ ok, problem = "no reason was given" }: Answer, endpointUrl: string): TriedStore {
+  return { name: defaultStore, endpointUrl, ...(ok ? { result: "ok" } : { result: "failed", problem }) };
 }
 
 /** The line that the program prints for this; other lines are its log. */
-function lastJson(log: string): { readonly ok: boolean; readonly problem?: string } | undefined {
+function lastJson(log: string): Answer | undefined {
   const line = log.split("\n").findLast((each) => each.startsWith('{"checkStore":'));
   if (line === undefined) return undefined;
-  return (JSON.parse(line) as { checkStore: { ok: boolean; problem?: string } }).checkStore;
+  return (JSON.parse(line) as { checkStore: Answer }).checkStore;
 }
 
 async function removed(deletion: Promise<unknown>): Promise<void> {
