@@ -245,7 +245,7 @@ export const callFailures = {
     events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
     texts: ["Certificate is untrusted", "certificate"],
     cause: "the certificate of the endpoint is not trusted, has expired, or is for another name",
-    fix: "Name the certificate authority of the store in the chart value tls.caCertConfigMap.",
+    fix: "Name the certificate authority of the store in the chart value tls.caCertConfigMap, or in s3.stores.NAME.caCertData of a named store.",
   },
   notTheStore: {
     events: ["ProvisioningFailed", "VolumeFailedDelete"],

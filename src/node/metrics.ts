@@ -6,7 +6,7 @@ import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
  * What a publish waits for. attachment: the reconciler assigns a Mountpoint Pod. pod: the Mountpoint Pod is scheduled to this node.
  * mounter: its container listens. mount: mount-s3 answers. bind: the target shows the mount.
  */
-export type PublishStep = "attachment" | "pod" | "mounter" | "mount" | "bind";
+export type PublishStep = "attachment" | "pod" | "credentials" | "mounter" | "mount" | "bind";
 
 /** Prometheus metrics of the node plugin. */
 export class NodeMetrics {
@@ -22,7 +22,10 @@ export class NodeMetrics {
   readonly #registry: Registry;
   readonly #steps: Histogram<"step">;
   /** How many publishes are in each step now. */
-  readonly #waiting: Record<PublishStep, number> = { attachment: 0, pod: 0, mounter: 0, mount: 0, bind: 0 };
+  readonly #waiting: Record<PublishStep, number> = {
+    ...{ attachment: 0, pod: 0, credentials: 0 },
+    ...{ mounter: 0, mount: 0, bind: 0 },
+  };
 
   constructor(registry = new Registry()) {
     const registers = [registry];
@@ -70,7 +73,7 @@ export class NodeMetrics {
     });
     this.#steps = new Histogram({
       name: "s3_csi_publish_step_seconds",
-      help: "What a publish waited for: attachment, pod (scheduled to this node), mounter (listens), mount (mount-s3 answers), bind.",
+      help: "What a publish waited for: attachment, pod (scheduled to this node), credentials (also from STS), mounter (listens), mount (mount-s3 answers), bind.",
       labelNames: ["step"],
       buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60],
       registers,

@@ -46,6 +46,6 @@ export function findConnectionProblem(log: string): ConnectionProblem | undefine
 
 function fixOf(message: string): string {
   return /certificate/i.test(message)
-    ? "Have the authority of the endpoint's certificate trusted (chart values tls.caCertConfigMap and tls.caCertData)."
+    ? "Have the authority of the endpoint's certificate trusted (chart values tls.caCertConfigMap and tls.caCertData; s3.stores.NAME.caCertData of a named store)."
     : "Check that Mountpoint Pods reach the endpoint (chart values s3.endpointUrl and mountpointPod.proxy).";
 }

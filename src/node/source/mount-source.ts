@@ -34,7 +34,7 @@ export async function startSource(call: Call, room: SourceRoom, name: PodName, r
   const store = storeOfRecord(room.stores, record);
   const request = atPresentAddress(record, store);
   const credentials = {
-    credentials: await credentialsFor(call, room.credentials, access),
+    credentials: await room.metrics.step("credentials", credentialsFor(call, room.credentials, access)),
     workload,
     volumeId,
   };
