@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { takeLabName } from "../arguments.ts";
 import type { Command } from "../cli.ts";
 import { checkout } from "../images.ts";
-import { kwokPart } from "../parts.ts";
+import { kwokPart, minioPart } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { progressOn } from "../progress.ts";
 import { openLab, takeOver } from "./in-lab.ts";
@@ -21,6 +21,12 @@ export const bench: Command = async (signal, args) => {
   }
   const lab = openLab(name);
   // Built out here: no registry is in reach from inside the lab.
-  const programs = which.startsWith("controller") ? [`KWOK=${await kwokPart(signal, progressOn(process.stderr))}`] : [];
+  const programs = await programsFor(which, signal);
   return takeOver(lab.inNetwork(["env", ...programs, process.execPath, script, ...others]), lab);
 };
+
+async function programsFor(which: string, signal: AbortSignal): Promise<readonly string[]> {
+  const progress = progressOn(process.stderr);
+  if (which.startsWith("controller")) return [`KWOK=${await kwokPart(signal, progress)}`];
+  return which === "pod-identity" ? [`MINIO_PROGRAMS=${await minioPart(signal, progress)}`] : [];
+}
