@@ -10,6 +10,7 @@ import { NodeService } from "../../src/csi/gen/csi.ts";
 import { type BoundVolume, bucketNames, Claims } from "../support/claims.ts";
 import { openCluster, type PodRef, persistentVolumeManifest, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";
+import { Doctor } from "../support/doctor.ts";
 import { eventsIn, killMountS3 } from "../support/healing.ts";
 import { installedWith } from "../support/installed-with.ts";
 import {
@@ -28,6 +29,7 @@ import { publishRequestOf } from "../support/publish-request.ts";
 import { secretManifest, type TemporaryAccount } from "../support/s3-accounts.ts";
 import { S3Recorder } from "../support/s3-recorder.ts";
 import { StoreFront } from "../support/store-front.ts";
+import { certificateFor } from "../support/tls-endpoint.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
@@ -44,6 +46,9 @@ let sandbox: Sandbox;
 /** In both stores. */
 let bucket: string;
 let keysOfMinio: TemporaryAccount;
+/** MinIO behind a certificate that only its own authority vouches for. */
+let secure: StoreFront;
+let authority: string;
 /** A Pod on each store, with a volume on the bucket of this name there. */
 let atDefault: PodRef;
 let atMinio: PodRef;
@@ -53,6 +58,9 @@ beforeAll(async () => {
   plain = undo.use(
     await StoreFront.open(minioEndpoint, { refuses: ({ headers }) => (headers["x-amz-trailer"] ? 501 : undefined) }),
   );
+  const certificate = await certificateFor(network.hub);
+  ({ authority } = certificate);
+  secure = undo.use(await StoreFront.open(minioEndpoint, { tls: certificate }));
   recorders = {
     versitygw: undo.use(await S3Recorder.open(cluster, versitygw.port)),
     minio: undo.use(await S3Recorder.open(cluster, minio.port)),
@@ -129,6 +137,32 @@ describe.concurrent("side by side", () => {
     await onlyAt(versitygw, minio, named);
   });
 
+  it("ID-4 mounts and claims trust a store with the authority of its own, and no other", async () => {
+    const pod = await readyPod("secure", await volume("secure", { store: "secure" }));
+    expect(await filesOfBothSides(cluster, pod, { store: minio, bucket })).toEqual(bothWays);
+    await using own = await cluster.sandbox();
+    await using ofSecure = await Claims.ofClass(own, { parameters: { deletePolicy: "purge", store: "secure" } });
+    const made = await ofSecure.volume("secure");
+    const { bucketName = "" } = made.spec.csi.volumeAttributes;
+    expect(await bucketNames(minio.s3)).toContain(bucketName);
+    await ofSecure.deleteVolume("secure", made);
+    expect(await bucketNames(minio.s3)).not.toContain(bucketName);
+
+    const stranger = await sandbox.pod("untrusted", { node, claim: await volume("untrusted", { store: "untrusted" }) });
+    const refusal = /certificate|TLS/;
+    await vi.waitFor(async () => expect(await eventsIn(cluster, sandbox.name)).toMatch(refusal), long);
+    expect(await eventsIn(cluster, sandbox.name)).toMatch(/^untrusted .*s3\.stores\.NAME\.caCertData/m);
+    await cluster.deletePod(stranger);
+  });
+
+  it("ID-4, OP-4 doctor tries every store from inside the cluster, and names the one that does not work", async () => {
+    expect(await new Doctor(cluster).storeFinding()).toMatchObject({
+      summary: expect.stringContaining(`${secure.url} of store untrusted`),
+      evidence: expect.stringMatching(/certificate/i),
+      fix: expect.stringContaining("s3.stores.untrusted"),
+    });
+  });
+
   it("ID-5 a store that takes no trailing checksums works with uploadChecksums off", async () => {
     const pod = await readyPod("plain", await volume("plain", { store: "plain" }));
     expect(await filesOfBothSides(cluster, pod, { store: minio, bucket })).toEqual(bothWays);
@@ -193,6 +227,11 @@ function values(endpointUrl: string): readonly string[] {
     `s3.stores.plain.endpointUrl=${plain.url}`,
     `s3.stores.plain.credentialSecret.name=${secret.name}`,
     "s3.stores.plain.uploadChecksums=off",
+    ...["secure", "untrusted"].flatMap((name) => [
+      `s3.stores.${name}.endpointUrl=${secure.url}`,
+      `s3.stores.${name}.credentialSecret.name=${secret.name}`,
+    ]),
+    `s3.stores.secure.caCertData=${authority}`,
     `s3.stores.refusing.endpointUrl=${plain.url}`,
     `s3.stores.refusing.credentialSecret.name=${secret.name}`,
   ];

@@ -20,7 +20,7 @@ export class StoreFront implements AsyncDisposable {
   /** Requests that came while it was away. */
   unanswered = 0;
   /** Bodies of requests and of the answers to them, refusals included, oldest first. */
-  readonly exchanges: { readonly asked: string; readonly answered: string }[] = [];
+  readonly exchanges: { readonly asked: string; readonly answered: string; readonly tookMs: number }[] = [];
   readonly #target: string;
   readonly #wish: FrontWish;
   readonly #server;
@@ -67,6 +67,7 @@ export class StoreFront implements AsyncDisposable {
   }
 
   async #forward({ method, url: path, headers }: IncomingMessage, body: Buffer, answer: ServerResponse): Promise<void> {
+    const startedMs = performance.now();
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const { hostname, port } = new URL(this.#target);
     const { "transfer-encoding": _chunked, ...others } = headers;
@@ -77,15 +78,18 @@ export class StoreFront implements AsyncDisposable {
     const response = await promise;
     const answered = await buffer(response);
     const { statusCode = 502 } = response;
-    this.exchanges.push({ asked: body.toString(), answered: answered.toString() });
+    const tookMs = performance.now() - startedMs;
+    this.exchanges.push({ asked: body.toString(), answered: answered.toString(), tookMs });
     const { clockAheadMs = 0 } = this.#wish;
     const date = new Date(Date.now() + clockAheadMs).toUTCString();
     answer.writeHead(statusCode, { ...response.headers, date }).end(answered);
   }
 }
 
+type Seen = Pick<StoreFront, "exchanges">;
+
 /** Tokens that STS was given, and the keys that it gave for them: nobody else may have them. */
-export function secretsOf({ exchanges }: Pick<StoreFront, "exchanges">): readonly string[] {
+export function secretsOf({ exchanges }: Seen): readonly string[] {
   return exchanges.flatMap(({ asked, answered }) => [
     new URLSearchParams(asked).get("WebIdentityToken") ?? "",
     ...["SecretAccessKey", "SessionToken"].flatMap((name) => elementsIn(answered, name)),
@@ -93,7 +97,7 @@ export function secretsOf({ exchanges }: Pick<StoreFront, "exchanges">): readonl
 }
 
 /** Ids of the access keys of all sessions, oldest first. */
-export function sessionKeysOf({ exchanges }: Pick<StoreFront, "exchanges">): readonly string[] {
+export function sessionKeysOf({ exchanges }: Seen): readonly string[] {
   return exchanges.flatMap(({ answered }) => elementsIn(answered, "AccessKeyId"));
 }
 
