@@ -210,6 +210,12 @@ it("ID-4 a store that becomes another under a running volume keeps its mount, wh
   await killMountS3(cluster, node, claimOf("minio"));
   const event = `at-minio VolumeNotHealed: .*store minio is now ${s3Endpoint}, and the volume was mounted at ${minioEndpoint}.*s3\\.stores\\.minio\\.formerEndpointUrls`;
   await vi.waitFor(async () => expect(await eventsIn(cluster, sandbox.name)).toMatch(new RegExp(event)), long);
+  // kubelet repeats its call within 90 s: that does not mount the volume at the other store either.
+  using kubelet = csiClient(NodeService, csiSocketOf(cluster, node));
+  const usual = await publishRequestOf(sandbox, atMinio, claimOf("minio"));
+  const again = kubelet.nodePublishVolume({ ...usual, volumeContext: { ...usual.volumeContext, store: "minio" } });
+  await expect(again).rejects.toMatchObject({ details: expect.stringContaining(`store minio is now ${s3Endpoint}`) });
+  await expect(cluster.exec(atMinio, "cat /data/same")).rejects.toThrow();
   expect(recorders.versitygw.keysUsedOn(bucket)).not.toContain(keysOfMinio.accessKeyId);
   await installedWith(cluster, values(minioEndpoint));
   await vi.waitFor(async () => expect(await cluster.exec(atMinio, "cat /data/same")).toBe("at-minio"), long);

@@ -8,6 +8,7 @@ import {
   type PvName,
   type VolumeId,
 } from "../../src/core/names.ts";
+import type { Stores } from "../../src/core/stores/store.ts";
 import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
@@ -37,7 +38,7 @@ import type { Credentials } from "../../src/s3/credentials.ts";
 import { atDefaultStore, driverAccess, noSessions, storesWith, usualStore } from "./fake-credentials.ts";
 import { FakeKernel } from "./fake-kernel.ts";
 
-const stores = storesWith();
+const usualStores = storesWith();
 
 export const kubeletDir = "/kubelet";
 const namespace = "mount-s3";
@@ -145,6 +146,7 @@ interface Surroundings {
   readonly registry: SourceRegistry;
   readonly storage: RecordStorage;
   readonly swapper: Swapper;
+  readonly stores: Stores;
 }
 
 export class FakeNode implements Disposable {
@@ -189,7 +191,7 @@ export class FakeNode implements Disposable {
     this.credentials = {
       drivers: atDefaultStore(known),
       sessions: noSessions,
-      stores,
+      stores: usualStores,
       records: { get: () => undefined },
       comm: {
         open: () => (this.volumeExists ? this.#commVolume() : undefined),
@@ -219,8 +221,9 @@ export class FakeNode implements Disposable {
   process(but: Partial<Surroundings> = {}): Rooms {
     const { cluster, metrics, v1 } = this;
     const { storage = noStorage, swapper, registry = new SourceRegistry(unpinned()), comm, mounts } = but;
+    const { stores = usualStores } = but;
     const records = nodeRecords(storage);
-    const credentials = { ...this.credentials, records: records.mounts, ...(comm && { comm }) };
+    const credentials = { ...this.credentials, stores, records: records.mounts, ...(comm && { comm }) };
     const shared = { mounts: mounts ?? this.mounts, cluster, records: records.mounts };
     const ofSources = { metrics, exportsFigures: false, hangLimitMs: 600_000, unmounts: new WorkQueue<PodName>() };
     const sources = { ...shared, ...ofSources, stores, credentials, registry };

@@ -11,7 +11,7 @@ import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
 import type { MountRecords } from "../records/mount-records.ts";
 import type { PodSessions } from "../sessions/pod-sessions.ts";
-import { storeOfRecord } from "../source/store-of-record.ts";
+import { checkStaysAt, isAtAddressOf } from "../source/store-of-record.ts";
 import { type Access, describeAccess, isFor } from "./access.ts";
 import type { DriverCredentialsOfStores } from "./driver-credentials-of-stores.ts";
 import { renewedFiles } from "./profile.ts";
@@ -56,7 +56,7 @@ function renewCredentials(volume: CommVolume, pod: LocalMountpointPod, credentia
 
 /** Writes the current credentials to a running Mountpoint Pod. Makes no request: unknown credentials are written when they arrive. */
 export function refreshCredentials(credentials: MountCredentials, pod: LocalMountpointPod, access: Access): void {
-  checkStore(credentials, pod, access);
+  if (!mayReach(credentials, pod, access)) return;
   const known = knownCredentials(credentials, access);
   if (known === undefined) return;
   using volume = credentials.comm.open(pod.uid);
@@ -65,20 +65,15 @@ export function refreshCredentials(credentials: MountCredentials, pod: LocalMoun
 
 /**
  * A mount-s3 keeps the store at which it was started: it must not get keys of another, which a changed Secret or chart value may name (ID-4).
- * Mounts without a record are those of earlier versions.
+ * Throws where the name says so. At an address that the default store does not list any more, mount-s3 keeps the keys that it has. Mounts
+ * without a record are those of earlier versions.
  */
-function checkStore({ stores, records }: MountCredentials, pod: LocalMountpointPod, { store }: Access): void {
+function mayReach({ stores, records }: MountCredentials, pod: LocalMountpointPod, access: Access): boolean {
   const record = records.get(pod.name);
-  if (record === undefined) return;
-  storeOfRecord(stores, record);
-  if (record.access.store === store) return;
-  throw new DriverError(
-    "notReady",
-    `the volume is mounted at store ${record.access.store}, and its keys are for store ${store}`,
-    {
-      hint: "Restart the Pods of the volume on this node, or name the former store again where the store was changed.",
-    },
-  );
+  if (record === undefined) return true;
+  checkStaysAt(stores, record, access.store);
+  const store = stores.get(access.store);
+  return store === undefined || isAtAddressOf(store, record.request);
 }
 
 /** Returns the failure instead of throwing: a terminating Pod must not affect the others. The next republish retries. */

@@ -10,6 +10,7 @@ import type { MountRecord } from "../records/mount-records.ts";
 import { askSource } from "../source/ask-source.ts";
 import type { DeadDevice } from "../source/dead-devices.ts";
 import { startSource } from "../source/mount-source.ts";
+import { checkStaysAt } from "../source/store-of-record.ts";
 import type { HealRoom } from "./heal-room.ts";
 
 /**
@@ -37,22 +38,25 @@ export function successorOf(room: HealRoom, dead: DeadDevice, targets: readonly 
 
 /** Resolves when the source of the Mountpoint Pod serves. Shares the work with a publish of the same source. */
 export async function bringBack(call: Call, room: HealRoom, name: PodName, targets: readonly string[]): Promise<void> {
-  const record = recordFor(room, name, targets);
+  const known = recordsFor(room, name, targets);
+  const [record] = known;
   if (record === undefined) {
     if ((await sourceNow(call, room, name)) === "serving") return;
     throw new DriverError("notReady", "the node plugin has no record of the options of this mount", {
       hint: "No action is needed: kubelet repeats its call within 90 seconds and brings them.",
     });
   }
+  // A publish may have mounted the successor at what the name of the store means now.
+  for (const each of known) checkStaysAt(room.sources.stores, each, record.access.store);
   await room.sources.registry.bringUp(call, name, () => startAgain(call, room, name, record));
   // An earlier attempt may have mounted the source and ended before mount-s3 answered.
   if (room.records.mounts.get(name) === undefined) room.records.mounts.set(name, record);
 }
 
-/** The record of the Mountpoint Pod, else of the Mountpoint Pod that it replaces. */
-function recordFor({ records }: HealRoom, name: PodName, targets: readonly string[]): MountRecord | undefined {
+/** The record of the Mountpoint Pod, and those of the Mountpoint Pods that it replaces. */
+function recordsFor({ records }: HealRoom, name: PodName, targets: readonly string[]): readonly MountRecord[] {
   const former = targets.flatMap((target) => records.mounts.holderOf(target) ?? []);
-  return [name, ...former].flatMap((pod) => records.mounts.get(pod) ?? [])[0];
+  return [name, ...former].flatMap((pod) => records.mounts.get(pod) ?? []);
 }
 
 async function sourceNow(call: Call, room: HealRoom, name: PodName) {

@@ -215,8 +215,8 @@ function takeOverCredentials({ records, cluster, sources }: MoveRoom, { from, to
   const pod = cluster.mountpointPods.get(to);
   const record = records.mounts.get(from);
   if (pod === undefined || record === undefined) return;
-  records.mounts.keepAccess(to, record.access);
   refreshCredentials(sources.credentials, pod, record.access);
+  records.mounts.keepAccess(to, record.access);
 }
 
 function notReplaced(

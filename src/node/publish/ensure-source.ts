@@ -13,6 +13,7 @@ import { recordOfRunning } from "../records/running-users.ts";
 import { askSource } from "../source/ask-source.ts";
 import { startSource } from "../source/mount-source.ts";
 import type { SourceRoom } from "../source/source-room.ts";
+import { checkStaysAt } from "../source/store-of-record.ts";
 import { type MountState, planSource } from "./plan.ts";
 import type { WantedMount } from "./wanted-mount.ts";
 
@@ -52,7 +53,7 @@ async function inspectSource(call: Call, room: SourceRoom, name: PodName): Promi
 /** If running workloads use the source, their bucket and options win over those of the current PersistentVolume. */
 function recordToMount(
   call: Call,
-  { mounts, records, cluster }: SourceRoom,
+  { mounts, records, cluster, stores }: SourceRoom,
   name: PodName,
   { warnings, record }: WantedMount,
 ): MountRecord {
@@ -60,6 +61,7 @@ function recordToMount(
   for (const warning of warnings) call.log.info("mount options changed", { warning });
   const running = recordOfRunning({ mounts, records, attachments: cluster.attachments }, name);
   if (running === undefined) return wanted;
+  checkStaysAt(stores, running, wanted.access.store);
   const { bucketName, args } = running.request;
   if (bucketName !== wanted.request.bucketName || !isDeepStrictEqual(args, wanted.request.args)) {
     call.log.info("running workloads keep bucket and options, which the PersistentVolume or the driver has changed");

@@ -1,6 +1,6 @@
 import type { Store } from "../../core/stores/store.ts";
 import type { NodeConfig } from "../config.ts";
-import { caBundleVariables } from "../credentials/ca-bundle.ts";
+import { storeVariables } from "../domain/store-variables.ts";
 
 /** The complete environment of mount-s3: mount-s3 inherits nothing, and the environment contains no credentials. */
 export function mountEnvironment(
@@ -11,9 +11,7 @@ export function mountEnvironment(
   const variables = Object.entries({ ...proxy, ...fromVolume }).filter(([, value]) => value !== "");
   return {
     ...Object.fromEntries(variables),
-    AWS_ENDPOINT_URL: store.endpointUrl,
-    AWS_REGION: store.region,
-    ...caBundleVariables(store),
+    ...storeVariables(store),
     // Outside AWS there is no instance metadata service, and each start would wait for its timeout (MP-15).
     AWS_EC2_METADATA_DISABLED: "true",
   };

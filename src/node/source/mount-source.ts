@@ -18,7 +18,7 @@ import { connectToMounter, type Listening } from "./connect-to-mounter.ts";
 import { liveRequest } from "./live-request.ts";
 import { mountFailureFix, mountFailureKind, mountS3Error } from "./mount-s3-error.ts";
 import type { SourceRoom } from "./source-room.ts";
-import { atPresentAddress, storeOfRecord } from "./store-of-record.ts";
+import { atPresentStore, storeOfRecord } from "./store-of-record.ts";
 
 interface SourceSpec {
   readonly mountpointPod: PodName;
@@ -28,11 +28,14 @@ interface SourceSpec {
   readonly store: Store;
 }
 
-/** Mounts the source of a Mountpoint Pod with the options of a record, instead of what is mounted there, and stores the record. */
+/**
+ * Mounts the source of a Mountpoint Pod with the options of a record, instead of what is mounted there, and stores the record: before
+ * mount-s3 starts, because a mount may outlive this call and this program, and its store must be known then (ID-4).
+ */
 export async function startSource(call: Call, room: SourceRoom, name: PodName, record: MountRecord): Promise<void> {
   const { workload, volumeId, pidNamespace, access } = record;
   const store = storeOfRecord(room.stores, record);
-  const request = atPresentAddress(record, store);
+  const request = atPresentStore(record, store);
   const credentials = {
     credentials: await room.metrics.step("credentials", credentialsFor(call, room.credentials, access)),
     workload,
@@ -40,8 +43,20 @@ export async function startSource(call: Call, room: SourceRoom, name: PodName, r
   };
   // A directory that is not mounted may contain files: mount(2) covers them, and rmdir(2) would fail.
   if (room.mounts.table().at(sourcePath(room.mounts.kubeletDir, name)) !== undefined) removeSource(room, name);
-  await mountSource(call, room, { mountpointPod: name, request, credentials, pidNamespace, store });
+  const former = room.records.get(name);
   room.records.set(name, { ...record, request });
+  try {
+    await mountSource(call, room, { mountpointPod: name, request, credentials, pidNamespace, store });
+  } catch (error) {
+    if (room.mounts.table().source(name) === undefined) restoreRecord(room, name, former);
+    throw error;
+  }
+}
+
+/** Nothing was mounted. */
+function restoreRecord({ records }: SourceRoom, name: PodName, former: MountRecord | undefined): void {
+  if (former === undefined) records.remove(name);
+  else records.set(name, former);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { storesWith } from "../../../test/support/fake-credentials.ts";
 import type { StoreName } from "../../core/stores/store.ts";
-import { atPresentAddress, storeOfRecord } from "./store-of-record.ts";
+import { atPresentStore, storeOfRecord } from "./store-of-record.ts";
 
 function recordAt(store: string, address: string | undefined): Parameters<typeof storeOfRecord>[1] {
   const env = address === undefined ? {} : { AWS_ENDPOINT_URL: address };
@@ -19,13 +19,29 @@ it.for([
   const record = recordAt("minio", mountedAt);
   const store = storeOfRecord(stores, record);
   expect(store.name).toBe("minio");
-  expect(atPresentAddress(record, store).env["AWS_ENDPOINT_URL"]).toBe("http://minio:9000");
+  expect(atPresentStore(record, store).env["AWS_ENDPOINT_URL"]).toBe("http://minio:9000");
 });
 
-it("ID-4 a mount at the default store comes back at the address that it had, as before", () => {
+it("ID-4 the default store counts as moved, as in 2.x: a mount comes back at the present address", () => {
   const record = recordAt("default", "http://former");
   const store = storeOfRecord(storesWith(), record);
-  expect(atPresentAddress(record, store)).toBe(record.request);
+  expect(atPresentStore(record, store).env["AWS_ENDPOINT_URL"]).toBe("http://s3");
+});
+
+it("ID-4 a mount comes back with the region and the authority that its store has now", () => {
+  const { request, access } = recordAt("minio", "http://minio:9000");
+  const recorded = { ...request.env, AWS_REGION: "former", AWS_CA_BUNDLE: "/former", HTTPS_PROXY: "http://proxy" };
+  const record = { access, request: { ...request, env: recorded } };
+  const now = (more: object) => {
+    const stores = storesWith({ minio: { endpointUrl: "http://minio:9000", region: "here", ...more } });
+    return atPresentStore(record, storeOfRecord(stores, record)).env;
+  };
+  const kept = { AWS_ENDPOINT_URL: "http://minio:9000", AWS_REGION: "here", HTTPS_PROXY: "http://proxy" };
+  expect(now({})).toEqual(kept);
+  expect(now({ caCertData: "-----BEGIN CERTIFICATE-----" })).toEqual({
+    ...kept,
+    AWS_CA_BUNDLE: expect.stringMatching(/ca-bundle\.pem$/),
+  });
 });
 
 it.for([
