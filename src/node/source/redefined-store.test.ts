@@ -54,7 +54,7 @@ function addresses(): readonly string[] {
   return sent.flatMap(({ env }) => env.filter((each) => each.startsWith("AWS_ENDPOINT_URL=")));
 }
 
-function keys(): string {
+function writtenKeys(): string {
   return [...node.credentialFiles.values()].join("");
 }
 
@@ -71,7 +71,7 @@ it("ID-4 kubelet's next call does not mount a dead mount at the other store", as
   await expect(publish(call, publishing, intentAt(redefined, "second"))).rejects.toThrow(
     /store minio is now http:\/\/other/,
   );
-  expect([addresses(), keys().includes("second")]).toEqual([["AWS_ENDPOINT_URL=http://minio"], false]);
+  expect([addresses(), writtenKeys().includes("second")]).toEqual([["AWS_ENDPOINT_URL=http://minio"], false]);
 
   // One that cannot enter containers: no heal replaces the dead mount, so the publish does.
   await publish(call, node.process({ storage, stores: moved }).publishing, intentAt(moved, "third"));
@@ -86,7 +86,7 @@ it("ID-4 a Secret that names another store by now does not mount a dead mount th
   // The identity of the Mountpoint Pod names the default store where a Secret chooses: it does not tell the two apart.
   node.put(podOf({ identity: secretIdentity({ namespace: "shop", name: "keys" }, defaultStore) }));
   await expect(publish(call, pluginWith(before).publishing, other)).rejects.toThrow(/mounted at store minio/);
-  expect([addresses(), keys().includes("second")]).toEqual([["AWS_ENDPOINT_URL=http://minio"], false]);
+  expect([addresses(), writtenKeys().includes("second")]).toEqual([["AWS_ENDPOINT_URL=http://minio"], false]);
 });
 
 it("ID-4 a heal does not take a mount at the other store for the successor", async () => {
@@ -116,7 +116,7 @@ it("ID-4 a mount whose start nobody saw to the end keeps its store: keys of the 
   await expect(publish(call, pluginWith(redefined).publishing, next)).rejects.toThrow(
     /store minio is now http:\/\/other/,
   );
-  expect(keys()).not.toContain("second");
+  expect(writtenKeys()).not.toContain("second");
 });
 
 it("ID-4 a mount at an address that the default store does not list keeps the keys that it has", async () => {
@@ -131,7 +131,7 @@ it("ID-4 a mount at an address that the default store does not list keeps the ke
     });
     const access = secretAccess(credentialsOf("new"));
     refreshCredentials({ ...sources.credentials, stores: list }, podOf(), access);
-    return keys().includes("new-secret");
+    return writtenKeys().includes("new-secret");
   };
   expect(renew("http://another", [])).toBe(false);
   expect(renew("http://another", ["http://s3"])).toBe(true);
