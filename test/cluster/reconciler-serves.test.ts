@@ -235,7 +235,7 @@ it("volumes that are served, but not as they ask to be, are told on the workload
   await expect.poll(async () => Object.keys(await stage.served()), long).toHaveLength(5);
 });
 
-it("SE-6 keys that belong to the Pod are refused with the fix, and a volume made anew with another Secret gets its own Mountpoint Pod", async () => {
+it("SE-6 credentials for the service account are refused with the fix while they are turned off, and a volume made anew with another Secret gets its own Mountpoint Pod", async () => {
   await using stage = await Stage.open(cluster);
   await using _ = await ReconcilerProcess.start(stage);
   const ofPod = await stage.volume({ attributes: { authenticationSource: "pod" } });
@@ -243,7 +243,7 @@ it("SE-6 keys that belong to the Pod are refused with the fix, and a volume made
   await expect
     .poll(() => stage.events(refused), long)
     .toMatchObject([
-      { reason: "VolumeRefused", message: expect.stringMatching(/authenticationSource "pod" .*nodePublishSecretRef/) },
+      { reason: "VolumeRefused", message: expect.stringMatching(/authenticationSource.*podIdentity\.enabled/) },
     ]);
 
   const claim = await stage.volume(withSecret("first"));
