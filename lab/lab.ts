@@ -4,7 +4,7 @@
  * Everything about a running lab can be found again by its name: files under its state directory say which process is
  * which. So a test, `./dev kubectl` and `./dev down` each open the same lab, and none of them has to stay.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,7 +19,7 @@ import { minioComponents } from "./minio.ts";
 import { hubInit, inside, startDetached } from "./namespaces.ts";
 import { makePki, writeKubeconfig } from "./pki.ts";
 import { Problem } from "./problem.ts";
-import { isAlive, type ProcessId, processesWith, signalProcess, untilEnded } from "./process-id.ts";
+import { isAlive, type ProcessId, parentOf, processesWith, signalProcess, untilEnded } from "./process-id.ts";
 import type { Progress } from "./progress.ts";
 import { prometheusComponent } from "./prometheus.ts";
 import { attempt, type Finished, type RunOptions, run } from "./run.ts";
@@ -229,11 +229,24 @@ export class Lab {
     const { state, cgroups } = layoutOf(name);
     const patience = AbortSignal.timeout(240_000);
     const keepers = processesWith(`s3-csi-lab-keeper\0hold\0${state}\0`);
+    const outer = outerProcesses(state);
     for (const inits of await hubsOf(state)) signalProcess(inits, "SIGKILL");
+    for (const each of outer) signalProcess(each, "SIGCONT");
     for (const keeper of keepers) await untilEnded(keeper, patience);
     const script = await readFile(keeperScript, "utf8");
     await run(["sh", "-c", script, "s3-csi-lab-keeper", "clean", state, cgroups], { signal: patience });
   }
+}
+
+/**
+ * nsenter stops with a program that is stopped, and does not reap it then: the kernel would wait for that before it ends the namespaces.
+ */
+function outerProcesses(state: string): readonly ProcessId[] {
+  const directory = join(state, "pids");
+  if (!existsSync(directory)) return [];
+  const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".json"));
+  const programs = files.map((name) => JSON.parse(readFileSync(join(directory, name), "utf8")) as ProcessId);
+  return programs.filter(isAlive).flatMap(({ pid }) => parentOf(pid) ?? []);
 }
 
 /** The init process may be known from its file, or only be a child of `unshare` when the start was cut short. */

@@ -39,6 +39,11 @@ export function childrenOf(pid: number): readonly number[] {
   return text === undefined ? [] : text.split(" ").filter(Boolean).map(Number);
 }
 
+export function parentOf(pid: number): ProcessId | undefined {
+  const parent = fieldsOf(pid)?.[1];
+  return parent === undefined ? undefined : processId(Number(parent));
+}
+
 /** All processes whose command line holds this text; for finding what an earlier run left. */
 export function processesWith(text: string): readonly ProcessId[] {
   return readdirSync("/proc")
@@ -49,14 +54,19 @@ export function processesWith(text: string): readonly ProcessId[] {
     .filter((id) => id !== undefined);
 }
 
+/** Of stat, from field 3 on: the name in field 2 may hold spaces and brackets, so they are counted from its last bracket. */
+function fieldsOf(pid: number): readonly string[] | undefined {
+  const text = readProc(`/proc/${pid}/stat`);
+  return text?.slice(text.lastIndexOf(")") + 2).split(" ");
+}
+
 /**
- * Field 22 of stat; the name in field 2 may hold spaces and brackets, so count from its last bracket. A zombie has ended,
- * unless other threads (field 20) are still on their way out: until the last of them is gone, its ports are in use.
+ * Field 22 of stat. A zombie has ended, unless other threads (field 20) are still on their way out: until the last of them is gone, its
+ * ports are in use.
  */
 function startTimeOf(pid: number): string | undefined {
-  const text = readProc(`/proc/${pid}/stat`);
-  if (text === undefined) return undefined;
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const fields = fieldsOf(pid);
+  if (fields === undefined) return undefined;
   const ended = fields[0] === "X" || (fields[0] === "Z" && Number(fields[17]) <= 1);
   return ended ? undefined : fields[19];
 }
