@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { StoreName } from "./store.ts";
+import type { Store, StoreName } from "./store.ts";
 import { storesFrom } from "./store-list.ts";
-import { type FoundStore, storeOf } from "./store-of.ts";
+import { contradicts, type FoundStore, storeOf } from "./store-of.ts";
 
 const stores = storesFrom(
   { endpointUrl: "https://ring.example.com", region: "us-east-1" },
@@ -45,4 +45,47 @@ it.for([
 it("ID-4 a program that does not know the address of its only store leaves the comparison to the node plugin", () => {
   const only = storesFrom({ endpointUrl: "", region: "us-east-1" }, {});
   expect(found(storeOf(only, { store: undefined, endpointUrl: "https://ring.example.com" }))).toBe("default");
+});
+
+const shared = "http://shared.example.com";
+const old = { endpointUrl: "http://new.example.com", formerEndpointUrls: [shared] };
+const now = { endpointUrl: `${shared}:80/` };
+
+it.for([
+  ["the store that is there now, listed last", shared, { old, now }, "now"],
+  ["the store that is there now, listed first", shared, { now, old }, "now"],
+  [
+    "the default store, whatever shares its address",
+    "https://ring.example.com",
+    { a: { endpointUrl: "https://ring.example.com" } },
+    "default",
+  ],
+] as const)("ID-4 an address alone means %s", ([, endpointUrl, list, expected]) => {
+  const several = storesFrom({ endpointUrl: "https://ring.example.com", region: "us-east-1" }, list);
+  expect(found(storeOf(several, { store: undefined, endpointUrl }))).toBe(expected);
+});
+
+it.for([
+  ["present", { a: now, b: now }],
+  ["former", { a: old, b: old }],
+] as const)("ID-4 an address that is the %s one of two stores is refused, unless the store is named", ([, list]) => {
+  const several = storesFrom({ endpointUrl: "https://ring.example.com", region: "us-east-1" }, list);
+  expect(storeOf(several, { store: undefined, endpointUrl: shared })).toEqual({
+    field: "endpointUrl",
+    problem: `"${shared}" is the address of stores a and b`,
+    fix: "name the store (store: a or b)",
+  });
+  expect(found(storeOf(several, { store: "b", endpointUrl: shared }))).toBe("b");
+});
+
+it.for([
+  ["names nothing", {}, undefined],
+  ["names the store", { store: "minio" }, undefined],
+  ["names the store and an address that it had", { store: "minio", endpointUrl: "http://old.example.com" }, undefined],
+  ["names another store", { store: "default", endpointUrl: "http://old.example.com" }, "store"],
+  ["names a store that is not listed", { store: "gone" }, "store"],
+  ["has another address", { store: "minio", endpointUrl: "https://ring.example.com" }, "endpointUrl"],
+] as const)("ID-4 a reference that %s contradicts store minio: %j", ([, reference, field]) => {
+  const { store, endpointUrl } = { store: undefined, endpointUrl: undefined, ...reference };
+  expect(contradicts({ store, endpointUrl }, stores.get("minio" as StoreName) as Store)).toBe(field);
 });

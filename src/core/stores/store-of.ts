@@ -1,5 +1,6 @@
 /** Which store a volume, a StorageClass or a Secret names (ID-4). Only stores of the installation can be named. */
 import { quoted } from "../attribute-refusal.ts";
+import { isAt, isNowAt } from "./address.ts";
 import { defaultStore, type Store, type StoreName, type Stores, storeNames } from "./store.ts";
 
 /** As given: neither is checked yet. Empty texts count as absent. */
@@ -14,35 +15,48 @@ export type FoundStore =
   | { readonly field: keyof StoreReference; readonly problem: string; readonly fix: string };
 
 /** The default store for a reference that names none. */
-export function storeOf(stores: Stores, { store: name, endpointUrl }: StoreReference): FoundStore {
+export function storeOf(stores: Stores, reference: StoreReference): FoundStore {
+  const { store: name, endpointUrl } = reference;
   if (name) {
     const named = stores.get(name as StoreName);
     if (named === undefined) return unknownStore(stores, name);
-    return endpointUrl && !isAt(named, endpointUrl) ? redefined(named, endpointUrl) : { store: named };
+    return endpointUrl && contradicts(reference, named) ? redefined(named, endpointUrl) : { store: named };
   }
-  if (endpointUrl) {
-    const found = [...stores.values()].find((store) => isAt(store, endpointUrl));
-    return found === undefined ? unlisted(stores, endpointUrl) : { store: found };
-  }
-  return { store: usualOf(stores) };
+  return endpointUrl ? storeAt(stores, endpointUrl) : { store: usualOf(stores) };
+}
+
+export function namesStore({ store, endpointUrl }: StoreReference): boolean {
+  return Boolean(store || endpointUrl);
+}
+
+/** The member of the reference that is not true of the store; undefined: the reference names the store, or none. */
+export function contradicts(
+  { store: name, endpointUrl }: StoreReference,
+  store: Store,
+): keyof StoreReference | undefined {
+  if (name && name !== store.name) return "store";
+  return endpointUrl && !isAt(store, endpointUrl) ? "endpointUrl" : undefined;
+}
+
+/**
+ * Several stores may have one address, with different accounts. The order of the list must not choose among them: an upgrade that adds a
+ * store would change the store of existing volumes.
+ */
+function storeAt(stores: Stores, endpointUrl: string): FoundStore {
+  const all = [...stores.values()];
+  const present = all.filter((store) => isNowAt(store, endpointUrl));
+  const found = present.length > 0 ? present : all.filter((store) => isAt(store, endpointUrl));
+  const [first, ...others] = found;
+  if (first === undefined) return unlisted(stores, endpointUrl);
+  if (others.length === 0) return { store: first };
+  const usual = found.find(({ name }) => name === defaultStore);
+  return usual === undefined ? ambiguous(found, endpointUrl) : { store: usual };
 }
 
 function usualOf(stores: Stores): Store {
   const usual = stores.get(defaultStore);
   if (usual === undefined) throw new Error("the default store is missing");
   return usual;
-}
-
-/** Whether the store has, or had, this address. */
-export function isAt({ endpointUrl, formerEndpointUrls }: Store, url: string): boolean {
-  const wanted = normalized(url);
-  return [endpointUrl, ...formerEndpointUrls].some((known) => normalized(known) === wanted);
-}
-
-/** Spellings of one address are equal: case of the host, the port of the scheme, a slash at the end. */
-function normalized(url: string): string {
-  if (!URL.canParse(url)) return url;
-  return new URL(url).href.replace(/\/+$/, "");
 }
 
 function unknownStore(stores: Stores, name: string): FoundStore {
@@ -61,6 +75,15 @@ function unlisted(stores: Stores, endpointUrl: string): FoundStore {
     field: "endpointUrl",
     problem: `${quoted(endpointUrl)} is not the address of a store of this installation`,
     fix: `name one of its stores instead (${storeNames(stores)}), or add the address to the chart value s3.stores`,
+  };
+}
+
+function ambiguous(found: readonly Store[], endpointUrl: string): FoundStore {
+  const names = found.map(({ name }) => name);
+  return {
+    field: "endpointUrl",
+    problem: `${quoted(endpointUrl)} is the address of stores ${names.join(" and ")}`,
+    fix: `name the store (store: ${names.join(" or ")})`,
   };
 }
 

@@ -2,7 +2,7 @@
 import { quoted } from "../../core/attribute-refusal.ts";
 import { DriverError } from "../../core/errors.ts";
 import type { Store } from "../../core/stores/store.ts";
-import { isAt, type StoreReference } from "../../core/stores/store-of.ts";
+import { contradicts, type StoreReference } from "../../core/stores/store-of.ts";
 import type { Secrets } from "../buckets.ts";
 
 /** Fields of the Secret by the member of the reference. */
@@ -16,9 +16,9 @@ export function storeInSecret(secrets: Secrets): StoreReference {
 
 /** Call it before the credentials of the Secret are used at the store. */
 export function checkSecretIsFor(store: Store, secrets: Secrets): void {
-  const { store: name, endpointUrl } = storeInSecret(secrets);
-  if (name !== undefined && name !== store.name) throw otherStore("store", name, store);
-  if (endpointUrl !== undefined && !isAt(store, endpointUrl)) throw otherStore("endpointUrl", endpointUrl, store);
+  const reference = storeInSecret(secrets);
+  const field = contradicts(reference, store);
+  if (field !== undefined) throw otherStore(field, reference[field] ?? "", store);
 }
 
 function otherStore(field: keyof StoreReference, value: string, store: Store): DriverError {

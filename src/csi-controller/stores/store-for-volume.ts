@@ -1,6 +1,6 @@
 /** The store of a new volume: that of the StorageClass, else that of the provisioner Secret, else the default store (ID-4). */
 import { defaultStore, type Store, type Stores, valueOfStore } from "../../core/stores/store.ts";
-import { type StoreReference, storeOf } from "../../core/stores/store-of.ts";
+import { namesStore, type StoreReference, storeOf } from "../../core/stores/store-of.ts";
 import type { Secrets } from "../buckets.ts";
 import { parameterRefusal } from "../domain/parameter-refusal.ts";
 import type { ClassParameters } from "../domain/storage-class.ts";
@@ -38,10 +38,6 @@ function storeNamed(stores: Stores, ofClass: StoreReference, ofSecret: StoreRefe
   if ("store" in found) return { store: found.store, isNamed: isOfSecret || namesStore(ofClass) };
   const refusal = isOfSecret ? secretRefusal : parameterRefusal;
   throw refusal(found.field, found.problem, found.fix);
-}
-
-function namesStore({ store, endpointUrl }: StoreReference): boolean {
-  return store !== undefined || endpointUrl !== undefined;
 }
 
 function checkPodIdentity(isOffered: boolean, { name, sts }: Store): void {

@@ -42,6 +42,17 @@ it.for([
   expect([access.store.name, access.access.store]).toEqual([store, store]);
 });
 
+it("ID-4 where two stores have one address, a Secret with the address or the name goes with a volume that names the store", () => {
+  const both = storesWith({ a: { endpointUrl: "http://minio" }, b: { endpointUrl: "http://minio" } });
+  const attributes = parseVolumeAttributes({ bucketName: "photos", authenticationSource: "secret", store: "b" });
+  for (const named of [{ endpoint_url: "http://minio" }, { store: "b", endpoint_url: "http://minio" }]) {
+    const request = { secrets: { ...keys, ...named }, volumeContext: {} };
+    expect(requestedAccess({ stores: both, podIdentity: false }, attributes, request).store.name).toBe("b");
+  }
+  const other = { secrets: { ...keys, store: "a" }, volumeContext: {} };
+  expect(() => requestedAccess({ stores: both, podIdentity: false }, attributes, other)).toThrow("another store");
+});
+
 it.for([
   ["store of the volume", { store: "azure" }, {}, "volumeAttributes.store"],
   ["address of the volume", { endpointUrl: "http://evil" }, {}, "volumeAttributes.endpointUrl"],

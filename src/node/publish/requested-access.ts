@@ -3,7 +3,7 @@ import { attributeRefusal } from "../../core/attribute-refusal.ts";
 import { DriverError } from "../../core/errors.ts";
 import { podIdentityIsOff, storeWithoutSts } from "../../core/pod-identity-refusals.ts";
 import type { Store, Stores } from "../../core/stores/store.ts";
-import { type StoreReference, storeOf } from "../../core/stores/store-of.ts";
+import { contradicts, namesStore, type StoreReference, storeOf } from "../../core/stores/store-of.ts";
 import type { VolumeAttributes } from "../../core/volume-attributes.ts";
 import type { NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
 import type { Secret } from "../../runtime/secret.ts";
@@ -52,20 +52,15 @@ export function requestedAccess(
 /** A Secret may say for which store its keys are. They are not used at another. */
 function storeFor({ stores }: Installation, ofVolume: StoreReference, secrets: Texts): Store {
   const ofSecret = { store: secrets["store"]?.trim(), endpointUrl: secrets["endpoint_url"]?.trim() };
-  if (!namesStore(ofSecret)) return storeOfVolume(stores, ofVolume);
-  if (!namesStore(ofVolume)) return storeOfSecret(stores, ofSecret);
+  if (namesStore(ofSecret) && !namesStore(ofVolume)) return storeOfSecret(stores, ofSecret);
   const store = storeOfVolume(stores, ofVolume);
-  const asserted = storeOf(stores, ofSecret);
-  if ("store" in asserted && asserted.store === store) return store;
+  const field = contradicts(ofSecret, store);
+  if (field === undefined) return store;
   throw secretRefusal(
-    ofSecret.store ? "store" : "endpointUrl",
+    field,
     `names another store than the volume, which is at ${store.name}`,
     "name the store of the volume, or use the Secret with a volume of its own store",
   );
-}
-
-function namesStore({ store, endpointUrl }: StoreReference): boolean {
-  return Boolean(store || endpointUrl);
 }
 
 function storeOfVolume(stores: Stores, reference: StoreReference): Store {

@@ -1,7 +1,7 @@
 /** The store of a mount that is started from a record, as the installation lists it now (ID-4). */
 import { DriverError } from "../../core/errors.ts";
+import { isAt } from "../../core/stores/address.ts";
 import { defaultStore, type Store, type StoreName, type Stores } from "../../core/stores/store.ts";
-import { isAt } from "../../core/stores/store-of.ts";
 import { endpointVariable, storeVariables } from "../domain/store-variables.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 
