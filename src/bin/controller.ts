@@ -10,6 +10,7 @@ import { checkStores } from "../csi-controller/check-store.ts";
 import { clusterIdFrom } from "../csi-controller/cluster-id.ts";
 import { type CsiControllerConfig, csiControllerConfigFrom } from "../csi-controller/config.ts";
 import { keptDataReporter } from "../csi-controller/kept-data.ts";
+import { claimUids, secretsNeededNow } from "../csi-controller/listed-now.ts";
 import { CsiControllerMetrics } from "../csi-controller/metrics.ts";
 import { activeWithLeader, orphanReporter } from "../csi-controller/orphans/orphan-reports.ts";
 import { searchOrphans } from "../csi-controller/orphans/orphans.ts";
@@ -22,7 +23,7 @@ import { driverCredentials, isDriverKnownAt } from "../csi-controller/stores/dri
 import { ObjectStores } from "../csi-controller/stores/object-stores.ts";
 import { bucketsOf } from "../csi-controller/stores/open-buckets.ts";
 import { ProvisionerSessions } from "../csi-controller/stores/provisioner-sessions.ts";
-import { claimUids, secretsNeededNow, VolumeCache } from "../csi-controller/volume-cache.ts";
+import { VolumeCache } from "../csi-controller/volume-cache.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
 import { EventRecorder } from "../kube/events.ts";
@@ -51,7 +52,7 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const ofClient = { userAgent: `s3-csi-controller/${version}`, onAnswered: apiRequests(registry) };
   using client = new KubeClient(credentialsAt(config.api), ofClient);
   using access = accessToStores(config, client, storeRequests(registry));
-  const volumes = new VolumeCache(config.stores);
+  const volumes = new VolumeCache(config.stores, client);
   const classes = new ClassesWithSecrets();
   await using events = new EventRecorder(client, { component: "s3-csi-controller" });
   const protection =

@@ -5,6 +5,7 @@ import type { InFlight } from "../core/in-flight.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
 import { type Buckets, hasCredentials, type OpenBuckets, type Secrets } from "./buckets.ts";
+import type { CachedVolume } from "./cached-volume.ts";
 import type { ClusterId } from "./cluster-id.ts";
 import { type BucketLocation, parseVolumeId } from "./domain/bucket-location.ts";
 import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "./domain/bucket-tags.ts";
@@ -12,7 +13,7 @@ import { missingProof } from "./domain/purge-proof.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "./domain/storage-class.ts";
 import type { KeptReason, ReportKeptData } from "./kept-data.ts";
 import { unlessMissing } from "./unless-missing.ts";
-import type { CachedVolume, VolumeCache, VolumesAtLocation } from "./volume-cache.ts";
+import type { VolumeCache, VolumesAtLocation } from "./volume-cache.ts";
 
 export interface DeleteDependencies {
   readonly openBuckets: OpenBuckets;

@@ -3,8 +3,8 @@ import { defaultStore, type StoreName } from "../core/stores/store.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { kinds } from "../kube/kinds.ts";
 import type { Call } from "../runtime/call.ts";
+import type { CachedVolume } from "./cached-volume.ts";
 import type { CsiControllerMetrics } from "./metrics.ts";
-import type { CachedVolume } from "./volume-cache.ts";
 
 export interface KeptData {
   readonly store: StoreName;

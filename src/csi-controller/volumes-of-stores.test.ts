@@ -1,102 +1,10 @@
 /** Volumes on several stores, from CreateVolume to DeleteVolume: two stores may have buckets of one name. */
 import { expect, it } from "vitest";
-import { createRequest } from "../../test/support/create-request.ts";
-import { storesWith } from "../../test/support/fake-credentials.ts";
-import { listingClient } from "../../test/support/listing-client.ts";
-import { InFlight } from "../core/in-flight.ts";
 import { driverName } from "../core/names.ts";
 import type { Volume } from "../csi/gen/csi.ts";
-import { silentLogger } from "../runtime/log.ts";
-import { Secret } from "../runtime/secret.ts";
-import { createVolume } from "./create-volume.ts";
-import { deleteVolume } from "./delete-volume.ts";
-import type { KeptData } from "./kept-data.ts";
-import { MemoryBuckets } from "./memory-buckets.fixture.ts";
-import { bucketsOf } from "./stores/open-buckets.ts";
-import { validateCapabilities } from "./validate-capabilities.ts";
-import { VolumeCache } from "./volume-cache.ts";
+import { Controller, volumeOf } from "./controller.fixture.ts";
 
-const list = {
-  minio: { endpointUrl: "http://minio" },
-  cloud: { endpointUrl: "http://cloud", sts: { endpointUrl: "http://sts" } },
-};
-const claim = { "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team-a" };
 const minioStore = { store: "minio" };
-const call = { signal: new AbortController().signal, log: silentLogger };
-const none = { volumeContext: {}, parameters: {}, secrets: {}, mutableParameters: {} };
-
-type Texts = Readonly<Record<string, string>>;
-
-/** The CSI controller service of an installation with these stores. What is in the stores outlives it. */
-class Controller {
-  readonly contents: ReadonlyMap<string, MemoryBuckets>;
-  readonly #stores: ReturnType<typeof storesWith>;
-  readonly kept: KeptData[] = [];
-
-  constructor(listed: Readonly<Record<string, unknown>> = list, contents?: ReadonlyMap<string, MemoryBuckets>) {
-    this.#stores = storesWith(listed);
-    this.contents = contents ?? new Map([...this.#stores.keys()].map((name) => [name, new MemoryBuckets()]));
-  }
-
-  at(store: string): MemoryBuckets {
-    const found = this.contents.get(store);
-    if (found === undefined) throw new Error(`no store ${store}`);
-    return found;
-  }
-
-  /** The name of the request stays that of the PersistentVolume. */
-  async create(name: string, parameters: Texts, secrets: Texts = {}): Promise<Volume> {
-    const request = createRequest({ name, parameters: { ...claim, ...parameters }, secrets });
-    return await createVolume(call, await this.#dependencies([]), request);
-  }
-
-  async delete(volumeId: string, volumes: readonly object[] = []): Promise<void> {
-    await deleteVolume(call, await this.#dependencies(volumes), { volumeId, secrets: {} });
-  }
-
-  async exists(volumeId: string): Promise<boolean> {
-    const { volumeCapabilities } = createRequest();
-    const request = { ...none, volumeId, volumeCapabilities };
-    const answer = validateCapabilities(call, await this.#dependencies([]), request);
-    return await answer.then(
-      () => true,
-      (error: { readonly kind?: string }) => {
-        if (error.kind === "missing") return false;
-        throw error;
-      },
-    );
-  }
-
-  async #dependencies(volumes: readonly object[]) {
-    const stop = new AbortController();
-    const cache = new VolumeCache(this.#stores);
-    const running = cache.run({ ...call, signal: stop.signal }, listingClient({ PersistentVolume: volumes }), () => {});
-    await cache.synced(call);
-    stop.abort();
-    await running;
-    const key = new Secret("key");
-    const openBuckets = bucketsOf({
-      stores: this.#stores,
-      objectStores: { of: ({ name }) => ({ as: () => this.at(name) }) },
-      driverCredentials: async () => ({ accessKeyId: key, secretAccessKey: key, sessionToken: undefined }),
-    });
-    return {
-      installation: { stores: this.#stores, podIdentity: true },
-      openBuckets,
-      volumes: cache,
-      inFlight: new InFlight(),
-      clusterId: async () => "c-1",
-      secrets: { prepare: async () => undefined, volumeNotCreated: () => undefined },
-      reportKept: (_call: unknown, kept: KeptData) => void this.kept.push(kept),
-    };
-  }
-}
-
-/** As csi-provisioner makes it; `more` changes its attributes. */
-function volumeOf(name: string, { volumeId, volumeContext }: Volume, more: Texts = {}) {
-  const csi = { driver: driverName, volumeHandle: volumeId, volumeAttributes: { ...volumeContext, ...more } };
-  return { metadata: { name, uid: `uid-${name}`, resourceVersion: "1" }, spec: { csi } };
-}
 
 it("ID-4 with one store, ID and attributes of a volume are those of earlier versions", async () => {
   const { volumeId, volumeContext } = await new Controller({}).create("pvc-1", {});
