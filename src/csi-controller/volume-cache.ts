@@ -1,5 +1,6 @@
 /** A cache of the PersistentVolumes of this driver. DeleteVolume receives only the handle and looks up the rest here. */
 import type { SecretKey } from "../core/protected-secrets.ts";
+import { mayBeSameStore } from "../core/stores/address.ts";
 import type { StoreName, Stores } from "../core/stores/store.ts";
 import { kinds, type PersistentVolume } from "../kube/kinds.ts";
 import { Store } from "../kube/watch/store.ts";
@@ -110,6 +111,6 @@ export class VolumeCache {
   }
 
   #mayBeAt(volume: CachedVolume, store: StoreName): boolean {
-    return volume.store === undefined || volume.store === store;
+    return volume.store === undefined || mayBeSameStore(this.#stores, volume.store, store);
   }
 }
