@@ -10,7 +10,7 @@ import { checkStores } from "../csi-controller/check-store.ts";
 import { clusterIdFrom } from "../csi-controller/cluster-id.ts";
 import { type CsiControllerConfig, csiControllerConfigFrom } from "../csi-controller/config.ts";
 import { keptDataReporter } from "../csi-controller/kept-data.ts";
-import { claimUids, secretsNeededNow } from "../csi-controller/listed-now.ts";
+import { pendingClaimUids, secretsNeededNow } from "../csi-controller/listed-now.ts";
 import { CsiControllerMetrics } from "../csi-controller/metrics.ts";
 import { activeWithLeader, orphanReporter } from "../csi-controller/orphans/orphan-reports.ts";
 import { searchOrphans } from "../csi-controller/orphans/orphans.ts";
@@ -67,7 +67,7 @@ async function run(call: Call, config: CsiControllerConfig): Promise<void> {
   const shared = { openBuckets: access.openBuckets, volumes, clusterId: clusterIdFrom(client) };
   const orphanSearch = {
     ...shared,
-    claims: (each: Call) => claimUids(each, client),
+    pendingClaims: (each: Call) => pendingClaimUids(each, client),
     isActive: activeWithLeader(client, config.pod),
     report: orphanReporter(events, config.pod),
   };

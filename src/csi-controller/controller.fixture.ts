@@ -99,7 +99,7 @@ export function volumeOf(name: string, { volumeId, volumeContext }: Volume, more
 }
 
 /** Lists one object per page. */
-function listing(objects: readonly object[]): Pages {
+export function listing(objects: readonly object[]): Pages {
   async function* pages() {
     for (const object of objects) yield { objects: [object], version: "9", last: false };
     yield { objects: [], version: "9", last: true };

@@ -22,9 +22,9 @@ export async function secretsNeededNow(call: Call, client: Pages): Promise<Reado
   return needed;
 }
 
-/** The UIDs of all claims: only the search for orphaned buckets needs them. */
-export async function* claimUids(call: Call, client: Pages): AsyncGenerator<string> {
+/** The UIDs of the claims for which csi-provisioner may still create a PersistentVolume. A bound claim has its own, whose bucket is known. */
+export async function* pendingClaimUids(call: Call, client: Pages): AsyncGenerator<string> {
   for await (const { objects } of client.pages(call, kinds.persistentVolumeClaims, {})) {
-    for (const { metadata } of objects) yield metadata.uid;
+    for (const { metadata, spec } of objects) if (!spec.volumeName) yield metadata.uid;
   }
 }

@@ -62,7 +62,7 @@ it("DS-4 a bucket without volume and claim is reported on the controller's Pod a
   }
   const said = (await reports()).join("\n");
   expect(said).toContain(`Bucket ${lost.bucket} was created for claim team-a/lost`);
-  expect(said).toContain("neither the claim nor a PersistentVolume with this bucket exists any more");
+  expect(said).toContain("no PersistentVolume has this bucket, and the claim does not wait for one");
   expect(said).toContain(`Bucket ${untagged} has the name of a volume's bucket`);
   for (const { bucket } of [withVolume, withClaim, kept]) expect(said).not.toContain(bucket);
 

@@ -45,7 +45,7 @@ export function orphanReporter(
 function messageFor({ store, bucket, origin }: Orphan): string {
   const facts =
     origin.kind === "volume"
-      ? `was created for claim ${origin.claim ?? "(unknown)"}; neither the claim nor a PersistentVolume with this bucket exists any more`
+      ? `was created for claim ${origin.claim ?? "(unknown)"}; no PersistentVolume has this bucket, and the claim does not wait for one`
       : "has the name of a volume's bucket, but no tag names its volume: another cluster may use it";
   return `Bucket ${bucket}${store === defaultStore ? "" : ` on store ${store}`} ${facts}`;
 }

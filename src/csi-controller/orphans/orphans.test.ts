@@ -1,9 +1,12 @@
 import { expect, it } from "vitest";
 import { DriverError } from "../../core/errors.ts";
 import { defaultStore, type StoreName } from "../../core/stores/store.ts";
+import type { Call } from "../../runtime/call.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { Buckets } from "../buckets.ts";
+import { listing } from "../controller.fixture.ts";
 import { locationFor } from "../domain/bucket-location.ts";
+import { pendingClaimUids } from "../listed-now.ts";
 import { OrphanSearch, searchOrphans } from "./orphans.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
@@ -13,13 +16,18 @@ const tags = { "s3.csi.scality.com/volume-id": bucket, "s3.csi.scality.com/clust
 
 const minio = "minio" as StoreName;
 
+/** Without a volume it is pending. */
+function claim(ofUid: string, volumeName?: string) {
+  return { metadata: { uid: ofUid }, spec: { volumeName } };
+}
+
 /** A store with one bucket of the driver, and an empty cluster. */
 function orphanedBucket(store = defaultStore) {
   const reported: string[] = [];
   const world = {
     tags: tags as Record<string, string> | undefined,
     volumes: [] as string[],
-    claims: [] as string[],
+    claims: [] as object[],
     active: true,
   };
   const asked: string[] = [];
@@ -42,9 +50,7 @@ function orphanedBucket(store = defaultStore) {
     volumes: {
       hasBucket: async (_call: unknown, at: StoreName, name: string) => at === store && world.volumes.includes(name),
     },
-    async *claims() {
-      yield* world.claims;
-    },
+    pendingClaims: (each: Call) => pendingClaimUids(each, listing(world.claims)),
     isActive: async () => world.active,
     report: (_call: unknown, orphan: { readonly bucket: string }) => void reported.push(orphan.bucket),
   };
@@ -62,7 +68,7 @@ it("a bucket without a volume and a claim is reported by the second search that 
 
 it.for([
   ["has a volume", { volumes: [bucket] }],
-  ["has a pending claim", { claims: ["another", uid] }],
+  ["has a pending claim", { claims: [claim("another"), claim(uid)] }],
   ["belongs to another cluster", { tags: { ...tags, "s3.csi.scality.com/cluster": "c-2" } }],
   ["was kept on purpose", { tags: { ...tags, "s3.csi.scality.com/kept": "policy" } }],
   ["has tags that cannot be read", { tags: undefined }],
@@ -73,6 +79,14 @@ it.for([
   await search.run(call);
   await search.run(call);
   expect(reported).toEqual([]);
+});
+
+it("ID-4 a bucket is reported although its claim exists, if the claim has a volume elsewhere", async () => {
+  const { world, search, reported } = orphanedBucket();
+  world.claims.push(claim(uid, `pvc-${uid}`));
+  await search.run(call);
+  await search.run(call);
+  expect(reported).toEqual([bucket]);
 });
 
 it("a bucket that gets its volume before the second search is not reported", async () => {

@@ -1,6 +1,6 @@
 /**
- * Searches for orphaned buckets. csi-provisioner creates the PersistentVolume after the bucket. If it ends in between and the claim
- * is deleted before it is back, no object of the cluster names the bucket any more. Orphaned buckets are reported and never
+ * Searches for orphaned buckets. csi-provisioner creates the PersistentVolume after the bucket. If it ends in between, and the claim
+ * is deleted or gets a bucket elsewhere afterwards, no object of the cluster names the bucket any more. Orphaned buckets are reported and never
  * deleted: a cluster that was restored from a backup has no PersistentVolume for buckets that are in use, either.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,8 +19,8 @@ export interface OrphanDependencies {
   readonly openBuckets: OpenBuckets;
   readonly clusterId: ClusterId;
   readonly volumes: Pick<VolumeCache, "hasBucket">;
-  /** UIDs of all claims. */
-  readonly claims: (call: Call) => AsyncIterable<string>;
+  /** UIDs of the claims that have no PersistentVolume yet. */
+  readonly pendingClaims: (call: Call) => AsyncIterable<string>;
   /** Whether this replica does the search: one of them is enough. */
   readonly isActive: (call: Call) => Promise<boolean>;
   readonly report: (call: Call, orphan: Orphan) => void;
@@ -122,11 +122,11 @@ export class OrphanSearch {
     return found;
   }
 
-  /** Leaves out buckets whose claim exists: csi-provisioner will create their PersistentVolume. */
+  /** Leaves out buckets whose claim is pending: csi-provisioner will create their PersistentVolume. */
   async #withoutClaim(call: Call, found: readonly Orphan[]): Promise<readonly Orphan[]> {
     if (found.length === 0) return found;
     const orphaned = new Set(found.map(({ origin }) => origin.baseVolumeId));
-    for await (const uid of this.#dependencies.claims(call)) {
+    for await (const uid of this.#dependencies.pendingClaims(call)) {
       orphaned.delete(locationFor(`pvc-${uid}`, { kind: "own" }).volumeId);
     }
     return found.filter(({ origin }) => orphaned.has(origin.baseVolumeId));
