@@ -48,14 +48,31 @@
 {{- toJson $stores -}}
 {{- end }}
 
-{{/* The stores for a container. Nothing if no value says more than 2.x knew. */}}
+{{/*
+The stores for a container. Nothing if no value says more than 2.x knew. Linux starts no program with a variable of more than 128 KiB: with the
+certificate bundle of a distribution, none of the programs would start on any node.
+*/}}
 {{- define "s3-csi.storeSettings" -}}
 {{- $stores := include "s3-csi.stores" . -}}
+{{- if gt (len $stores) 100000 -}}
+{{- fail (printf "s3.stores and s3.sts have %d bytes with their certificates (%s), and the programs can be started with 100000: keep only the certificates of the stores' own authorities" (len $stores) (include "s3-csi.certificateValues" $stores)) -}}
+{{- end -}}
 {{- if ne $stores (toJson (dict "default" dict)) -}}
 # The stores that volumes can use, by name. No member is secret.
 - name: S3_STORES
   value: {{ $stores | quote }}
 {{- end }}
+{{- end }}
+
+{{/* The values with certificates: JSON of all stores. */}}
+{{- define "s3-csi.certificateValues" -}}
+{{- $values := list -}}
+{{- range $name, $store := fromJson . -}}
+{{- $value := ternary "s3" (printf "s3.stores.%s" $name) (eq $name "default") -}}
+{{- if $store.caCertData }}{{ $values = append $values (printf "%s.caCertData" $value) }}{{ end -}}
+{{- if dig "sts" "caCertData" "" $store }}{{ $values = append $values (printf "%s.sts.caCertData" $value) }}{{ end -}}
+{{- end -}}
+{{- join ", " $values -}}
 {{- end }}
 
 {{/* Names of the Secrets with the driver's credentials for all stores, as JSON. */}}

@@ -91,6 +91,21 @@ it.for([
   expect(mistakesIn(list)).toContain(text);
 });
 
+it.for([
+  ["s3.stores.a.endpointUrl", { a: { endpointUrl: "https://me:hunter2@store" } }],
+  ["s3.stores.a.endpointUrl", { a: { endpointUrl: "https://hunter2@store" } }],
+  [
+    "s3.stores.a.formerEndpointUrls",
+    { a: { endpointUrl: "https://s", formerEndpointUrls: ["https://:hunter2@store"] } },
+  ],
+  ["s3.stores.a.sts.endpointUrl", { a: { endpointUrl: "https://s", sts: { endpointUrl: "https://me:hunter2@sts" } } }],
+  ["s3.sts.endpointUrl", { default: { sts: { endpointUrl: "https://me:hunter2@sts" } } }],
+] as const)("ID-4 %s with a user name or password is refused, and not shown", ([value, list]) => {
+  const text = mistakesIn(list);
+  expect(text).toContain(`${value} must not have a user name or password`);
+  expect(text).not.toContain("hunter2");
+});
+
 it("ID-4 every mistake is told at once, and a password in an address is not", () => {
   const text = mistakesIn({ a: { endpointUrl: "me:hunter2@store" }, b: {} });
   expect(text).toContain("s3.stores.a.endpointUrl");

@@ -150,12 +150,16 @@ class Reader {
     return undefined;
   }
 
-  /** A URL may carry a password, so a mistake does not show it. */
+  /** A mistake does not show the URL, which may carry a password. URLs of stores are shown in events, logs and notes. */
   url(value: string, given: unknown): string | undefined {
     const text = this.text(value, given);
     if (text === undefined) return undefined;
-    if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-    this.mistake(`${value} must be a URL such as https://s3.example.com`);
-    return undefined;
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol)) {
+      this.mistake(`${value} must be a URL such as https://s3.example.com`);
+    } else if (url.username !== "" || url.password !== "") {
+      this.mistake(`${value} must not have a user name or password: credentials belong into a Secret`);
+    }
+    return text;
   }
 }
