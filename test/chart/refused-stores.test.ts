@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { template } from "./rendered-chart.ts";
+import { only, render, template } from "./rendered-chart.ts";
 
 /** Renders with the stores of `s3`, and returns what Helm writes to stderr. The error itself names all values. */
 function refusalOf(s3: object): string {
@@ -64,3 +64,22 @@ it.for([
 it("ID-4 certificates of some authorities are no problem", () => {
   expect(refusalOf({ stores: { minio: { ...minio, caCertData: bundle(50) } } })).toBe("");
 });
+
+it.for(["s3-csi-volumes", "s3-csi-storage-classes"])(
+  "ID-4 policy %s takes present addresses before former ones, and refuses one of several stores",
+  (name) => {
+    const values = { "s3.stores.a.endpointUrl": "http://now", "s3.stores.a.formerEndpointUrls[0]": "http://before" };
+    const { variables, validations } = only(render(values), "ValidatingAdmissionPolicy", name)["spec"] as PolicySpec;
+    const expressions = new Map(variables.map((each) => [each.name, each.expression]));
+    expect(expressions.get("stores")).toContain("http://before");
+    expect(expressions.get("presentStores")).toContain("http://now");
+    expect(expressions.get("presentStores")).not.toContain("http://before");
+    expect(expressions.get("storesAtAddress")).toMatch(/^variables\.presentStores\.exists\(/);
+    expect(JSON.stringify(validations)).toContain("is the address of several stores: name one of them as store");
+  },
+);
+
+interface PolicySpec {
+  readonly variables: readonly { readonly name: string; readonly expression: string }[];
+  readonly validations: readonly object[];
+}

@@ -11,6 +11,9 @@ const policies = volumePoliciesWith({
   "s3.formerEndpointUrls[0]": "http://old.example.com:8000/gateway/",
   "s3.stores.minio.endpointUrl": "https://minio.example.com:9000",
   "s3.stores.minio.sts.endpointUrl": "https://minio.example.com:9000",
+  "s3.stores.one.endpointUrl": "http://shared.example.com",
+  "s3.stores.one.formerEndpointUrls[0]": "https://minio.example.com:9000",
+  "s3.stores.other.endpointUrl": "http://shared.example.com",
   "podIdentity.enabled": "true",
 });
 let inForce: AsyncDisposable;
@@ -47,18 +50,24 @@ const accepted: readonly Texts[] = [
   { store: "minio", endpointUrl: "https://minio.example.com:9000/" },
   { store: "minio", authenticationSource: "pod" },
   { endpointUrl: "https://minio.example.com:9000", authenticationSource: "pod", roleArn: role },
+  { store: "other", endpointUrl: "http://shared.example.com" },
 ];
 
 it.for(accepted)("ID-4 %j is accepted", async (texts) => {
   expect(await answers(texts)).toEqual(["accepted", "accepted"]);
 });
 
-const listed = "use one of default (https://s3.example.com), minio (https://minio.example.com:9000), or add it to";
+const shared = "one (http://shared.example.com), other (http://shared.example.com)";
+const listed = `use one of default (https://s3.example.com), minio (https://minio.example.com:9000), ${shared}, or add it to`;
 const refused: readonly (readonly [texts: Texts, sentence: string])[] = [
   [{ store: "Minio" }, `store Minio is not a store of this installation: ${listed}`],
   [
     { endpointUrl: "https://minio.example.com" },
     `endpointUrl https://minio.example.com is not the address of a store of this installation: ${listed}`,
+  ],
+  [
+    { endpointUrl: "http://shared.example.com" },
+    "endpointUrl http://shared.example.com is the address of several stores: name one of them as store",
   ],
   [{ endpointUrl: "http://s3.example.com" }, `endpointUrl http://s3.example.com is not the address of a store`],
   [

@@ -7,25 +7,38 @@ TRIM a call for each of them. An address is compared by a pattern: case, the por
 {{- $texts := index . 1 -}}
 {{- $trim := index . 2 -}}
 {{- $patterns := list -}}
+{{- $present := list -}}
 {{- range $name, $store := include "s3-csi.stores" $ | fromJson -}}
 {{- $urls := concat (list (get $store "endpointUrl" | default (include "s3-csi.endpointUrl" $))) (get $store "formerEndpointUrls" | default list) -}}
 {{- $alternatives := list -}}
 {{- range $urls }}{{ $alternatives = append $alternatives (include "s3-csi.addressPattern" .) }}{{ end -}}
 {{- $patterns = append $patterns (printf "'%s': r'(?i)^(%s)/*$'" $name (join "|" $alternatives)) -}}
+{{- $present = append $present (printf "'%s': r'(?i)^%s/*$'" $name (first $alternatives)) -}}
 {{- end -}}
 # Every store with a pattern for its present and former addresses.
 - name: stores
   expression: >-
     { {{- join ", " $patterns -}} }
+# The same for the present addresses alone. Several stores may have one address.
+- name: presentStores
+  expression: >-
+    { {{- join ", " $present -}} }
 - name: givenStore
   expression: {{ $texts }}[?'store'].orValue(''){{ $trim }}
 - name: endpointUrl
   expression: {{ $texts }}[?'endpointUrl'].orValue(''){{ $trim }}
-# Empty: the address is that of no store.
+# Stores that have the address, else those that had it.
+- name: storesAtAddress
+  expression: >-
+    variables.presentStores.exists(s, variables.endpointUrl.matches(variables.presentStores[s])) ?
+    variables.presentStores.filter(s, variables.endpointUrl.matches(variables.presentStores[s])) :
+    variables.stores.filter(s, variables.endpointUrl.matches(variables.stores[s]))
+# Empty: the address is that of no store, or of several without the default one.
 - name: store
   expression: >-
-    variables.givenStore != '' ? variables.givenStore : variables.endpointUrl == '' ? 'default' :
-    (variables.stores.filter(s, variables.endpointUrl.matches(variables.stores[s])) + [''])[0]
+    variables.givenStore != '' ? variables.givenStore :
+    variables.endpointUrl == '' || 'default' in variables.storesAtAddress ? 'default' :
+    variables.storesAtAddress.size() == 1 ? variables.storesAtAddress[0] : ''
 - name: authenticationSource
   expression: {{ $texts }}[?'authenticationSource'].orValue(''){{ $trim }}
 - name: roleArn
@@ -61,7 +74,10 @@ TRIM a call for each of them. An address is compared by a pattern: case, the por
   messageExpression: >-
     '{{ $field }}.store ' + variables.givenStore + ' is not a store of this installation: use one of {{ include "s3-csi.storeNames" $ }},' +
     ' or add it to the chart value s3.stores'
-- expression: variables.store != ''
+- expression: variables.store != '' || variables.storesAtAddress.size() < 2
+  messageExpression: >-
+    '{{ $field }}.endpointUrl ' + variables.endpointUrl + ' is the address of several stores: name one of them as store'
+- expression: variables.store != '' || variables.storesAtAddress.size() > 1
   messageExpression: >-
     '{{ $field }}.endpointUrl ' + variables.endpointUrl + ' is not the address of a store of this installation: use one of {{ include "s3-csi.storeNames" $ }},' +
     ' or add it to the chart value s3.stores'
