@@ -218,6 +218,7 @@ describe("the chart as it comes", () => {
     expect(containerOf(chart, "s3-pod-reconciler").env.filter(({ valueFrom }) => valueFrom !== undefined)).toEqual([
       { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
       { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+      { name: "POD_UID", valueFrom: { fieldRef: { fieldPath: "metadata.uid" } } },
     ]);
   });
 

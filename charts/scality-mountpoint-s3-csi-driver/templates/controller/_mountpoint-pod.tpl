@@ -38,11 +38,6 @@
 {{- define "s3-csi.rolloutSettings" -}}
 {{- $rollout := .Values.mountpointPod.rollout | default dict -}}
 {{- if eq ($rollout.strategy | default "manual") "rolling" -}}
-# Events about the rollout are on this Pod.
-- name: POD_UID
-  valueFrom:
-    fieldRef:
-      fieldPath: metadata.uid
 - name: MOUNTPOINT_ROLLOUT_STRATEGY
   value: rolling
 {{- if $rollout.paused }}

@@ -27,6 +27,11 @@
       valueFrom:
         fieldRef:
           fieldPath: metadata.namespace
+    # Events about the rollout are on this Pod.
+    - name: POD_UID
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.uid
     # Volumes may name a store by its address.
     - name: AWS_ENDPOINT_URL
       value: {{ include "s3-csi.endpointUrl" . | quote }}
