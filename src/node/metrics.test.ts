@@ -11,7 +11,7 @@ it("OP-3 counts publishes for as long as they wait for a step, also if the step 
         found.slice(1, 3),
       ),
     );
-  const none = { attachment: "0", pod: "0", mounter: "0", mount: "0", bind: "0" };
+  const none = { attachment: "0", pod: "0", credentials: "0", mounter: "0", mount: "0", bind: "0" };
   expect(await waiting()).toEqual(none);
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const steps = [metrics.step("pod", first.promise), metrics.step("pod", second.promise)];
