@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { refusalIn, sessionIn } from "./answer.ts";
 
 const credentials = (more = "") => `<?xml version="1.0"?>
@@ -43,3 +43,18 @@ it.for([
 ] as const)("ID-3 a refusal of %s", ([, xml, expected]) => {
   expect(refusalIn(xml)).toEqual(expected);
 });
+
+it.for(["Error", "Credentials"])(
+  "ID-3 an answer with many <%s> and no end tag is searched once for each tag",
+  (name) => {
+    const xml = `<${name}>`.repeat(10_000);
+    const search = vi.spyOn(String.prototype, "indexOf");
+    try {
+      expect([refusalIn(xml), sessionIn(xml)]).toEqual([undefined, undefined]);
+      const tags = search.mock.calls.map(([tag]) => tag);
+      expect(tags.toSorted()).toEqual([`</${name}>`, "<Credentials>", "<Error>"]);
+    } finally {
+      search.mockRestore();
+    }
+  },
+);

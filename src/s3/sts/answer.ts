@@ -10,8 +10,8 @@ export interface SessionAnswer {
 
 /** undefined: the document does not have all four fields in its one `Credentials` element. */
 export function sessionIn(xml: string): SessionAnswer | undefined {
-  const [block, ...others] = [...xml.matchAll(/<Credentials>([^]*?)<\/Credentials>/g)].map(([, inner = ""]) => inner);
-  if (block === undefined || others.length > 0) return undefined;
+  const { block, rest = "" } = element(xml, "Credentials");
+  if (block === undefined || element(rest, "Credentials").block !== undefined) return undefined;
   const accessKeyId = field(block, "AccessKeyId");
   const secretAccessKey = field(block, "SecretAccessKey");
   const sessionToken = field(block, "SessionToken");
@@ -23,10 +23,25 @@ export function sessionIn(xml: string): SessionAnswer | undefined {
 
 /** Code and message of a refusal; undefined: the answer is not from STS. Stores put an access key id into messages, but none was sent. */
 export function refusalIn(xml: string): { readonly code: string; readonly message: string } | undefined {
-  const [, block] = /<Error>([^]*?)<\/Error>/.exec(xml) ?? [];
+  const { block } = element(xml, "Error");
   const code = block && field(block, "Code");
   if (!block || !code) return undefined;
   return { code, message: field(block, "Message") ?? "" };
+}
+
+interface Element {
+  readonly block?: string;
+  /** The text after the element. */
+  readonly rest?: string;
+}
+
+/** Not a pattern: with many start tags and no end tag one would read the rest of the text from each of them. */
+function element(xml: string, name: string): Element {
+  const [start, end] = [`<${name}>`, `</${name}>`];
+  const startsAt = xml.indexOf(start);
+  const endsAt = startsAt < 0 ? -1 : xml.indexOf(end, startsAt);
+  if (endsAt < 0) return {};
+  return { block: xml.slice(startsAt + start.length, endsAt), rest: xml.slice(endsAt + end.length) };
 }
 
 /** Credentials are written to files that mount-s3 reads line by line, and refusals into events: neither has control characters. */
