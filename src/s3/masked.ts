@@ -2,6 +2,7 @@
  * Stores show access key ids in their error messages (Garage: "No such key: GK…"), and such a message becomes an event, which more
  * people may read than the Secret (SE-4).
  */
+import type { Secret } from "../runtime/secret.ts";
 import type { Credentials } from "./credentials.ts";
 
 const mask = "[masked]";
@@ -21,4 +22,17 @@ export function maskedFor({ accessKeyId, secretAccessKey, sessionToken }: Creden
     .map((secret) => secret.reveal())
     .toSorted((a, b) => b.length - a.length);
   return (text) => maskedIds(own.reduce((rest, value) => rest.replaceAll(value, mask), text));
+}
+
+/** Shorter parts of a token are no secret, and words of a message might be among them. */
+const tokenPart = /[\w-]{16,}/g;
+
+/** Masks the messages of a server to which this token was sent: the token, its parts between the dots, and what is left of a part that was cut. */
+export function maskedToken(token: Secret): (text: string) => string {
+  const whole = token.reveal();
+  const parts = [whole, ...(whole.match(tokenPart) ?? [])];
+  return (text) => {
+    const rest = parts.reduce((masked, part) => masked.replaceAll(part, mask), text);
+    return rest.replaceAll(tokenPart, (part) => (whole.includes(part) ? mask : part));
+  };
 }

@@ -12,8 +12,9 @@ import { isErrno } from "../../runtime/errno.ts";
 import type { Secret } from "../../runtime/secret.ts";
 import type { Credentials } from "../credentials.ts";
 import { certificateErrors } from "../error.ts";
+import { maskedToken } from "../masked.ts";
 import { trustedWith } from "../trust.ts";
-import { refusalIn, sessionIn } from "./answer.ts";
+import { refusalIn, type SessionAnswer, sessionIn } from "./answer.ts";
 import { type StsRefusal, stsError } from "./refusal.ts";
 import { claimsOf } from "./web-identity-token.ts";
 
@@ -60,12 +61,10 @@ export class StsClient implements Disposable {
     if (sts === undefined) throw new Error(`store ${store.name} has no STS`);
     const { subject = "(no subject)", issuer } = claimsOf(token);
     const { answer, text } = await this.#post(call, store, sts, form(wanted, sts));
-    const sentAt = new Date(answer.headers.date ?? Number.NaN).getTime();
     const session = answer.statusCode === 200 ? sessionIn(text) : undefined;
-    if (session === undefined)
-      throw stsError({ store: store.name, sts, subject, issuer, role, roleSetting }, refusalOf(answer, text));
-    const fromMs = Number.isNaN(sentAt) ? Date.now() : sentAt;
-    return { credentials: session.credentials, lifeMs: session.endsAt.getTime() - fromMs };
+    if (session !== undefined) return { credentials: session.credentials, lifeMs: lifeMs(session, answer, sts) };
+    const asked = { store: store.name, sts, subject, issuer, role, roleSetting };
+    throw stsError(asked, refusalOf(answer, text, token));
   }
 
   [Symbol.dispose](): void {
@@ -120,11 +119,28 @@ interface Answered {
   readonly text: string;
 }
 
-function refusalOf({ statusCode = 0, headers }: IncomingMessage, text: string): StsRefusal {
+/** By the clock of STS alone: ours may differ from it. If the answer does not tell, or its times contradict each other, what was asked for. */
+function lifeMs({ endsAt }: SessionAnswer, { headers }: IncomingMessage, { sessionSeconds }: StsSettings): number {
+  const counted = endsAt.getTime() - sentAtMs(headers);
+  return counted > 0 ? counted : 1000 * sessionSeconds;
+}
+
+/** Some servers quote in a refusal what they were sent, and the refusal becomes an event. */
+function refusalOf({ statusCode = 0, headers }: IncomingMessage, text: string, token: Secret): StsRefusal {
   const { code, message = "" } = refusalIn(text) ?? {};
-  const sentAt = new Date(headers.date ?? Number.NaN).getTime();
-  const clockAheadMs = Number.isNaN(sentAt) ? undefined : sentAt - Date.now();
-  return { httpStatus: statusCode, code, message, clockAheadMs };
+  const masked = maskedToken(token);
+  const clockAheadMs = sentAtMs(headers) - Date.now();
+  return {
+    httpStatus: statusCode,
+    code: code && masked(code),
+    message: masked(message),
+    clockAheadMs: Number.isNaN(clockAheadMs) ? undefined : clockAheadMs,
+  };
+}
+
+/** NaN: the answer does not say. */
+function sentAtMs({ date }: IncomingMessage["headers"]): number {
+  return new Date(date ?? Number.NaN).getTime();
 }
 
 function form({ token, role, sessionName }: SessionRequest, { sessionSeconds }: StsSettings): string {
