@@ -3,19 +3,28 @@ import { DriverError } from "../../core/errors.ts";
 import type { ServiceAccount } from "../../core/identity.ts";
 import { annotations } from "../../core/names.ts";
 import { isRoleArn } from "../../core/volume-attributes.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { kinds } from "../../kube/kinds.ts";
-import type { Call } from "../../runtime/call.ts";
+import { type KubeObject, kinds } from "../../kube/kinds.ts";
+import { type Call, deadline } from "../../runtime/call.ts";
 
 export type RoleOfAccount = (call: Call, account: ServiceAccount) => Promise<string | undefined>;
 
 /** In this order; the second is that of Amazon EKS. */
 const names = [annotations.roleArn, "eks.amazonaws.com/role-arn"];
 
-/** Rejects if the account is gone: kubelet gets no tokens for it any more, and its last one still has some time. */
-export function roleOfAccount(client: Pick<KubeClient, "get">): RoleOfAccount {
+type Api = Pick<KubeClient, "get">;
+
+/** An API server that does not answer must not hold up the renewals of other accounts, nor kubelet's call. */
+const answerMs = 10_000;
+
+/**
+ * Rejects if the account is gone: kubelet gets no tokens for it any more, and its last one still has some time. Rejects with "notReady" while
+ * the API server does not answer, or has too much to do.
+ */
+export function roleOfAccount(client: Api): RoleOfAccount {
   return async (call, { namespace, name }) => {
-    const account = await client.get(call, kinds.serviceAccounts, { namespace, name });
+    const account = await accountAt(call, client, { namespace, name });
     if (account === undefined) {
       throw new DriverError("denied", `service account ${namespace}/${name} does not exist any more`, {
         hint: "Create it again, or restart the Pod with another service account.",
@@ -32,4 +41,23 @@ export function roleOfAccount(client: Pick<KubeClient, "get">): RoleOfAccount {
       },
     );
   };
+}
+
+async function accountAt(call: Call, client: Api, account: ServiceAccount): Promise<KubeObject | undefined> {
+  using limited = deadline(call, answerMs, "the API server to send a service account");
+  try {
+    return await client.get(limited, kinds.serviceAccounts, account);
+  } catch (error) {
+    if (call.signal.aborted) throw call.signal.reason;
+    if (!limited.signal.aborted && !isServerState(error)) throw error;
+    throw new DriverError("notReady", `service account ${account.namespace}/${account.name} cannot be read`, {
+      cause: error,
+      hint: "Check the API server; the call is repeated.",
+    });
+  }
+}
+
+/** Says nothing about the account. */
+function isServerState(error: unknown): boolean {
+  return error instanceof ApiError ? error.isServerState : error instanceof DriverError && error.kind === "notReady";
 }
