@@ -21,6 +21,8 @@ export function withoutTokens({ [tokensKey]: _tokens, ...secrets }: Texts): Text
 
 /** Throws if kubelet sent no token for the audience, or one of another account. */
 export function tokenIn({ secrets, volumeContext }: WithTokens, audience: string, account: ServiceAccount): Secret {
+  // Attributes of a PersistentVolume may have this key, and stay in the volume context when kubelet puts its tokens into the secrets. No
+  // Secret can have it: names of data contain no "/". Where kubelet puts its tokens, they replace what has the key already.
   const text = secrets[tokensKey] ?? volumeContext[tokensKey];
   const token = text === undefined ? undefined : tokenFor(text, audience);
   if (token === undefined) throw noToken(audience);
