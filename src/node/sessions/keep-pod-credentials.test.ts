@@ -9,7 +9,7 @@ import type { Happening } from "../../kube/event-writer.ts";
 import type { PodAccess } from "../credentials/access.ts";
 import { MountRecords } from "../records/mount-records.ts";
 import { renewPodCredentials } from "./keep-pod-credentials.ts";
-import type { SessionChange } from "./pod-sessions.ts";
+import type { SessionChange, SessionNeed } from "./pod-sessions.ts";
 
 const access = (name: string): PodAccess => ({
   source: "pod",
@@ -26,7 +26,8 @@ class World implements AsyncDisposable {
   readonly records = new MountRecords(mapStorage());
   readonly node = new FakeNode().knows(undefined);
   change: (change: SessionChange) => void = () => undefined;
-  isKept: (identity: Identity) => boolean = () => true;
+  needOf: (identity: Identity) => SessionNeed = () => "nothing";
+  rechecks = 0;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
@@ -37,11 +38,13 @@ class World implements AsyncDisposable {
         this.change = (change) => listener(call, change);
         return { [Symbol.dispose]: () => undefined };
       },
-      keepOnly: (isNeeded: (identity: Identity) => boolean) => {
-        this.isKept = isNeeded;
+      recheck: () => {
+        this.rechecks += 1;
       },
-      run: ({ signal }: typeof call) =>
-        new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+      run: ({ signal }: typeof call, needOf: World["needOf"]) => {
+        this.needOf = needOf;
+        return new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      },
       known: ({ account }: PodAccess) => credentialsOf(account.name),
     };
     const comm = { ...this.node.credentials.comm, open: (uid: PodUid) => this.#volume(uid) };
@@ -120,7 +123,17 @@ it("ID-2 the end of a reported failure is told", () => {
   expect(world.events).toMatchObject([["app-of-reader", { reason: "CredentialsRenewed" }]]);
 });
 
-it("ID-2 the session of an account is not needed any more when its last Mountpoint Pod is gone", () => {
+it("ID-2 the session of an account is needed until its last workload and its last Mountpoint Pod are gone", () => {
+  const { rechecks } = world;
+  expect(world.needOf(identityOf("reader"))).toBe("workload");
+  world.records.dropUser("/target-of-reader");
+  expect(world.needOf(identityOf("reader"))).toBe("mountpointPod");
   world.remove("reader");
-  expect([world.isKept(identityOf("reader")), world.isKept(identityOf("writer"))]).toEqual([false, true]);
+  expect(world.rechecks - rechecks).toBe(1);
+  expect([world.needOf(identityOf("reader")), world.needOf(identityOf("writer"))]).toEqual(["nothing", "workload"]);
+});
+
+it("ID-2 the session of workloads is needed although their Mountpoint Pod went before its successor came", () => {
+  world.remove("reader");
+  expect(world.needOf(identityOf("reader"))).toBe("workload");
 });

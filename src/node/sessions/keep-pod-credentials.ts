@@ -1,5 +1,5 @@
 /** Renewed credentials of service accounts reach every mount that uses them, and the workloads learn when they do not (ID-2). */
-import { parseIdentity } from "../../core/identity.ts";
+import { type Identity, parseIdentity } from "../../core/identity.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
@@ -7,7 +7,8 @@ import type { LocalMountpointPod, MountpointPods } from "../cluster/mountpoint-p
 import { type MountCredentials, tryRefresh } from "../credentials/credentials.ts";
 import { emitOnUsers } from "../heal/emit-on-users.ts";
 import type { MountRecords } from "../records/mount-records.ts";
-import type { PodSessions, SessionChange } from "./pod-sessions.ts";
+import type { PodSessions, SessionChange, SessionNeed } from "./pod-sessions.ts";
+import { identityOf } from "./session-entry.ts";
 
 interface Needed {
   readonly sessions: PodSessions;
@@ -23,20 +24,23 @@ export async function renewPodCredentials(call: Call, needed: Needed): Promise<v
   using _changes = sessions.onChange((each, change) => react(each, needed, change));
   using _gone = mountpointPods.store.subscribe(({ before, after }) => {
     const isGone = after === undefined && before?.identity !== undefined;
-    if (isGone && parseIdentity(before.identity)?.source === "pod") forgetUnneeded(needed);
+    if (isGone && parseIdentity(before.identity)?.source === "pod") sessions.recheck();
   });
-  await Promise.all([sessions.run(call), forgetUnneededAtStart(call, needed)]);
+  await Promise.all([sessions.run(call, (identity) => needOf(needed, identity)), recheckOnceSynced(call, needed)]);
 }
 
 /** Sessions of an earlier process may be without a mount by now. */
-async function forgetUnneededAtStart(call: Call, needed: Needed): Promise<void> {
-  await needed.mountpointPods.store.synced(call);
-  forgetUnneeded(needed);
+async function recheckOnceSynced(call: Call, { sessions, mountpointPods }: Needed): Promise<void> {
+  await mountpointPods.store.synced(call);
+  sessions.recheck();
 }
 
-function forgetUnneeded({ sessions, mountpointPods }: Needed): void {
-  const needed = new Set<string | undefined>(Array.from(mountpointPods.store.values(), ({ identity }) => identity));
-  sessions.keepOnly((identity) => needed.has(identity));
+/** Workloads count although their Mountpoint Pod has gone: until its successor serves them, their mounts are healed with the session. */
+function needOf({ mountpointPods: { store }, records }: Needed, identity: Identity): SessionNeed {
+  const accesses = records.uses.map(({ holder }) => records.get(holder)?.access);
+  if (accesses.some((access) => access?.source === "pod" && identityOf(access) === identity)) return "workload";
+  if (!store.isSynced) return "mountpointPod"; // it may exist
+  return Array.from(store.values()).some((pod) => pod.identity === identity) ? "mountpointPod" : "nothing";
 }
 
 function react(call: Call, needed: Needed, change: SessionChange): void {
