@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import type { Identity } from "../../core/identity.ts";
+import { isAt } from "../../core/stores/address.ts";
 import type { Store, Stores } from "../../core/stores/store.ts";
-import { isAt } from "../../core/stores/store-of.ts";
 import { Secret } from "../../runtime/secret.ts";
 import type { Session } from "../../s3/sts/session.ts";
 import type { PodAccess } from "../credentials/access.ts";
