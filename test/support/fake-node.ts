@@ -12,7 +12,7 @@ import type { Stores } from "../../src/core/stores/store.ts";
 import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
-import { Attachments, type LocalAttachment } from "../../src/node/cluster/attachments.ts";
+import { Attachments } from "../../src/node/cluster/attachments.ts";
 import { type LocalMountpointPod, MountpointPods } from "../../src/node/cluster/mountpoint-pods.ts";
 import type { MountCredentials } from "../../src/node/credentials/credentials.ts";
 import { fixedCredentials } from "../../src/node/credentials/driver-credentials.ts";
@@ -35,6 +35,7 @@ import type { Call } from "../../src/runtime/call.ts";
 import { silentLogger } from "../../src/runtime/log.ts";
 import { Secret } from "../../src/runtime/secret.ts";
 import type { Credentials } from "../../src/s3/credentials.ts";
+import { attachmentOf } from "./fake-attachment.ts";
 import { atDefaultStore, driverAccess, noSessions, storesWith, usualStore } from "./fake-credentials.ts";
 import { FakeKernel } from "./fake-kernel.ts";
 
@@ -244,7 +245,8 @@ export class FakeNode implements Disposable {
   /** Completes the initial lists, with this Mountpoint Pod and these workloads. */
   knows(pod: LocalMountpointPod | undefined, ...workloads: readonly PodUid[]): this {
     if (pod !== undefined) this.put(pod);
-    if (workloads.length > 0) this.cluster.attachments.store.put("s3pa-1", this.#next(), attachmentOf(workloads));
+    if (workloads.length > 0)
+      this.cluster.attachments.store.put("s3pa-1", this.#next(), attachmentOf({ volume, mountpointPod, workloads }));
     this.cluster.attachments.store.complete();
     this.cluster.mountpointPods.store.complete();
     return this;
@@ -325,20 +327,4 @@ export class FakeNode implements Disposable {
       [Symbol.dispose]: () => close("byUs"),
     };
   }
-}
-
-function attachmentOf(workloads: readonly PodUid[]): LocalAttachment {
-  const served = workloads.map((uid) => ({ workloadPodUID: uid, attachmentTime: "2026-01-15T10:30:00Z" }));
-  return {
-    name: "s3pa-1",
-    uid: "uid-of-attachment",
-    status: {},
-    unschedulable: undefined,
-    nodeName: "node-1" as NodeName,
-    persistentVolumeName: volume,
-    volumeID: "photos" as VolumeId,
-    mountOptions: "",
-    workloadFSGroup: "",
-    mountpointS3PodAttachments: { [mountpointPod]: served },
-  };
 }

@@ -1,6 +1,6 @@
 import type { Store } from "../../core/stores/store.ts";
 import type { NodeConfig } from "../config.ts";
-import { storeVariables } from "../domain/store-variables.ts";
+import { storeVariables } from "../source/store-variables.ts";
 
 /** The complete environment of mount-s3: mount-s3 inherits nothing, and the environment contains no credentials. */
 export function mountEnvironment(

@@ -2,8 +2,8 @@
 import { DriverError } from "../../core/errors.ts";
 import { isAt } from "../../core/stores/address.ts";
 import { defaultStore, type Store, type StoreName, type Stores } from "../../core/stores/store.ts";
-import { endpointVariable, storeVariables } from "../domain/store-variables.ts";
 import type { MountRecord } from "../records/mount-records.ts";
+import { endpointVariable, storeVariables } from "./store-variables.ts";
 
 type Recorded = Pick<MountRecord, "access" | "request">;
 
