@@ -20,6 +20,15 @@ export async function withMountpointImage(
     [Symbol.asyncDispose]: async () => {
       await cluster.kubectl("rollout", "undo", ...deployment);
       await rolledOut();
+      await disown(cluster);
     },
   };
+}
+
+/** Helm applies on the server, and changes no field that kubectl has written. What nobody owns is for Helm to take. */
+async function disown(cluster: Cluster): Promise<void> {
+  const text = await cluster.kubectl("get", ...deployment, "--show-managed-fields", "-o", "json");
+  const { metadata } = JSON.parse(text) as { metadata: { managedFields: readonly { manager: string }[] } };
+  const managedFields = metadata.managedFields.filter(({ manager }) => !manager.startsWith("kubectl"));
+  await cluster.kubectl("patch", ...deployment, "--type=merge", "-p", JSON.stringify({ metadata: { managedFields } }));
 }
