@@ -11,6 +11,7 @@ import {
   idleMountpointPods,
   newAttachment,
   releaseWorkload,
+  restoreAccount,
   type SharingKey,
   sharingKey,
   specPatch,
@@ -178,6 +179,41 @@ it("patches a dropped Mountpoint Pod away by name, because a merge patch keeps w
   const before = spec({ [mpA]: [], [mpB]: [w1] });
   const after = dropMountpointPod(releaseWorkload(before, w1), mpA);
   expect(specPatch(before, after)).toEqual({ mountpointS3PodAttachments: { [mpA]: null, [mpB]: [] } });
+});
+
+describe("ID-1 an attachment that has lost its account", () => {
+  const account = { namespace: "shop", name: "a" };
+  const name = attachmentName({ ...key, account });
+  const fields = { authenticationSource: "pod", workloadNamespace: "shop", workloadServiceAccountName: "a" };
+  const lost = (but: Partial<AttachmentSpec> = {}) => ({
+    metadata: { name },
+    spec: { ...spec({ [mpA]: [w1] }), ...but },
+  });
+
+  it("gets the one back that its name proves", () => {
+    const others = [
+      { namespace: "shop", name: "b" },
+      { namespace: "other", name: "a" },
+    ];
+    expect(restoreAccount(lost(), [...others, account])).toEqual({ ...lost().spec, ...fields });
+  });
+
+  it.for([
+    ["none of the accounts fits", lost(), [{ namespace: "other", name: "a" }]],
+    ["it has lost none", lost({ workloadNamespace: "shop", workloadServiceAccountName: "b" }), [account]],
+    ["its credentials are those of no account", lost({ authenticationSource: "driver" }), [account]],
+    ["2.x made it", { ...lost(), metadata: { name: "s3pa-7k2xq" } }, [account]],
+  ] as const)("stays as it is where %s", ([, attachment, accounts]) => {
+    expect(restoreAccount(attachment, accounts)).toBe(attachment.spec);
+  });
+
+  it("has it written by the patch, which writes none that is there", () => {
+    const before = lost().spec;
+    const after = restoreAccount(lost(), [account]);
+    expect(specPatch(before, after)).toMatchObject(fields);
+    expect(Object.keys(specPatch(after, after))).toEqual(["mountpointS3PodAttachments"]);
+    expect(Object.keys(specPatch(before, before))).toEqual(["mountpointS3PodAttachments"]);
+  });
 });
 
 /** A uid leaves, an assignment comes. */

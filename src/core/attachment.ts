@@ -100,10 +100,7 @@ export function newAttachment(
     mountOptions: key.mountOptions,
     workloadFSGroup: key.fsGroup,
     authenticationSource: made.authenticationSource,
-    ...(key.account !== undefined && {
-      workloadNamespace: key.account.namespace,
-      workloadServiceAccountName: key.account.name,
-    }),
+    ...(key.account !== undefined && accountFields(key.account)),
     mountpointS3PodAttachments: { [first.mountpointPod]: [workloadAttachment(first)] },
   };
   return {
@@ -122,16 +119,23 @@ export function findAttachments<T extends Attachment>(attachments: Iterable<T>, 
   return [...attachments].filter((attachment) => hasKey(attachment.spec, key)).toSorted(byAge);
 }
 
+/**
+ * The spec with the account of its workloads, where it lacks that: 2.x drops the account when it updates an attachment, and so does an
+ * API server with the definition of 2.x. The name proves whose attachment it is. The same spec where none of `accounts` fits.
+ */
+export function restoreAccount({ metadata, spec }: Attachment, accounts: Iterable<ServiceAccount>): AttachmentSpec {
+  const source = spec.authenticationSource ?? "pod";
+  if (source !== "pod" || accountOf(spec).account !== undefined) return spec;
+  for (const account of accounts) {
+    const restored: AttachmentSpec = { ...spec, authenticationSource: source, ...accountFields(account) };
+    if (attachmentName(keyOf(restored)) === metadata.name) return restored;
+  }
+  return spec;
+}
+
 /** The attachments with the same key as this one, itself included, oldest first. */
 export function duplicatesOf<T extends Attachment>(attachments: Iterable<T>, { spec }: Attachment): readonly T[] {
-  return findAttachments(attachments, {
-    node: spec.nodeName,
-    persistentVolume: spec.persistentVolumeName,
-    volumeId: spec.volumeID,
-    mountOptions: spec.mountOptions,
-    fsGroup: spec.workloadFSGroup,
-    ...accountOf(spec),
-  });
+  return findAttachments(attachments, keyOf(spec));
 }
 
 /** The spec with the lists of a duplicate. A workload that both list keeps its Mountpoint Pod; the same spec if nothing is new. */
@@ -197,7 +201,8 @@ export function hasSameLists(a: AttachmentSpec, b: AttachmentSpec): boolean {
 
 /**
  * What turns one spec into the other as a JSON merge patch. Such a patch merges maps: a Mountpoint Pod that is merely
- * absent from it would stay, so every dropped one is named with null.
+ * absent from it would stay, so every dropped one is named with null. It writes an account that the first spec lacks, and
+ * never changes one.
  */
 export function specPatch(before: AttachmentSpec, after: AttachmentSpec) {
   const dropped = Object.keys(before.mountpointS3PodAttachments).map((name) => [name, null] as const);
@@ -205,7 +210,20 @@ export function specPatch(before: AttachmentSpec, after: AttachmentSpec) {
     ...Object.fromEntries(dropped),
     ...after.mountpointS3PodAttachments,
   };
-  return { mountpointS3PodAttachments: lists };
+  const { account } = accountOf(before).account === undefined ? accountOf(after) : {};
+  const identity = account && { authenticationSource: "pod", ...accountFields(account) };
+  return { ...identity, mountpointS3PodAttachments: lists };
+}
+
+function keyOf(spec: AttachmentSpec): SharingKey {
+  return {
+    node: spec.nodeName,
+    persistentVolume: spec.persistentVolumeName,
+    volumeId: spec.volumeID,
+    mountOptions: spec.mountOptions,
+    fsGroup: spec.workloadFSGroup,
+    ...accountOf(spec),
+  };
 }
 
 function hasKey(spec: AttachmentSpec, key: SharingKey): boolean {
@@ -219,9 +237,17 @@ function hasKey(spec: AttachmentSpec, key: SharingKey): boolean {
   );
 }
 
-function accountOf({ workloadNamespace, workloadServiceAccountName }: AttachmentSpec): Pick<SharingKey, "account"> {
+/** The account of the workloads of an attachment; empty: their mounts use the credentials of no account, or it was lost. */
+export function accountOf({
+  workloadNamespace,
+  workloadServiceAccountName,
+}: AttachmentSpec): Pick<SharingKey, "account"> {
   if (!workloadNamespace || !workloadServiceAccountName) return {};
   return { account: { namespace: workloadNamespace, name: workloadServiceAccountName } };
+}
+
+function accountFields({ namespace, name }: ServiceAccount) {
+  return { workloadNamespace: namespace, workloadServiceAccountName: name };
 }
 
 function isSameAccount(a: ServiceAccount | undefined, b: ServiceAccount | undefined): boolean {

@@ -1,5 +1,5 @@
 /** Performs the steps of a decision against the API server. */
-import { type AttachmentSpec, duplicatesOf, specPatch } from "../../core/attachment.ts";
+import { type AttachmentSpec, accountOf, duplicatesOf, restoreAccount, specPatch } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
 import { eventCatalogue } from "../../core/event-catalogue.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
@@ -180,8 +180,7 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   const creation = cluster.client.create(call, kinds.attachments, attachment);
   const result = await attempt(creation, "isAlreadyExists");
   const existing = cluster.view.attachments.get(name);
-  // An attachment with the same key is the wanted one: another replica created it, or an earlier request whose answer was lost.
-  if (result === "outdated" && existing !== undefined && duplicatesOf([existing], attachment).length === 0) {
+  if (result === "outdated" && existing !== undefined && !hasSameKey(existing, attachment)) {
     const remedy = `kubectl delete s3pa ${name}`;
     const error = nameTaken(`attachment ${name}`, remedy);
     const { persistentVolumeName: volume } = attachment.spec;
@@ -194,6 +193,13 @@ async function createAttachment(call: Call, cluster: Cluster, attachment: NewAtt
   }
   await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
   return result;
+}
+
+/** Then it is the wanted one: another replica created it, or an earlier request whose answer was lost. It may have lost its account. */
+function hasSameKey(existing: ObservedAttachment, wanted: NewAttachment): boolean {
+  const { account } = accountOf(wanted.spec);
+  const spec = restoreAccount(existing, account === undefined ? [] : [account]);
+  return duplicatesOf([{ ...existing, spec }], wanted).length > 0;
 }
 
 async function rewriteAttachment(

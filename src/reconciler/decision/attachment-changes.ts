@@ -14,8 +14,10 @@ import {
   holderOf,
   idleMountpointPods,
   releaseWorkload,
+  restoreAccount,
   type SharingKey,
 } from "../../core/attachment.ts";
+import type { ServiceAccount } from "../../core/identity.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import type { NewAttachment, ObservedAttachment } from "./decision.ts";
 
@@ -27,11 +29,22 @@ export interface AttachmentChange {
   readonly reasons: readonly string[];
 }
 
-/** One change per name of an attachment: first the existing attachments, then those that the decision creates. */
+/** One change per attachment: first the existing attachments, then those that the decision creates. */
 export type AttachmentChanges = readonly AttachmentChange[];
 
-export function unchanged(attachments: readonly ObservedAttachment[]): AttachmentChanges {
-  return attachments.map((attachment) => ({ before: attachment, after: attachment, reasons: [] }));
+/**
+ * ID-1. An attachment that has lost its account gets it back, if it is among `accounts`. That is no reason to write the attachment: an API
+ * server with the definition of 2.x drops the account again, and makes no new version. The next change of the lists writes it.
+ */
+export function unchanged(
+  attachments: readonly ObservedAttachment[],
+  accounts: readonly ServiceAccount[] = [],
+): AttachmentChanges {
+  return attachments.map((attachment) => {
+    const spec = restoreAccount(attachment, accounts);
+    const after = spec === attachment.spec ? attachment : { ...attachment, spec };
+    return { before: attachment, after, reasons: [] };
+  });
 }
 
 /** Names of the Mountpoint Pods that the attachment lists after the change. */
@@ -48,7 +61,7 @@ export function servedBy({ after }: AttachmentChange, mountpointPod: PodName): r
 export function withKey(changes: AttachmentChanges, key: SharingKey): AttachmentChange | undefined {
   const all = changes.map(({ after }) => after);
   const [oldest] = findAttachments<Attachment>(all, key);
-  return oldest && withName(changes, oldest.metadata.name);
+  return changes.find(({ after }) => after === oldest);
 }
 
 /** The attachment that lists this workload, whatever its PersistentVolume says now (LC-10). */
@@ -70,7 +83,8 @@ export function isListed(changes: AttachmentChanges, mountpointPod: PodName): bo
 export function withoutDuplicates(changes: AttachmentChanges, reason: string): AttachmentChanges {
   return changes.reduce((merged, change) => {
     const all = merged.map(({ after }) => after);
-    const oldest = withName(merged, duplicatesOf<Attachment>(all, change.after)[0]?.metadata.name ?? "");
+    const [first] = duplicatesOf<Attachment>(all, change.after);
+    const oldest = merged.find(({ after }) => after === first);
     if (oldest === undefined || oldest.after.metadata.name === change.after.metadata.name) return merged;
     const grown = withSpec(merged, oldest, absorb(oldest.after.spec, change.after.spec), reason);
     return withSpec(grown, change, { ...change.after.spec, mountpointS3PodAttachments: {} }, reason);
@@ -148,10 +162,6 @@ export function withoutIdle(changes: AttachmentChanges, keep: ReadonlySet<PodNam
   };
 }
 
-function withName(changes: AttachmentChanges, name: string): AttachmentChange | undefined {
-  return changes.find(({ after }) => after.metadata.name === name);
-}
-
 /** Core returns the same spec where it changes nothing: then the attachment gets no reason. */
 function withSpec(
   changes: AttachmentChanges,
@@ -165,10 +175,13 @@ function withSpec(
   return put(changes, { ...change, after: { ...after, spec }, reasons });
 }
 
-/** Replaces the change of the attachment with the same name, or else appends. */
+/**
+ * Replaces the change of the same attachment, or else appends. An existing attachment whose name is that of a new one stays among the
+ * changes: its Mountpoint Pods would otherwise count as orphaned.
+ */
 function put(changes: AttachmentChanges, change: AttachmentChange): AttachmentChanges {
   const { name } = change.after.metadata;
-  const index = changes.findIndex(({ after }) => after.metadata.name === name);
+  const index = changes.findIndex(({ before, after }) => before === change.before && after.metadata.name === name);
   return index < 0 ? [...changes, change] : changes.with(index, change);
 }
 

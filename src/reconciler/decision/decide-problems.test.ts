@@ -192,7 +192,7 @@ describe("a Mountpoint Pod (LC-2)", () => {
 
 it("successors whose containers back off are created at growing intervals, and none of them is left over", () => {
   const model = new VolumeOnNodeModel();
-  model.come(w1, "");
+  model.come(w1, { fsGroup: "" });
   settle(model);
   model.put("workloads", w1, running);
   const pauses: number[] = [];

@@ -5,7 +5,7 @@ import type { PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { isUnreported, needsVolumes, type Workload } from "../domain/workload.ts";
 import { kinds } from "./replica.fixture.ts";
-import { ofSecret } from "./situation.fixture.ts";
+import { accounts, ofAccounts, ofSecret } from "./situation.fixture.ts";
 import type { VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 import { World } from "./world.fixture.ts";
 
@@ -63,7 +63,7 @@ const happenings = [
     weight: 4,
     arbitrary: fc
       .constantFrom("", "2000")
-      .map((fsGroup) => named(`a workload comes with fsGroup "${fsGroup}"`, (world) => world.comes(fsGroup))),
+      .map((fsGroup) => named(`a workload comes with fsGroup "${fsGroup}"`, (world) => world.comes({ fsGroup }))),
   },
   { weight: 5, arbitrary: toWorkload("ends") },
   { weight: 2, arbitrary: fc.oneof(toWorkload("runs"), toWorkload("terminates")) },
@@ -192,6 +192,33 @@ it("does so, too, where attachments have duplicates", { timeout: 240_000 }, () =
   fc.assert(fc.property(stories(...happenings, { weight: 3, arbitrary: duplicates }), play), { numRuns: 1000 });
 });
 
+it("ID-1 does so, too, where two accounts use the volume and attachments lose theirs: none gets the credentials of another", {
+  timeout: 240_000,
+}, () => {
+  const account = fc.constantFrom(...accounts.map(({ name }) => name));
+  const ofAccount = [
+    {
+      weight: 12,
+      arbitrary: account.map((name) =>
+        named(`a workload of account ${name} comes`, (world) => world.comes({ fsGroup: "", account: name })),
+      ),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.nat(3).map((which) =>
+        named(`attachment ${which} loses its account`, ({ model }) => {
+          for (const each of any(model.truth.attachments, which)) model.loseAccount(each);
+        }),
+      ),
+    },
+  ];
+  const begins = named("the volume has credentials for accounts", (world) =>
+    world.usually({ credentials: ofAccounts }),
+  );
+  const all = stories(...happenings, ...ofAccount).map((story) => [begins].concat(story));
+  fc.assert(fc.property(all, play), { numRuns: 500 });
+});
+
 it("does so, too, where a standby with another view takes over", {
   timeout: 240_000,
 }, () => {
@@ -234,7 +261,7 @@ it("does so, too, where the claim is bound late and unbound, and the volume crea
 it("DS-14 lists a workload that is being deleted on its own Mountpoint Pod, which lost its claim and was annotated as orphaned", () => {
   const world = new World();
   const { model } = world;
-  world.comes("");
+  world.comes({ fsGroup: "" });
   model.deliverAll();
   model.reconcile(1); // creates the Mountpoint Pod, and dies before it writes the attachment
   world.isUnbound();

@@ -1,7 +1,7 @@
 /** A decision while the policies work on it. A policy does not change its draft: it returns a new one. */
 import { holderOf, newAttachment, type SharingKey, sharingKey } from "../../core/attachment.ts";
 import type { ReportedSource } from "../../core/attachment-status.ts";
-import type { Identity } from "../../core/identity.ts";
+import type { Identity, ServiceAccount } from "../../core/identity.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
@@ -85,13 +85,19 @@ export function draftOf(observed: Observed): Draft {
     observed,
     workloads: creatorsFirst(observed),
     mountpointPods: mountpointPodsByName(observed),
-    attachments: unchanged(observed.attachments),
+    attachments: unchanged(observed.attachments, accountsOf(observed.workloads)),
     assigned: [],
     unlisted: [],
     failedMoves: [],
     reports: [],
     waits: [],
   };
+}
+
+/** The accounts that an attachment of these workloads may have lost. Most volumes have workloads of one account. */
+function accountsOf(workloads: readonly Workload[]): readonly ServiceAccount[] {
+  const accounts = workloads.map(({ namespace, account: name }) => ({ namespace, name }));
+  return [...new Map(accounts.map((account) => [`${account.namespace}/${account.name}`, account])).values()];
 }
 
 /** kubelet reports a stuck Mountpoint Pod as running: that it has lost its mount is known from its node plugin. */

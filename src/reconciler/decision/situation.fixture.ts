@@ -1,6 +1,6 @@
 /** Builders of what a decision observes: each returns a usual object, and the test passes what is unusual. */
 import { type AttachmentSpec, attachmentName, sharingKey } from "../../core/attachment.ts";
-import { driverIdentity, secretIdentity } from "../../core/identity.ts";
+import { driverIdentity, podIdentity, type ServiceAccount, secretIdentity } from "../../core/identity.ts";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
 import {
   mountpointPodName,
@@ -42,6 +42,14 @@ export const ofSecret = {
   source: "secret",
   identity: secretIdentity({ namespace: "shop", name: "keys" }, defaultStore),
 } as const;
+
+/** The credentials of a volume that each workload mounts with those of its own account. */
+export const ofAccounts = { source: "pod", role: undefined, store: defaultStore } as const;
+
+export const accountA: ServiceAccount = { namespace: "shop", name: "a" };
+export const accountB: ServiceAccount = { namespace: "shop", name: "b" };
+export const accounts = [accountA, accountB];
+export const identityOf = (account: ServiceAccount) => podIdentity(account, ofAccounts.role, ofAccounts.store);
 
 const uids = ["w1", "w2", "w3"] as PodUid[];
 export const [w1, w2, w3] = uids as [PodUid, PodUid, PodUid];
@@ -88,10 +96,14 @@ export function attachment(
     readonly mountOptions?: string;
     readonly name?: string;
     readonly since?: string;
+    /** The account of its workloads. */
+    readonly account?: ServiceAccount;
+    /** It was created for this account, and has lost the fields that say so. */
+    readonly lostAccount?: ServiceAccount;
     readonly sources?: ObservedAttachment["sources"];
   } = {},
 ): ObservedAttachment {
-  const { fsGroup = "", mountOptions = "", since = longAgo } = but;
+  const { fsGroup = "", mountOptions = "", since = longAgo, account } = but;
   const served = Object.entries(lists).map(([name, list]) => [
     name,
     list.map((workloadPodUID) => ({ workloadPodUID, attachmentTime: since })),
@@ -102,9 +114,15 @@ export function attachment(
     volumeID: volume.volumeId,
     mountOptions,
     workloadFSGroup: fsGroup,
+    ...(account !== undefined && {
+      ...{ authenticationSource: "pod", workloadNamespace: account.namespace },
+      workloadServiceAccountName: account.name,
+    }),
     mountpointS3PodAttachments: Object.fromEntries(served),
   };
-  const name = but.name ?? attachmentName(sharingKey({ node, fsGroup }, volume));
+  const createdFor = account ?? but.lostAccount;
+  const key = sharingKey({ node, fsGroup, ...(createdFor !== undefined && { account: createdFor }) }, volume);
+  const name = but.name ?? attachmentName(key);
   const metadata = { name, uid: `uid of ${name}`, resourceVersion: "1", creationTimestamp: longAgo };
   return { metadata, spec, observedAtMs: 0, ...(but.sources !== undefined && { sources: but.sources }) };
 }

@@ -2,18 +2,26 @@
  * A small model of one volume on one node: an API server, two replicas of the reconciler whose views lag, and the rules that must hold at
  * every write. It tests the decision, not the adapters.
  */
-import { type AttachmentSpec, attachmentName, holderOf, specPatch } from "../../core/attachment.ts";
+import {
+  type AttachmentSpec,
+  accountOf,
+  attachmentName,
+  holderOf,
+  restoreAccount,
+  specPatch,
+} from "../../core/attachment.ts";
+import { accountIn } from "../../core/identity.ts";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
 import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
-import { keyFieldsOf, mergedLists, newHolders } from "./attachment-lists.fixture.ts";
+import { keyFieldsOf, newHolders, patched, withoutAccount } from "./attachment-lists.fixture.ts";
 import { decide } from "./decide.ts";
 import type { ObservedAttachment, Step } from "./decision.ts";
 import { type NewStatus, newStatuses } from "./new-statuses.ts";
 import { type Kind, type Objects, Replica, type ValueOf } from "./replica.fixture.ts";
-import { attachment, node, pod, volume, workload } from "./situation.fixture.ts";
+import { accounts, attachment, node, pod, volume, workload } from "./situation.fixture.ts";
 
 export const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
 
@@ -47,8 +55,16 @@ export class VolumeOnNodeModel {
     for (const replica of [this.#leader, this.#standby]) replica.remove(kind, name);
   }
 
-  come(uid: PodUid, fsGroup: string): void {
-    this.put("workloads", uid, workload(uid, { fsGroup }));
+  come(uid: PodUid, but: Pick<Workload, "fsGroup"> & Partial<Workload>): void {
+    this.put("workloads", uid, workload(uid, but));
+  }
+
+  /** As 2.x leaves it behind when it updates the attachment. */
+  loseAccount({ metadata: { name } }: ObservedAttachment): void {
+    const now = this.truth.attachments.get(name);
+    if (now === undefined) return;
+    const metadata = { ...now.metadata, resourceVersion: this.#nextVersion() };
+    this.put("attachments", name, { ...now, metadata, spec: withoutAccount(now.spec) });
   }
 
   /**
@@ -229,12 +245,12 @@ export class VolumeOnNodeModel {
     if (isAnnotated && !this.hasForeignAnnotations)
       throw new Error("a workload is assigned to a Mountpoint Pod with the needs-unmount annotation");
     for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
+    this.#checkAccounts(chosen, now, spec);
     const { metadata, observedAtMs } = now ?? attachment({}, { name });
-    const patched = now === undefined ? spec : { ...now.spec, ...mergedLists(now.spec, specPatch(now.spec, spec)) };
     this.put("attachments", name, {
       ...now,
       metadata: { ...metadata, resourceVersion: this.#nextVersion() },
-      spec: patched,
+      spec: now === undefined ? spec : patched(now.spec, specPatch(now.spec, spec)),
       observedAtMs,
     });
     return true;
@@ -254,6 +270,23 @@ export class VolumeOnNodeModel {
     const isItsOwn = chosen.createdFor === uid;
     if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
     if (chosen.problem !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.problem.cause}`);
+  }
+
+  /** ID-1: no workload gets, and no attachment begins to list, a Mountpoint Pod with the credentials of another account. */
+  #checkAccounts(
+    chosen: readonly (readonly [string, PodUid])[],
+    now: ObservedAttachment | undefined,
+    spec: AttachmentSpec,
+  ): void {
+    const had = Object.keys(now?.spec.mountpointS3PodAttachments ?? {});
+    const listed = Object.keys(spec.mountpointS3PodAttachments).filter((holder) => !had.includes(holder));
+    const ofWorkloads = chosen.map(([holder, uid]) => [holder, this.truth.workloads.get(uid)?.account] as const);
+    const ofAttachment = listed.map((holder) => [holder, accountOf(spec).account?.name] as const);
+    for (const [holder, account] of [...ofWorkloads, ...ofAttachment]) {
+      const given = accountIn(this.truth.mountpointPods.get(holder)?.identity ?? "")?.name ?? account;
+      if (account !== undefined && given !== account)
+        throw new Error(`${holder} has the credentials of account ${given}, not ${account}`);
+    }
   }
 
   #create<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): boolean {
@@ -289,7 +322,7 @@ export class VolumeOnNodeModel {
   /** Holds at any time, unless the test creates duplicates; and at rest in any case. */
   checkAttachments(): void {
     const all = [...this.truth.attachments.values()];
-    const keys = all.map(({ spec }) => attachmentName({ node, ...keyFieldsOf(spec) }));
+    const keys = all.map((each) => attachmentName({ node, ...keyFieldsOf(restoreAccount(each, accounts)) }));
     if (new Set(keys).size < keys.length) throw new Error("two attachments for one key");
     const listed = all.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments).flat());
     const uids = listed.map(({ workloadPodUID }) => workloadPodUID);

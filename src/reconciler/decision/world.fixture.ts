@@ -10,11 +10,19 @@ import { claim, VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
 
 export class World {
   readonly model = new VolumeOnNodeModel();
+  #usual: Partial<S3Volume> = {};
   #count = 0;
 
-  comes(fsGroup: string): void {
+  /** What differs in the volume of this world, until its end, from that of the others. */
+  usually(but: Partial<S3Volume>): void {
+    this.#usual = but;
+    this.volumeBecomes({});
+    this.model.deliverAll();
+  }
+
+  comes(but: Pick<Workload, "fsGroup"> & Partial<Workload>): void {
     this.#count += 1;
-    this.model.come(`w${this.#count}` as PodUid, fsGroup);
+    this.model.come(`w${this.#count}` as PodUid, but);
   }
 
   ends({ uid }: Workload): void {
@@ -52,7 +60,11 @@ export class World {
   /** An operator creates the volume, edits it, or makes it invalid. */
   volumeBecomes(but: Partial<S3Volume> | "refused"): void {
     const { name } = volume;
-    this.model.put("volumes", name, but === "refused" ? { name, refused: "it has no bucket" } : { ...volume, ...but });
+    this.model.put("volumes", name, but === "refused" ? { name, refused: "it has no bucket" } : this.#volume(but));
+  }
+
+  #volume(but: Partial<S3Volume>): S3Volume {
+    return { ...volume, ...this.#usual, ...but };
   }
 
   runs(workload: Workload): void {
