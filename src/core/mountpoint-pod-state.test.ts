@@ -133,6 +133,22 @@ it.for([
   expect(isAlive(parsed((pod) => ({ ...pod, status: { phase } })))).toBe(alive);
 });
 
+describe("LC-2 a Mountpoint Pod that is Pending while another container waits", () => {
+  it.for([
+    ["runs: its container runs", "mountpoint", { state: { running: {} } }, "running"],
+    ["has run: its container has ended", "mountpoint", { state: { terminated: {} } }, "running"],
+    ["has run: its container waits after an earlier end", "mountpoint", { lastState: { terminated: {} } }, "running"],
+    ["has not run: its container waits, too", "mountpoint", { state: {} }, "pending"],
+    ["has not run: only the other container does", "injected", { state: { running: {} } }, "pending"],
+  ] as const)("%s", ([, name, container, phase]) => {
+    const containerStatuses = [
+      { name: "other", state: {} },
+      { name, ...container },
+    ];
+    expect(parsed((pod) => ({ ...pod, status: { phase: "Pending", containerStatuses } })).phase).toBe(phase);
+  });
+});
+
 describe("a Mountpoint Pod", () => {
   it("is open to workloads of the same identity", () => {
     expect(isOpen(parsed(), needed(), "3.0.0")).toBe(true);

@@ -4,6 +4,7 @@ import {
   isMountpointPodName,
   isWarmPodName,
   labels,
+  mountpointContainer,
   type NodeName,
   type PodName,
   type PodUid,
@@ -25,7 +26,10 @@ export interface MountpointPod {
   readonly createdFor: PodUid;
   readonly createdAt: Date;
   readonly driverVersion: string;
-  /** pending: no container has started, so it has never mounted anything. */
+  /**
+   * pending: kubelet has not reported that the Mountpoint container has started. A Pod whose Mountpoint container has started is running,
+   * also while the API says Pending because of another container, such as an injected one whose image is missing.
+   */
   readonly phase: "pending" | "running" | "succeeded" | "failed";
   readonly terminating: boolean;
   readonly needsUnmount: boolean;
@@ -84,7 +88,13 @@ export interface MountpointPodObject {
       };
     };
   };
-  readonly status?: { readonly phase?: string };
+  readonly status?: { readonly phase?: string; readonly containerStatuses?: readonly ContainerStatus[] };
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: { readonly running?: object; readonly terminated?: object };
+  readonly lastState?: { readonly terminated?: object };
 }
 
 interface NodeTerm {
@@ -126,7 +136,7 @@ function stateOf(pod: MountpointPodObject): Omit<WaitingPod, "warmSettings"> | u
     node,
     driverVersion,
     createdAt: new Date(metadata.creationTimestamp),
-    phase: phaseOf(status?.phase ?? "Pending"),
+    phase: phaseOf(status ?? {}),
     terminating: metadata.deletionTimestamp !== undefined,
     needsUnmount: notes[annotations.needsUnmount] === "true",
     needsUnmountSince: dateIn(notes[annotations.needsUnmountSince]),
@@ -187,6 +197,7 @@ export function isOpen(pod: MountpointPod, volume: NeededVolume, driverVersion: 
   );
 }
 
+type PodStatus = NonNullable<MountpointPodObject["status"]>;
 type Purpose = Pick<MountpointPod, "persistentVolume" | "createdFor">;
 
 function purposeOf({ metadata }: MountpointPodObject): Purpose | undefined {
@@ -203,7 +214,7 @@ function chosenNode({ affinity }: MountpointPodObject["spec"]): string | undefin
   return fields.find(({ key }) => key === "metadata.name")?.values?.[0];
 }
 
-function phaseOf(phase: string): MountpointPod["phase"] {
+function phaseOf({ phase = "Pending", containerStatuses = [] }: PodStatus): MountpointPod["phase"] {
   switch (phase) {
     case "Succeeded":
       return "succeeded";
@@ -213,6 +224,10 @@ function phaseOf(phase: string): MountpointPod["phase"] {
     case "Unknown": // a lost node: it may well be serving
       return "running";
     default:
-      return "pending";
+      return containerStatuses.some(isStartedMounter) ? "running" : "pending";
   }
+}
+
+function isStartedMounter({ name, state = {}, lastState = {} }: ContainerStatus): boolean {
+  return name === mountpointContainer && (state.running ?? state.terminated ?? lastState.terminated) !== undefined;
 }

@@ -34,5 +34,5 @@ export function unmountingPods(draft: Draft): readonly ReportedMountpointPod[] {
   const left = new Set(draft.assigned.map(({ leaves }) => leaves));
   const pods = idleIn(draft.attachments).flatMap((name) => draft.mountpointPods.get(name) ?? []);
   const idle = pods.filter((pod) => !left.has(pod.name) && !isInPreparation(draft, pod));
-  return idle.filter((pod) => endsByUnmount(pod) && sourceOf(draft, pod) !== undefined);
+  return idle.filter((pod) => endsByUnmount(pod, sourceOf(draft, pod)));
 }

@@ -2,10 +2,11 @@ import { holderOf } from "../../core/attachment.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import { isBeyondRepair } from "../domain/beyond-repair.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { isMounted } from "../domain/reported-source.ts";
 import { isCurrent } from "../domain/rollout.ts";
 import { isUnreported, mayHaveStarted, type Workload } from "../domain/workload.ts";
 import { type AttachmentChange, listingWorkload } from "./attachment-changes.ts";
-import type { Draft, Verdict } from "./draft.ts";
+import { type Draft, sourceOf, type Verdict } from "./draft.ts";
 import { usable } from "./rollout-in.ts";
 import { isScheduled, openPodIn } from "./share-mountpoint-pod.ts";
 
@@ -52,12 +53,15 @@ function keepUntilMounted(draft: Draft, workload: Workload, { attachment, pod }:
 
 /**
  * It has never run, and a Mountpoint Pod that is created now would differ from it: an upgrade may have corrected the image, or the resources
- * for which there was no room. Nothing else would ever replace it, and its workloads would wait for ever.
+ * for which there was no room. Nothing else would ever replace it, and its workloads would wait for ever. One that serves while another
+ * container of its Pod does not start keeps its workloads: a rollout or its operator moves them.
  */
-function isHeldUpBySettings({ observed }: Draft, pod: ReportedMountpointPod): boolean {
-  const volume = usable(observed.volume);
+function isHeldUpBySettings(draft: Draft, pod: ReportedMountpointPod): boolean {
+  const { current, volume: observed } = draft.observed;
+  const volume = usable(observed);
   const cannotStart = pod.problem?.kind === "unschedulable" || pod.problem?.kind === "notStarting";
-  return cannotStart && pod.phase === "pending" && volume !== undefined && !isCurrent(pod, volume, observed.current);
+  const hasRun = pod.phase !== "pending" || isMounted(sourceOf(draft, pod));
+  return cannotStart && !hasRun && volume !== undefined && !isCurrent(pod, volume, current);
 }
 
 interface Listed {

@@ -55,6 +55,7 @@ interface ContainerStatus {
 }
 
 interface ContainerState {
+  readonly running?: object;
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly terminated?: {
     readonly exitCode: number;

@@ -1,6 +1,7 @@
 /** The next step for a Mountpoint Pod that serves no workload. */
 import type { ReportedSource } from "../../core/attachment-status.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
+import { isMounted } from "./reported-source.ts";
 
 export interface OrphanedPodStep {
   readonly do: "annotateForUnmount" | "deleteMountpointPod";
@@ -33,9 +34,14 @@ export function orphanedPodStep(pod: ReportedMountpointPod, facts: OrphanedPodFa
   return undefined;
 }
 
-/** Whether the node plugin has to unmount the source; mount-s3 and then the Pod end after that. */
-export function endsByUnmount({ phase, terminating, problem }: ReportedMountpointPod): boolean {
-  return phase === "running" && !terminating && (problem === undefined || !containerEnds.has(problem.kind));
+/**
+ * Whether the node plugin has to unmount the source; mount-s3 and then the Pod end after that. Only a node plugin that reports on the
+ * source can say when it has.
+ */
+export function endsByUnmount(pod: ReportedMountpointPod, source: ReportedSource | undefined): boolean {
+  if (source === undefined || pod.terminating) return false;
+  const isUp = pod.phase === "running" || (pod.phase === "pending" && isMounted(source));
+  return isUp && (pod.problem === undefined || !containerEnds.has(pod.problem.kind));
 }
 
 const containerEnds: ReadonlySet<string> = new Set(["crashing", "backingOff", "ended"]);
@@ -52,7 +58,7 @@ function endOf(pod: ReportedMountpointPod, facts: OrphanedPodFacts): End | undef
   const { phase } = pod;
   switch (phase) {
     case "pending":
-      return { because: "it never started and is not needed" };
+      return isMounted(facts.source) ? endOfRunning(pod, facts) : { because: "it never started and is not needed" };
     case "running":
       return endOfRunning(pod, facts);
     case "succeeded":
