@@ -199,10 +199,11 @@ export function isSelected(
   { namespace, labelSelector, fieldSelector }: Selection,
 ): boolean {
   const { nodeName } = (spec ?? {}) as PodSpec;
+  const fields = [`spec.nodeName=${nodeName}`, `metadata.name=${metadata.name}`];
   return (
     (namespace === undefined || metadata.namespace === namespace) &&
     (labelSelector === undefined || hasLabel(metadata, labelSelector)) &&
-    (fieldSelector === undefined || fieldSelector === `spec.nodeName=${nodeName}`)
+    (fieldSelector === undefined || fields.includes(fieldSelector))
   );
 }
 

@@ -1,9 +1,12 @@
 import { expect, it, vi } from "vitest";
-import type { NodeName } from "../../core/names.ts";
+import type { NodeName, PodName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { silentLogger } from "../../runtime/log.ts";
-import { type Looking, look, performAll } from "./act.ts";
+import { pod } from "../decision/situation.fixture.ts";
+import { emptyView } from "../observe/view.ts";
+import { check, type Looking, look, performAll } from "./act.ts";
 import type { Step } from "./decide.ts";
+import type { Tracked } from "./tracker.ts";
 
 const call = { signal: new AbortController().signal, log: silentLogger };
 const name = "n1" as NodeName;
@@ -46,6 +49,31 @@ it("LC-21 begins on a node that it may not read", async () => {
   const { looking } = reading(undefined, false, new ApiError(403, "Forbidden", "no"));
   expect(await look(call, looking, name)).toMatchObject({ obstacle: undefined, free: undefined });
 });
+
+it.for([
+  ["the version of the request", "1", "uid of mp-w", false],
+  ["another version", "2", "uid of mp-w", true],
+  ["another Pod of the name", "1", "uid of its successor", true],
+] as const)(
+  "LC-21 a request has arrived unless the API server has %s",
+  async ([, resourceVersion, uid, hasArrived]) => {
+    const view = emptyView();
+    view.mountpointPods.complete();
+    const asked = { name: "mp-w" as PodName, uid: "uid of mp-w", resourceVersion: "1" } as Tracked;
+    const all = new Map([[asked.name, asked]]);
+    const seen = pod(asked.name, { resourceVersion: "1" });
+    view.mountpointPods.put("mount-s3/mp-w", "1", seen);
+    const found = { metadata: { name: asked.name, uid, resourceVersion } };
+    // The view shows it only after the answer.
+    const list = async () => {
+      queueMicrotask(() => view.mountpointPods.put("mount-s3/mp-w", "2", { ...seen, resourceVersion: "2" }));
+      return [found];
+    };
+    const cluster = { view, reader: { list }, asked: all, mountpointPods: { namespace: "mount-s3" } };
+    await check(call, cluster as unknown as Parameters<typeof check>[1], asked);
+    expect(all.size).toBe(hasArrived ? 1 : 0);
+  },
+);
 
 it("LC-21 a step that fails holds up no other", async () => {
   const steps = ["n1", "n2", "n3"].map((node): Step => ({ do: "look", node: node as NodeName }));

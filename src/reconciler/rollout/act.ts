@@ -17,13 +17,13 @@ export interface Cluster extends Viewed {
   readonly client: Pick<KubeClient, "patch">;
   readonly current: CurrentSettings;
   /** Gets the Pods whose workloads are asked to leave them. */
-  readonly asked: { set(name: PodName, pod: Tracked): void };
+  readonly asked: { set(name: PodName, pod: Tracked): void; delete(name: PodName): void };
 }
 
-type Request = Extract<Step, { readonly pod: Tracked }>;
+type Request = Step & { readonly do: "begin" | "withdraw" };
 
 export interface Looking {
-  readonly reader: Pick<KubeClient, "get" | "listCached">;
+  readonly reader: Pick<KubeClient, "get" | "list" | "listCached">;
   readonly mountpointPods: Pick<MountpointPodConfig, "tolerations">;
   readonly rollout: Pick<RolloutConfig, "allowsGap">;
 }
@@ -50,7 +50,11 @@ export async function performAll(
 export async function request(call: Call, cluster: Cluster, { pod, ...step }: Request): Promise<void> {
   const { name, uid, resourceVersion, node, persistentVolume } = pod;
   const volume = usable(cluster.view.volumes.get(persistentVolume));
-  if (volume === undefined) return; // it has gone since: the next decision knows
+  if (volume === undefined) {
+    // It has gone since: the next decision knows, and must not repeat an earlier request, which would end here, too.
+    cluster.asked.delete(name);
+    return;
+  }
   const value = step.do === "begin" ? rolloutRequest(volume, cluster.current) : null;
   call.log.info("rollout step", { step: step.do, mountpointPod: name, node, volume: persistentVolume });
   // In the same turn as the request: its answer may be lost.
@@ -59,6 +63,23 @@ export async function request(call: Call, cluster: Cluster, { pod, ...step }: Re
   const patch = { metadata: { uid, resourceVersion, annotations: { [annotations.move]: value } } };
   await attempt(cluster.client.patch(call, kinds.pods, ref, patch), "isConflict", "isNotFound");
   await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
+}
+
+/**
+ * LC-21. Finds out whether a request whose answer was lost has arrived, where it is not to be repeated. Every request is conditional on the
+ * version of the Pod, so the same version proves that it has not. Otherwise the view is about to show the Pod as it is.
+ */
+export async function check(
+  call: Call,
+  cluster: Viewed & Pick<Looking, "reader"> & Pick<Cluster, "asked">,
+  { name, uid, resourceVersion }: Tracked,
+): Promise<void> {
+  const { namespace } = cluster.mountpointPods;
+  // The controller may list Pods, and not get them.
+  const selection = { namespace, fieldSelector: `metadata.name=${name}` };
+  const [found] = await cluster.reader.list(call, kinds.pods, selection);
+  if (found?.metadata.uid === uid && found.metadata.resourceVersion === resourceVersion) cluster.asked.delete(name);
+  else await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
 }
 
 /**

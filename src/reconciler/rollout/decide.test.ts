@@ -135,6 +135,11 @@ describe("LC-21 a rollout", () => {
       [onTwo, two, {}, as("outdated", "1b")],
       ["begin 1b", "begin 2a"],
     ],
+    [
+      "finds out whether a request has arrived that it may not repeat, because moves have failed in the namespace since",
+      [[...as("failed", "3b"), ...onTwo], two, { maxParallel: 1 }, as("outdated", "1b")],
+      ["check 1b"],
+    ],
     ["repeats no request while it is paused", [onTwo, two, { isPaused: true }, as("outdated", "1b")], []],
     ["begins with none while it is paused", [onTwo, two, { isPaused: true }], []],
     ["begins with none outside of its window", [onTwo, two, { window: night }], []],

@@ -24,9 +24,12 @@ export interface Observed {
   readonly needsOf: (pod: Tracked) => Room | undefined;
 }
 
-/** begin: ask the workloads to leave it. withdraw: take that back. look: find out whether there is room on the node. */
+/**
+ * begin: ask the workloads to leave it. withdraw: take that back. check: find out whether such a request has arrived. look: find out
+ * whether there is room on the node.
+ */
 export type Step =
-  | { readonly do: "begin" | "withdraw"; readonly pod: Tracked }
+  | { readonly do: "begin" | "withdraw" | "check"; readonly pod: Tracked }
   | { readonly do: "look"; readonly node: NodeName };
 
 /** manual: operators ask for moves. nodes: no node with outdated Mountpoint Pods can take a successor. */
@@ -78,9 +81,7 @@ export function decide(observed: Observed): Decision {
   if (held !== undefined) return { ...base, ...held, again: earlier(base.again, held.again) };
   const isHeld = isFull(failed, config);
   const found = candidates(observed, active, isHeld);
-  const again = [...observed.asked.values()]
-    .filter((pod) => !isHeld(pod))
-    .map((pod) => ({ do: "begin", pod }) as const);
+  const again = [...observed.asked.values()].map((pod) => ({ do: isHeld(pod) ? "check" : "begin", pod }) as const);
   return {
     ...base,
     steps: limited([...again, ...found.steps]),

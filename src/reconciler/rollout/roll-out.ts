@@ -11,7 +11,7 @@ import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { ReconcilerMetrics } from "../metrics.ts";
 import { observedNow, type ReconcileContext } from "../reconcile.ts";
 import { everyVolumeOnNode } from "../sweep.ts";
-import { type Looking, look, performAll, request } from "./act.ts";
+import { check, type Looking, look, performAll, request } from "./act.ts";
 import { decide, type Step } from "./decide.ts";
 import { type NodeFacts, needsOf } from "./node-facts.ts";
 import { type OwnPod, RolloutProgress } from "./progress.ts";
@@ -92,7 +92,9 @@ export class Rollout implements Disposable {
       this.#nodes.set(step.node, await look(call, context, step.node));
       return;
     }
-    await request(call, { ...context, asked: this.#asked }, step);
+    const cluster = { ...context, asked: this.#asked };
+    if (step.do === "check") await check(call, cluster, step.pod);
+    else await request(call, cluster, { do: step.do, pod: step.pod });
     // The next move on this node finds another Pod there.
     this.#nodes.delete(step.pod.node);
     this.#noteNow(context, step.pod);
