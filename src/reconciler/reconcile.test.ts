@@ -56,7 +56,7 @@ function context(): ReconcileContext {
     staleAfterMs: 120_000,
     statusQueue,
     missingPods: { add: (each) => void missing.push(each) },
-    pool: { waitingFor: () => [], claim: () => undefined },
+    pool: { waitingFor: () => [], claim: () => undefined, claimedFor: () => undefined },
   };
 }
 

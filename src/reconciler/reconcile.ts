@@ -22,7 +22,7 @@ export interface ReconcileContext extends Cluster {
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
-  readonly pool: Pick<WarmPool, "waitingFor" | "claim">;
+  readonly pool: Pick<WarmPool, "waitingFor" | "claim" | "claimedFor">;
 }
 
 /** A Mountpoint Pod that is created, scheduled and started within this time causes one write of the status instead of three. */
@@ -33,7 +33,7 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Volu
   context.rollout.note(key, trackedIn(observed));
   const { steps, again } = decide(observed);
   // In the same turn as the decision: no other volume may take these Mountpoint Pods any more.
-  for (const name of takenIn(steps, observed.waiting)) context.pool.claim(name, key);
+  for (const { name, attachment } of takenIn(steps, observed.waiting)) context.pool.claim(name, key, attachment);
   if (observed.notYetObserved.size > 0) context.missingPods.add(key);
   let outcome: Outcome;
   try {
@@ -68,16 +68,23 @@ export function observedNow(
   key: VolumeOnNodeKey,
 ): Observed {
   const waitingFor = (of: VolumeOnNode) => pool.waitingFor(of);
-  const policy = { staleAfterMs, current, driverVersion: mountpointPods.driverVersion, waitingFor };
+  const claimedFor = (name: PodName) => pool.claimedFor(name);
+  const policy = { staleAfterMs, current, driverVersion: mountpointPods.driverVersion, waitingFor, claimedFor };
   return observe(view, volumeOnNodeFrom(key), policy, new Date());
 }
 
+interface Taken {
+  readonly name: PodName;
+  readonly attachment: string;
+}
+
 /** The waiting Mountpoint Pods that the steps list in an attachment. */
-function takenIn(steps: readonly Step[], waiting: readonly PodName[]): readonly PodName[] {
+function takenIn(steps: readonly Step[], waiting: Observed["waiting"]): readonly Taken[] {
   if (waiting.length === 0) return [];
-  const specs = steps.flatMap((step) => {
-    if (step.do === "createAttachment") return [step.attachment.spec];
-    return step.do === "rewriteAttachment" ? [step.spec] : [];
+  return steps.flatMap((step) => {
+    const spec = step.do === "createAttachment" ? step.attachment.spec : step.do === "rewriteAttachment" && step.spec;
+    if (!spec || !("attachment" in step)) return [];
+    const listed = waiting.filter(({ name }) => spec.mountpointS3PodAttachments[name] !== undefined);
+    return listed.map(({ name }) => ({ name, attachment: step.attachment.metadata.name }));
   });
-  return waiting.filter((name) => specs.some((spec) => spec.mountpointS3PodAttachments[name] !== undefined));
 }

@@ -33,6 +33,8 @@ export interface Writer {
   /** Who held the lease when the request was sent. */
   readonly leaderWhenSent: string | undefined;
   readonly process: SimulatedProcess;
+  /** The term of the process in which the request was sent. */
+  readonly term: number;
   /** undefined: it is no reconciler. */
   readonly release: Release | undefined;
 }

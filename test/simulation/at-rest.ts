@@ -54,11 +54,16 @@ function servedAtRest({ server, nodes }: AtRest, pod: Pod): Served {
   const serves = found && mountpointPodFrom(found);
   if (!serves || !isAlive(serves)) throw new BrokenRule(`${name} has no Mountpoint Pod at rest`);
   const isServed = nodes.some(({ machine }) => machine.isServed(uid as PodUid));
-  if (!isServed && hasIdentity(server, pod, serves.identity)) throw new BrokenRule(`${name} is not served at rest`);
+  const hasStarted = nodes.some(({ machine }) => machine.hasContainer(uid as PodUid));
+  if (!isServed && (hasStarted || hasIdentity(server, pod, serves.identity)))
+    throw new BrokenRule(`${name} is not served at rest`);
   return { pod, serves, mountOptions: holder.spec.mountOptions };
 }
 
-/** A Pod that waited while the Secret of its volume was replaced has an event that tells its owner to start it anew (SE-6). */
+/**
+ * A Pod that waited while the Secret of its volume was replaced has an event that tells its owner to start it anew (SE-6). A container that
+ * has started keeps its mount, whatever the volume refers to by now.
+ */
 function hasIdentity(server: ApiServer, pod: Pod, identity: string | undefined): boolean {
   return identity === (volumeOf(server, pod)?.hasSecret ? "secret:shop/credentials" : "driver");
 }

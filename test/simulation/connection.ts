@@ -176,7 +176,7 @@ export class Connection {
     const { time, process, weather, leader, onRequest, release } = this.#options;
     call.signal.throwIfAborted();
     onRequest(verb, kind);
-    const by = { name: process.name, leaderWhenSent: leader(), process, release };
+    const by = { name: process.name, leaderWhenSent: leader(), process, term: process.terms, release };
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const abort = () => reject(call.signal.reason as Error);
     call.signal.addEventListener("abort", abort);

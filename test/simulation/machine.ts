@@ -57,6 +57,11 @@ export class Machine {
     return this.#serving.some(({ deviceId }) => deviceId === device);
   }
 
+  /** Whether the workload has a container that started and has not stopped. */
+  hasContainer(workload: PodUid): boolean {
+    return this.#inContainers.has(workload);
+  }
+
   /** kubelet starts the container of a workload with what is mounted at its target now. */
   startWorkload(workload: PodUid): void {
     const target = this.kernel.table.findLast(

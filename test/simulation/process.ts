@@ -32,6 +32,8 @@ export class SimulatedProcess {
   #frozenUntilMs = 0;
   #timers = 0;
   #steps = 0;
+  /** How often it has begun to lead, with caches that it listed for that. */
+  terms = 0;
   /** Called before every step: before everything that arrives, and before every timer. */
   onStep: ((step: number) => void) | undefined;
 

@@ -79,7 +79,10 @@ export class Replica {
     const running = { process, connection, stop, progress };
     this.#running = running;
     story(`${name} starts`);
-    const log = jsonLogger((line) => story(`${name} says ${shortened(line)}`), 2);
+    const log = jsonLogger((line) => {
+      if (line.includes("caches listed anew for this term")) process.terms += 1;
+      story(`${name} says ${shortened(line)}`);
+    }, 2);
     const options = { ...reconcilerOptions(name, hasElection, this.#release), progress };
     process
       .run(() => runReconciler({ signal: stop.signal, log }, connection.client, options))

@@ -50,10 +50,10 @@ export class Rules {
     if (kind.plural === kinds.pods.plural) {
       checkPod(world, write, by);
       this.#rollout.check(write, by, isLeading);
-      this.#waiting.checkPod(write, by, isLeading);
+      this.#waiting.checkPod(write, by, isLeading && isOfThisTerm(by));
     } else {
       checkAttachment(world, write);
-      this.#waiting.checkAttachment(write, by, isLeading);
+      this.#waiting.checkAttachment(write, isLeading && isOfThisTerm(by));
     }
   }
 }
@@ -98,6 +98,11 @@ function isServing(pod: Pod): boolean {
 
 function isInTerm({ hasElection, leader }: Watched, { name }: Writer): boolean {
   return hasElection && leader() === name;
+}
+
+/** Not a request of a process that has died, or has begun to lead anew since. */
+function isOfThisTerm({ process, term }: Writer): boolean {
+  return !process.isDead && process.terms === term;
 }
 
 function isBound({ cluster: { nodes } }: Watched, { metadata }: Pod): boolean {

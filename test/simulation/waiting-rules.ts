@@ -4,8 +4,7 @@ import { isWarmPodName } from "../../src/core/names.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../../src/kube/kinds.ts";
 import type { ApiServer, Write, Writer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
-import type { SimulatedProcess } from "./process.ts";
-import { volumeCount } from "./volumes.ts";
+import { claimedBy } from "./warm-claims.ts";
 
 interface World {
   readonly cluster: { readonly server: ApiServer };
@@ -13,43 +12,50 @@ interface World {
 
 export class WaitingRules {
   readonly #world: World;
-  /** Mountpoint Pod → the process that has listed it, in which attachment. */
-  readonly #listed = new Map<string, { readonly process: SimulatedProcess; readonly attachment: string }>();
+  /** Mountpoint Pod → the attachment in which a leader has listed it. */
+  readonly #listed = new Map<string, string>();
+  /** Those that a request has created after the term of its sender: the next leader may have listed everything before. */
+  readonly #late = new Set<string>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  checkPod({ before, after }: Write, { release }: Writer, isLeading: boolean): void {
+  /** `isInTerm`: the request was sent in the term that the leader is in now. */
+  checkPod({ before, after }: Write, { release, process }: Writer, isInTerm: boolean): void {
     const made = before === undefined && after !== undefined ? waitingPodFrom(after as Pod) : undefined;
-    if (made === undefined || !isLeading || release === undefined) return;
+    if (made === undefined || release === undefined) return;
+    if (!isInTerm) {
+      this.#late.add(made.name);
+      return;
+    }
     if (release.warmPerNode === 0) throw new BrokenRule(`${made.name} is made, and none are to wait`);
-    const here = this.#waiting().filter(({ node, terminating }) => node === made.node && !terminating);
-    // One of a former leader may arrive late, and one that a volume has claimed does not count.
-    const most = release.warmPerNode + 1 + volumeCount;
-    if (here.length + 1 > most) throw new BrokenRule(`${here.length + 1} wait on ${made.node}`);
+    const claimed = claimedBy(process);
+    const here = this.#waiting().filter(({ name, node }) => node === made.node && !claimed.has(name));
+    if (here.length >= release.warmPerNode) throw new BrokenRule(`${here.length + 1} wait on ${made.node}`);
   }
 
-  /** No leader gives a Mountpoint Pod to a volume after it has given it to another one. */
-  checkAttachment({ before, after }: Write, { process }: Writer, isLeading: boolean): void {
-    if (after === undefined) return;
+  /** No leader gives a Mountpoint Pod to a volume after it, or a leader before it, has given it to another one. */
+  checkAttachment({ before, after }: Write, isInTerm: boolean): void {
+    if (after === undefined || !isInTerm) return;
     const attachment = after.metadata.name;
     const former = new Set(warmPodsIn(before));
     for (const name of warmPodsIn(after).filter((listed) => !former.has(listed))) {
-      const other = this.#listed.get(name);
-      const isOther = other?.process === process && other.attachment !== attachment;
-      if (isLeading && isOther) throw new BrokenRule(`${name} is given to two volumes`);
-      this.#listed.set(name, { process, attachment });
+      const other = this.#listed.get(name) ?? attachment;
+      if (other !== attachment) throw new BrokenRule(`${name} is given to two volumes`);
+      this.#listed.set(name, attachment);
     }
   }
 
+  /** Those that a leader must count. One with the needs-unmount annotation may have left an attachment a moment ago. */
   #waiting() {
     const { server } = this.#world.cluster;
     const listed = new Set(
       server.all(kinds.attachments).flatMap(({ spec }) => Object.keys(spec.mountpointS3PodAttachments)),
     );
     const all = server.all(kinds.pods).flatMap((pod) => waitingPodFrom(pod) ?? []);
-    return all.filter(({ name }) => !listed.has(name));
+    const staying = all.filter(({ terminating, needsUnmount }) => !terminating && !needsUnmount);
+    return staying.filter(({ name }) => !listed.has(name) && !this.#late.has(name));
   }
 }
 

@@ -7,25 +7,40 @@ import { attachment, mp, node, now, pod, seen, summary, volume, w1, w2, w3, work
 
 const [a, b] = [0, 1].map((number) => warmPodName("term", node, number)) as [PodName, PodName];
 const taken = (but: Partial<Parameters<typeof pod>[1]> = {}) => pod(a, { createdFor: w1, ...but });
+const free = (...names: readonly PodName[]) => names.map((name) => ({ name, claimedFor: undefined }));
+const ownAttachment = attachment({}).metadata.name;
 const short = (steps: readonly string[]) => steps.map((step) => step.replaceAll(a, "A").replaceAll(b, "B"));
 const stepsOf = (observed: Partial<Observed>) => short(summary(decide(seen(observed))));
 
 describe("WM-1 a workload without a Mountpoint Pod", () => {
   it.for([
-    ["gets the one that waits, with one write", { workloads: [workload(w1)], waiting: [a, b] }, ["attach A: w1"]],
+    ["gets the one that waits, with one write", { workloads: [workload(w1)], waiting: free(a, b) }, ["attach A: w1"]],
     [
       "shares it with others of the volume",
-      { workloads: [workload(w1), workload(w2)], waiting: [a, b] },
+      { workloads: [workload(w1), workload(w2)], waiting: free(a, b) },
       ["attach A: w1 w2"],
     ],
     [
       "with another fsGroup takes the next",
-      { workloads: [workload(w1), workload(w2, { fsGroup: "7" })], waiting: [a, b] },
+      { workloads: [workload(w1), workload(w2, { fsGroup: "7" })], waiting: free(a, b) },
       ["attach A: w1", "attach B: w2"],
     ],
     [
+      "with another fsGroup leaves the one whose attachment may be on its way",
+      {
+        workloads: [workload(w2, { fsGroup: "7" }), workload(w1)],
+        waiting: [{ name: a, claimedFor: ownAttachment }, ...free(b)],
+      },
+      ["attach B: w2", "attach A: w1"],
+    ],
+    [
+      "gets no Mountpoint Pod that is claimed for another attachment of the volume",
+      { workloads: [workload(w2, { fsGroup: "7" })], waiting: [{ name: a, claimedFor: ownAttachment }] },
+      ["create w2#0", "attach w2#0: w2"],
+    ],
+    [
       "beyond those that wait gets its own",
-      { workloads: [workload(w1), workload(w2, { fsGroup: "7" })], waiting: [a] },
+      { workloads: [workload(w1), workload(w2, { fsGroup: "7" })], waiting: free(a) },
       ["attach A: w1", "create w2#0", "attach w2#0: w2"],
     ],
     [
@@ -34,7 +49,7 @@ describe("WM-1 a workload without a Mountpoint Pod", () => {
         workloads: [workload(w1), workload(w2)],
         attachments: [attachment({ [mp(w1)]: [w1] })],
         mountpointPods: [pod(mp(w1))],
-        waiting: [a],
+        waiting: free(a),
       },
       ["rewrite w1#0: w1 w2"],
     ],
@@ -44,23 +59,23 @@ describe("WM-1 a workload without a Mountpoint Pod", () => {
         workloads: [workload(w1), workload(w2)],
         attachments: [attachment({ [mp(w1)]: [w1] })],
         mountpointPods: [pod(mp(w1), { noNewWorkload: true })],
-        waiting: [a],
+        waiting: free(a),
       },
       ["rewrite w1#0: w1, A: w2"],
     ],
     [
       "with headroom gets its own, which preempts the headroom Pod",
-      { workloads: [workload(w1)], waiting: [a], reserved: new Set([w1]) },
+      { workloads: [workload(w1)], waiting: free(a), reserved: new Set([w1]) },
       ["create w1#0", "attach w1#0: w1"],
     ],
     [
       "for which one was created before a crash gets that",
-      { workloads: [workload(w1)], mountpointPods: [pod(mp(w1))], waiting: [a] },
+      { workloads: [workload(w1)], mountpointPods: [pod(mp(w1))], waiting: free(a) },
       ["attach w1#0: w1"],
     ],
     [
       "of a volume that is refused takes none",
-      { workloads: [workload(w1)], waiting: [a], volume: { name: volume.name, refused: "no" } },
+      { workloads: [workload(w1)], waiting: free(a), volume: { name: volume.name, refused: "no" } },
       ["report VolumeInvalid to w1"],
     ],
   ] as [string, Partial<Observed>, readonly string[]][])("%s", ([, observed, steps]) => {
@@ -70,7 +85,7 @@ describe("WM-1 a workload without a Mountpoint Pod", () => {
   it("whose Mountpoint Pod has died gets a successor of its own, so that a broken volume does not use up those that wait", () => {
     const attachments = [attachment({ [a]: [w1] })];
     const dead = taken({ phase: "succeeded" });
-    expect(stepsOf({ workloads: [workload(w1)], attachments, mountpointPods: [dead], waiting: [b] })).toContain(
+    expect(stepsOf({ workloads: [workload(w1)], attachments, mountpointPods: [dead], waiting: free(b) })).toContain(
       "create w1#0",
     );
   });
@@ -88,7 +103,7 @@ describe("WM-1 a Mountpoint Pod that an attachment lists, and whose labels do no
     ],
     [
       "takes further workloads of its volume meanwhile",
-      { workloads: [workload(w1), workload(w2)], attachments, mountpointPods: [taken()], unlabelled, waiting: [b] },
+      { workloads: [workload(w1), workload(w2)], attachments, mountpointPods: [taken()], unlabelled, waiting: free(b) },
       ["label A", "rewrite A: w1 w2"],
     ],
     [

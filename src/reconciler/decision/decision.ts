@@ -32,13 +32,19 @@ export interface Observed {
    */
   readonly notYetObserved: ReadonlySet<string>;
   /** Mountpoint Pods on this node that wait for a volume and that this volume may take (WM-1). */
-  readonly waiting: readonly PodName[];
+  readonly waiting: readonly Waiting[];
   /** Among the Mountpoint Pods: those that wait for a volume by their labels, although an attachment of this volume lists them. */
   readonly unlabelled: ReadonlySet<PodName>;
   readonly driverVersion: string;
   readonly current: CurrentSettings;
   /** The age from which a Mountpoint Pod that no attachment lists counts as orphaned. */
   readonly staleAfterMs: number;
+}
+
+export interface Waiting {
+  readonly name: PodName;
+  /** The attachment whose write may be on its way, although the view lacks it: no other may list the Pod. undefined: there is none. */
+  readonly claimedFor: string | undefined;
 }
 
 /** Why a volume cannot be served, and what to do about it. */

@@ -1,4 +1,5 @@
 /** Policies that give a workload a Mountpoint Pod that exists. */
+import { attachmentName } from "../../core/attachment.ts";
 import { isOpen } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
 import { identityFor } from "../domain/persistent-volume.ts";
@@ -31,10 +32,12 @@ export function adoptMountpointPod(request: Request): Verdict | undefined {
  * Mountpoint Pod preempts the headroom Pod.
  */
 export function takeWaitingPod(request: Request): Verdict | undefined {
-  const { draft, workload, listed } = request;
+  const { draft, workload, listed, attachment, key } = request;
   const { waiting, reserved } = draft.observed;
   if (listed || reserved.has(workload.uid)) return undefined;
-  const mountpointPod = waiting.find((name) => !isListed(draft.attachments, name));
+  const listing = attachment?.after.metadata.name ?? attachmentName(key);
+  const free = waiting.filter(({ name }) => !isListed(draft.attachments, name));
+  const mountpointPod = free.find(({ claimedFor = listing }) => claimedFor === listing)?.name;
   if (mountpointPod === undefined) return undefined;
   return { assign: { request, mountpointPod, because: "a Mountpoint Pod waits on the node", takes: true } };
 }

@@ -14,10 +14,12 @@ export interface Policy {
   readonly staleAfterMs: number;
   /** The waiting Mountpoint Pods that this volume may take; undefined: none ever. */
   readonly waitingFor?: (of: VolumeOnNode) => readonly ReportedWaitingPod[];
+  /** The attachment for which a waiting Mountpoint Pod is claimed. */
+  readonly claimedFor?: (mountpointPod: PodName) => string | undefined;
 }
 
 export function observe(view: View, of: VolumeOnNode, policy: Policy, now: Date): Observed {
-  const { waitingFor, ...others } = policy;
+  const { waitingFor, claimedFor, ...others } = policy;
   const key = volumeOnNodeKey(of);
   const attachments = view.attachments.by("volumeOnNode", key);
   const workloads = workloadsOn(view, of, attachments.flatMap(workloadsOf));
@@ -36,7 +38,7 @@ export function observe(view: View, of: VolumeOnNode, policy: Policy, now: Date)
     mountpointPods,
     reserved: new Set(workloads.map(({ uid }) => uid).filter((uid) => isReserved(view, uid, of.persistentVolume))),
     notYetObserved: new Set(notYetObserved),
-    waiting: waitingFor === undefined ? [] : waitingFor(of).map(({ name }) => name),
+    waiting: (waitingFor?.(of) ?? []).map(({ name }) => ({ name, claimedFor: claimedFor?.(name) })),
     unlabelled: new Set(unlabelled.map(({ name }) => name)),
     ...others,
   };

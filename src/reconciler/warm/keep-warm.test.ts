@@ -157,7 +157,7 @@ it.for<[number, string]>([
     const pod = waiting(0);
     put(pod);
     using pool = new WarmPool(view, installation);
-    pool.claim(pod.name, "worker-1/data" as VolumeOnNodeKey);
+    pool.claim(pod.name, "worker-1/data" as VolumeOnNodeKey, "s3pa-1");
     vi.advanceTimersByTime(seconds * 1000);
     await using _ = keeping(pool);
     await expect.poll(() => requests[0]).toBe(expected);

@@ -50,16 +50,17 @@ beforeEach(() => {
 
 it("WM-1 gives a Pod to one volume only, also while the write that says so is on its way", () => {
   expect(free()).toEqual([a]);
-  pool.claim(a, mine);
+  pool.claim(a, mine, "s3pa-1");
   expect(free({ node, persistentVolume: "other" as PvName })).toEqual([]);
   expect(free()).toEqual([a]);
 });
 
 it("WM-1 gives the same Pod again to a volume whose write failed, because the API server may have accepted it", () => {
   put(b);
-  pool.claim(b, mine);
+  pool.claim(b, mine, "s3pa-1");
   expect(free()).toEqual([b, a]);
-  pool.claim(a, others);
+  expect([a, b].map((name) => pool.claimedFor(name))).toEqual([undefined, "s3pa-1"]);
+  pool.claim(a, others, "s3pa-1");
   expect(free()).toEqual([b]);
 });
 
@@ -80,7 +81,7 @@ it("WM-1 gives a Pod whose deletion was requested once another version shows tha
 });
 
 it("WM-1 gives a Pod that a volume has claimed to no other after its deletion was refused", () => {
-  pool.claim(a, others);
+  pool.claim(a, others, "s3pa-1");
   pool.claimForDeletion(current(a));
   put(a, { resourceVersion: "2" });
   expect(free()).toEqual([]);
@@ -114,7 +115,7 @@ it("WM-2 gives none to a volume with settings of its own", () => {
 });
 
 it("forgets claims with their Pods", () => {
-  pool.claim(a, mine);
+  pool.claim(a, mine, "s3pa-1");
   pool.claimForDeletion(current(a));
   const pod = current(a);
   view.waitingPods.remove(`mount-s3/${a}`);

@@ -1,7 +1,7 @@
 /**
  * WM-1. Which waiting Mountpoint Pod belongs to whom, while the write that says so is on its way. Two volumes on one node are reconciled at
  * the same time, and a Mountpoint Pod may also be about to be deleted. A claim is made in the same turn of the event loop as the decision.
- * It stays after a write that failed, because the API server may have accepted it: only the same volume may take the Pod then.
+ * It stays after a write that failed, because the API server may have accepted it: only the same attachment may list the Pod then.
  */
 import type { PodName, PvName } from "../../core/names.ts";
 import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
@@ -12,6 +12,8 @@ import type { View } from "../observe/view.ts";
 
 interface Claim {
   readonly by: VolumeOnNodeKey;
+  /** The name of the attachment that is to list it. */
+  readonly attachment: string;
   readonly atMs: number;
 }
 
@@ -53,7 +55,7 @@ export class WarmPool implements Disposable {
     this.#roots = roots;
   }
 
-  /** Those that this volume may take; first the one that it has claimed before. */
+  /** Those that this volume may take; first the ones that it has claimed before. */
   waitingFor(of: VolumeOnNode): readonly ReportedWaitingPod[] {
     if (this.#view.waitingPods.count("node", of.node) === 0 || !this.#takesWarm(of.persistentVolume)) return [];
     const key = volumeOnNodeKey(of);
@@ -65,8 +67,13 @@ export class WarmPool implements Disposable {
     return free.toSorted((a, b) => Number(claimant(b) === key) - Number(claimant(a) === key));
   }
 
-  claim(name: PodName, by: VolumeOnNodeKey): void {
-    this.#claims.set(name, { by, atMs: performance.now() });
+  claim(name: PodName, by: VolumeOnNodeKey, attachment: string): void {
+    this.#claims.set(name, { by, attachment, atMs: performance.now() });
+  }
+
+  /** The attachment for which it is claimed; undefined: for none. */
+  claimedFor(name: PodName): string | undefined {
+    return this.#claims.get(name)?.attachment;
   }
 
   /** The deletion must be requested with the version of the Pod as its precondition. */
