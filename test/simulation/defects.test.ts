@@ -43,11 +43,24 @@ function takeMissingForGone(): void {
   vi.spyOn(PodChanges.prototype, "isGone").mockReturnValue(true);
 }
 
+function healNothing(): void {
+  vi.spyOn(DeadDevices.prototype, "resume").mockImplementation((_dead, pin) => pin[Symbol.dispose]());
+}
+
 const mountpointPod = { atSeconds: 100, replica: 0, fault: "mountpointPod", which: 0 } as const;
 const annotatedByHand = planWith([{ ...mountpointPod, what: "isAnnotatedByHand" }]);
 /** The workload runs until the end of the story. */
+const longWorkloads = [{ ...workload, livesSeconds: 10_000 }];
+const otherSecret = { fault: "volumeBecomes", volume: 0, what: "withOtherSecret" } as const;
+const deadMountS3OfOtherSecret = planWith(
+  [
+    { atSeconds: 90, replica: 0, ...otherSecret },
+    { ...mountpointPod, what: "crashes" },
+  ],
+  { workloads: longWorkloads },
+);
 const deadMountS3 = planWith([{ ...mountpointPod, what: "crashes" }], {
-  workloads: [{ ...workload, livesSeconds: 10_000 }],
+  workloads: longWorkloads,
 });
 
 /** The workload ends while no replica leads. */
@@ -166,9 +179,13 @@ const defects = [
   {
     what: "LC-1 a node plugin that does not heal containers",
     plan: deadMountS3,
-    putIn: () => {
-      vi.spyOn(DeadDevices.prototype, "resume").mockImplementation((_dead, pin) => pin[Symbol.dispose]());
-    },
+    putIn: healNothing,
+    finds: "is not served at rest",
+  },
+  {
+    what: "LC-1 a node plugin that does not heal containers whose volume refers to another Secret by then",
+    plan: deadMountS3OfOtherSecret,
+    putIn: healNothing,
     finds: "is not served at rest",
   },
   {

@@ -22,6 +22,14 @@ const workload: PlannedWorkload = {
 /** Each has a Mountpoint Pod of its own, two of them on one node. */
 const workloads = [workload, { ...workload, volume: 1 }, { ...workload, node: 1 }];
 
+const lateAttachments = { replica: 0, fault: "watchIsLate", kind: "mountpoints3podattachments" } as const;
+const ofTwoGroups: readonly PlannedWorkload[] = [
+  { ...workload, atSeconds: 0, volume: 1 },
+  { ...workload, atSeconds: 24 },
+  { ...workload, atSeconds: 37, fsGroup: 2000 },
+  { ...workload, atSeconds: 24, livesSeconds: 1 },
+];
+
 function planWith(release: Release, faults: readonly PlannedFault[], but: Partial<Plan> = {}): Plan {
   const clock = { skewSeconds: 0, drift: 0 };
   const usual = { seed: 1, clocks: [clock, clock], hasElection: true, hasWatchList: true, workloads };
@@ -55,6 +63,16 @@ const defects = [
     what: "WM-1 a Mountpoint Pod that two volumes get at the same time",
     plan: planWith(withWarm, []),
     putIn: () => void vi.spyOn(WarmPool.prototype, "claim").mockReturnValue(),
+    finds: /is given to two volumes/,
+  },
+  {
+    what: "WM-1 a Mountpoint Pod that two attachments of a volume get, one of which the view lacks",
+    plan: planWith(
+      { ...rolling, warmPerNode: 2 },
+      [{ ...lateAttachments, atSeconds: 0, bySeconds: 21, forSeconds: 25 }],
+      { seed: 526_246_398, hasWatchList: false, workloads: ofTwoGroups },
+    ),
+    putIn: () => void vi.spyOn(WarmPool.prototype, "claimedFor").mockReturnValue(undefined),
     finds: /is given to two volumes/,
   },
   {
