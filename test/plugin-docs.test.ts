@@ -15,7 +15,11 @@ it.each(findingIds)("the reference of kubectl s3 explains %s", (id) => {
 const unreachable = "mountpoint-pod-problem";
 
 it.each(findingIds.filter((id) => id !== unreachable))("a test of doctor finds %s", (id) => {
-  const tests = ["test/node/doctor.test.ts", "src/cli/doctor/diagnose.test.ts"];
+  const tests = [
+    "test/node/doctor.test.ts",
+    "src/cli/doctor/diagnose.test.ts",
+    "src/cli/doctor/diagnose-stores.test.ts",
+  ];
   expect(tests.map(read).join("\n")).toContain(`"${id}"`);
 });
 
