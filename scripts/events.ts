@@ -1,8 +1,8 @@
 /** Writes docs/reference/events.md: every event of the driver, and every cause of a failed call, with what to do. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { callFailures } from "../src/core/call-failures.ts";
-import { eventCatalogue } from "../src/core/event-catalogue.ts";
+import { callFailures } from "../src/core/failures/call-failures.ts";
+import { eventCatalogue } from "../src/core/failures/event-catalogue.ts";
 
 const checkout = join(import.meta.dirname, "..");
 export const eventsFile = join(checkout, "docs/reference/events.md");
@@ -15,7 +15,7 @@ export function eventsPage(): string {
   return [
     "# Events",
     "",
-    "<!-- Generated from src/core/event-catalogue.ts and src/core/call-failures.ts by `npm run events`. -->",
+    "<!-- Generated from src/core/failures/event-catalogue.ts and src/core/failures/call-failures.ts by `npm run events`. -->",
     "",
     "`kubectl describe` shows the events of a Pod, claim or PersistentVolume. Every message gives the cause first and then what to do, in 1,024",
     "bytes at most. An event that occurs again is counted, not written again.",

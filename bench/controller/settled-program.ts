@@ -10,7 +10,7 @@ import { runInNewContext } from "node:vm";
 import { kinds } from "../../src/kube/kinds.ts";
 import type { WatchHealth } from "../../src/kube/watch/watch-health.ts";
 import type { controllerStatus } from "../../src/reconciler/domain/controller-status.ts";
-import type { installation } from "../../src/reconciler/domain/installation.fixture.ts";
+import type { installation } from "../../src/reconciler/domain/mountpoint-pod/installation.fixture.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import type { runReconciler } from "../../src/reconciler/run-reconciler.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { plainStores, usualIdentity } from "../../test/support/fake-credentials.ts";
-import { installation } from "../reconciler/domain/installation.fixture.ts";
-import { mountpointPod } from "../reconciler/domain/mountpoint-pod.ts";
+import { installation } from "../reconciler/domain/mountpoint-pod/installation.fixture.ts";
+import { mountpointPod } from "../reconciler/domain/mountpoint-pod/mountpoint-pod.ts";
+import { settingsHash } from "../reconciler/domain/mountpoint-pod/settings-hash.ts";
 import { identityFor, s3VolumeFrom } from "../reconciler/domain/persistent-volume.ts";
-import { settingsHash } from "../reconciler/domain/settings-hash.ts";
 import {
   isAlive,
   isOpen,

@@ -1,6 +1,7 @@
 /** Flags and environment → the configuration of the CSI controller service, or every mistake at once. */
-import type { Proxy } from "../core/proxy.ts";
+
 import type { Stores } from "../core/stores/store.ts";
+import type { Proxy } from "../core/volume/proxy.ts";
 import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import type { Ref } from "../kube/client/client.ts";

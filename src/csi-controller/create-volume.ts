@@ -1,6 +1,7 @@
 /** CreateVolume. Repeating a request always leads to the same bucket, wherever an earlier attempt was interrupted. */
-import { callFailures } from "../core/call-failures.ts";
+
 import { DriverError, leavesNothing } from "../core/errors.ts";
+import { callFailures } from "../core/failures/call-failures.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";

@@ -1,6 +1,7 @@
 /** DeleteVolume. Succeeds only if the data is gone, never existed, or is kept on purpose. */
-import { callFailures } from "../core/call-failures.ts";
+
 import { DriverError } from "../core/errors.ts";
+import { callFailures } from "../core/failures/call-failures.ts";
 import type { InFlight } from "../core/in-flight.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";

@@ -1,7 +1,7 @@
 /** The gRPC code and text of each failure: a contract with kubelet and the sidecars. No other file maps failures to codes. */
 import { status } from "@grpc/grpc-js";
-import { boundedWithFix } from "../core/bounded-text.ts";
 import { DriverError, type ErrorKind } from "../core/errors.ts";
+import { boundedWithFix } from "../core/failures/bounded-text.ts";
 import { describeError } from "../runtime/log.ts";
 import { withoutUserInfo } from "../runtime/user-info.ts";
 

@@ -1,6 +1,6 @@
 /** Writes Events to the API server, and counts repetitions of the same Event instead of creating new ones. */
 import { createHash } from "node:crypto";
-import { type EventReason, eventCatalogue } from "../core/event-catalogue.ts";
+import { type EventReason, eventCatalogue } from "../core/failures/event-catalogue.ts";
 import type { Call } from "../runtime/call.ts";
 import { ApiError } from "./client/api-error.ts";
 import type { KubeClient } from "./client/client.ts";

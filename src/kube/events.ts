@@ -1,5 +1,5 @@
 /** Events: what a user sees in `kubectl describe`. */
-import { boundedWithFix } from "../core/bounded-text.ts";
+import { boundedWithFix } from "../core/failures/bounded-text.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { Logger } from "../runtime/log.ts";
 import { Pace } from "../runtime/pace.ts";

@@ -1,4 +1,4 @@
-import type { MountRequest } from "../core/mount-request.ts";
+import type { MountRequest } from "../core/volume/mount-request.ts";
 
 /** What only the Mountpoint Pod knows. */
 export interface Surroundings {

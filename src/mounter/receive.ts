@@ -1,5 +1,5 @@
 import { DriverError } from "../core/errors.ts";
-import { decodeMountRequest, type MountRequest, mountRequestLimitBytes } from "../core/mount-request.ts";
+import { decodeMountRequest, type MountRequest, mountRequestLimitBytes } from "../core/volume/mount-request.ts";
 import type { Descriptor } from "../linux/descriptor.ts";
 import { type FdReceiver, readToEnd } from "../linux/socket/fd-receiver.ts";
 import type { Call } from "../runtime/call.ts";

@@ -1,8 +1,8 @@
 import { normalize } from "node:path/posix";
 import { defaultMountpointNamespace, type NodeName } from "../core/names.ts";
-import type { PidNamespace, PidNamespaces } from "../core/pid-namespace.ts";
-import type { Proxy } from "../core/proxy.ts";
 import type { Stores } from "../core/stores/store.ts";
+import type { PidNamespace, PidNamespaces } from "../core/volume/pid-namespace.ts";
+import type { Proxy } from "../core/volume/proxy.ts";
 import { endpoint, healthPort, metricsSettings } from "../csi/settings.ts";
 import { type ApiLocation, apiLocationFrom, apiSettings } from "../kube/client/api-location.ts";
 import { verbosity } from "../runtime/log-settings.ts";

@@ -4,7 +4,7 @@ import { Tally } from "../kube/watch/tally.ts";
 import { byLabel, declareMeasured, single } from "../metrics/measured.ts";
 import { QueueMetrics } from "../metrics/queues.ts";
 import type { ObservedAttachment } from "./decision/decision.ts";
-import type { PodProblem } from "./domain/mountpoint-pod-report.ts";
+import type { PodProblem } from "./domain/mountpoint-pod/mountpoint-pod-report.ts";
 import type { RolloutState } from "./domain/rollout.ts";
 import { sizesOf, type View } from "./observe/view.ts";
 import { type Decision, type Held, noneBlocked } from "./rollout/decide.ts";

@@ -1,10 +1,11 @@
 /** The settings of Mountpoint Pods. */
-import { type ContainerResources, defaultResources, type ResourceList } from "../core/container-resources.ts";
+
 import { defaultMountpointNamespace, mounterCommand } from "../core/names.ts";
-import { parseQuantity } from "../core/quantity.ts";
+import { type ContainerResources, defaultResources, type ResourceList } from "../core/volume/container-resources.ts";
+import { parseQuantity } from "../core/volume/quantity.ts";
 import { json, type Kind, names, oneOf, text } from "../runtime/settings/kinds.ts";
 import type { Settings, ValuesOf } from "../runtime/settings/settings.ts";
-import type { CaBundle } from "./domain/ca-bundle.ts";
+import type { CaBundle } from "./domain/mountpoint-pod/ca-bundle.ts";
 
 export const pullPolicy = oneOf("Always", "IfNotPresent", "Never");
 

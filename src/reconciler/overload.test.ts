@@ -11,7 +11,7 @@ import { EventRecorder } from "../kube/events.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { current, volume, w1, workload } from "./decision/situation.fixture.ts";
-import { installation } from "./domain/installation.fixture.ts";
+import { installation } from "./domain/mountpoint-pod/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { MissingPods } from "./observe/missing-pods.ts";
 import { emptyView, volumesOnNodeOf } from "./observe/view.ts";

@@ -4,7 +4,7 @@ import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
 import type { NewStatus } from "./decision/new-statuses.ts";
 import { attachment, current, mp, now, pod, volume, w1, w2, workload } from "./decision/situation.fixture.ts";
-import { installation } from "./domain/installation.fixture.ts";
+import { installation } from "./domain/mountpoint-pod/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
 import { emptyView } from "./observe/view.ts";
 import { type ReconcileContext, reconcile, writeStatuses } from "./reconcile.ts";

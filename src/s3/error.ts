@@ -1,6 +1,7 @@
 /** Error codes of object stores → errors of the driver. No other file interprets the codes of a store. */
-import { callFailures } from "../core/call-failures.ts";
+
 import { DriverError, type ErrorKind } from "../core/errors.ts";
+import { callFailures } from "../core/failures/call-failures.ts";
 import { defaultStore, type Store, valueOfStore } from "../core/stores/store.ts";
 import { isErrno } from "../runtime/errno.ts";
 

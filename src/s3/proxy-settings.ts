@@ -1,5 +1,5 @@
 /** The proxy between the driver and the object store. */
-import type { Proxy } from "../core/proxy.ts";
+import type { Proxy } from "../core/volume/proxy.ts";
 import { text } from "../runtime/settings/kinds.ts";
 import type { Settings } from "../runtime/settings/settings.ts";
 

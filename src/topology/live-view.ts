@@ -1,7 +1,7 @@
 /** The live options of a volume, as they are shown: wanted by its annotations, and in use by a Mountpoint Pod. */
 import { DriverError } from "../core/errors.ts";
 import { liveIn, liveOptionsOf } from "../core/live/live-options.ts";
-import { isProxyAttribute, shownProxy } from "../core/proxy.ts";
+import { isProxyAttribute, shownProxy } from "../core/volume/proxy.ts";
 import type { PersistentVolume } from "./objects.ts";
 import type { LiveView, MountpointPodView, VolumeView } from "./topology.ts";
 

@@ -1,7 +1,7 @@
 /** What is wrong with a volume or a Mountpoint Pod, with the fix where it is known. */
 import type { MountpointPodStatus, SourceCondition } from "../core/attachment-status.ts";
 import { DriverError } from "../core/errors.ts";
-import { parseVolumeAttributes } from "../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../core/volume/volume-attributes.ts";
 import type { ContainerStatus, PersistentVolume, Pod } from "./objects.ts";
 import type { AttachmentView } from "./topology.ts";
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { NodeName, PodUid } from "../../src/core/names.ts";
 import { reconcilerConfigFrom } from "../../src/reconciler/config.ts";
-import { mountpointPod } from "../../src/reconciler/domain/mountpoint-pod.ts";
+import { mountpointPod } from "../../src/reconciler/domain/mountpoint-pod/mountpoint-pod.ts";
 import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
-import { usualIdentity } from "../../test/support/fake-credentials.ts";
-import { plainStores } from "../support/fake-credentials.ts";
+import { plainStores, usualIdentity } from "../support/fake-credentials.ts";
 import {
   chartDirectory,
   containerOf,

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { bucketNames, secretFor } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";

@@ -6,7 +6,7 @@ import { GetBucketLocationCommand } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { rootAccount, s3Endpoint, tenantAccount } from "../../lab/s3.ts";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeAll, expect, it, vi } from "vitest";
 import { WatchHealth } from "../../src/kube/watch/watch-health.ts";
-import { installation } from "../../src/reconciler/domain/installation.fixture.ts";
+import { installation } from "../../src/reconciler/domain/mountpoint-pod/installation.fixture.ts";
 import { ReconcilerMetrics } from "../../src/reconciler/metrics.ts";
 import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import { runReconciler } from "../../src/reconciler/run-reconciler.ts";

@@ -1,7 +1,7 @@
 /** Failed calls give the texts by which docs/reference/events.md names their cause, with a fix: the real service, and faults before its store. */
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { beforeAll, expect, it } from "vitest";
-import { type FailureCause, failureCause } from "../../src/core/call-failures.ts";
+import { type FailureCause, failureCause } from "../../src/core/failures/call-failures.ts";
 import type { NodeName } from "../../src/core/names.ts";
 import type { CreateVolumeRequest } from "../../src/csi/gen/csi.ts";
 import { Attachments } from "../../src/node/cluster/attachments.ts";

@@ -9,7 +9,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { status } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";
 import { bucketNames } from "../support/claims.ts";
 import { openCluster } from "../support/cluster.ts";

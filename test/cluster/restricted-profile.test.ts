@@ -2,13 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import type { NodeName, PodUid } from "../../src/core/names.ts";
-import { installation } from "../../src/reconciler/domain/installation.fixture.ts";
-import { type MountpointPodConfig, mountpointPod } from "../../src/reconciler/domain/mountpoint-pod.ts";
+import { installation } from "../../src/reconciler/domain/mountpoint-pod/installation.fixture.ts";
+import { type MountpointPodConfig, mountpointPod } from "../../src/reconciler/domain/mountpoint-pod/mountpoint-pod.ts";
 import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
-import { usualIdentity } from "../../test/support/fake-credentials.ts";
 import { only, render } from "../chart/rendered-chart.ts";
 import { openCluster } from "../support/cluster.ts";
-import { plainStores } from "../support/fake-credentials.ts";
+import { plainStores, usualIdentity } from "../support/fake-credentials.ts";
 import { long } from "../support/stage.ts";
 
 const cluster = openCluster();

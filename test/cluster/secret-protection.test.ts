@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { rootAccount, s3Endpoint } from "../../lab/s3.ts";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { secretFinalizer } from "../../src/core/names.ts";
 import { recordKey, recordText, type SecretKey } from "../../src/core/protected-secrets.ts";
 import { locationFor } from "../../src/csi-controller/domain/bucket-location.ts";

@@ -4,7 +4,7 @@ import { ListObjectsV2Command, PutObjectCommand, type S3Client } from "@aws-sdk/
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { s3Endpoint } from "../../lab/s3.ts";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { bucketNames, eventsAbout, patient, tagsOf } from "../support/claims.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { createRequest } from "../support/create-request.ts";

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { checkout } from "../../lab/images.ts";
 import { headroom } from "../../src/core/names.ts";
-import { parseQuantity } from "../../src/core/quantity.ts";
+import { parseQuantity } from "../../src/core/volume/quantity.ts";
 import type { Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 

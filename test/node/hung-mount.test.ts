@@ -1,6 +1,6 @@
 /** A mount-s3 that hangs is the trouble of its own workloads: the node goes on, and it can be got rid of. */
 import { expect, it } from "vitest";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { IdentityService, NodeService } from "../../src/csi/gen/csi.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { csiClient } from "../support/csi-client.ts";

@@ -14,7 +14,7 @@ import { network } from "../../lab/layout.ts";
 import { inside } from "../../lab/namespaces.ts";
 import type { Progress } from "../../lab/progress.ts";
 import { run } from "../../lab/run.ts";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import type { PodUid } from "../../src/core/names.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
 import type { Pod } from "../../src/kube/kinds.ts";

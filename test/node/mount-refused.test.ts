@@ -1,7 +1,7 @@
 /** Volumes that cannot be mounted: the owner of the Pod reads why, soon and in the words of whoever knows. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { rootAccount, tenantAccount } from "../../lab/s3.ts";
-import { type FailureCause, failureCause, failurePattern } from "../../src/core/call-failures.ts";
+import { type FailureCause, failureCause, failurePattern } from "../../src/core/failures/call-failures.ts";
 import { openCluster, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
 import { secretManifest } from "../support/s3-accounts.ts";

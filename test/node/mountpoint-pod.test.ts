@@ -1,7 +1,7 @@
 /** What the attributes and options of a volume make of its Mountpoint Pod. */
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, podManifest, type Sandbox } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";

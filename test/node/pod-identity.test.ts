@@ -6,7 +6,7 @@ import { network } from "../../lab/layout.ts";
 import { signalProcess } from "../../lab/process-id.ts";
 import { minioEndpoint } from "../../lab/s3.ts";
 import type { AttachmentSpec } from "../../src/core/attachment.ts";
-import { failureCause } from "../../src/core/call-failures.ts";
+import { failureCause } from "../../src/core/failures/call-failures.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { eventsIn, identityOf, killMountS3 } from "../support/healing.ts";
 import { installedWith } from "../support/installed-with.ts";

@@ -1,6 +1,6 @@
 /** A node whose directory of Pods is a mount that shares nothing: what the node plugin mounts there stays in its container. */
 import { expect, it } from "vitest";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { openCluster } from "../support/cluster.ts";
 import { onNode } from "../support/mount-s3-process.ts";
 import { eventsOf, kubeletDir, mountsNaming, onDiskBelow, podOf, targetOf } from "../support/traces.ts";

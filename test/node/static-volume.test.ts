@@ -1,7 +1,7 @@
 /** What a user with a bucket sees: a Pod with a static volume, from its first file to its last trace. */
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { expect, it } from "vitest";
-import { type FailureCause, failureCause } from "../../src/core/call-failures.ts";
+import { type FailureCause, failureCause } from "../../src/core/failures/call-failures.ts";
 import { mountpointPodName, type PodUid, type PvName } from "../../src/core/names.ts";
 import type { MountpointS3PodAttachment, Pod } from "../../src/kube/kinds.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";

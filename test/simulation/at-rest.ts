@@ -2,11 +2,11 @@
 import { isAlive, type MountpointPod, mountpointPodFrom, waitingPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import type { PodUid } from "../../src/core/names.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
+import { settingsHash } from "../../src/reconciler/domain/mountpoint-pod/settings-hash.ts";
+import { warmSettings } from "../../src/reconciler/domain/mountpoint-pod/warm-pod.ts";
 import { differenceFrom, isStaying } from "../../src/reconciler/domain/move.ts";
 import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
 import { isCurrent, rolloutRequest } from "../../src/reconciler/domain/rollout.ts";
-import { settingsHash } from "../../src/reconciler/domain/settings-hash.ts";
-import { warmSettings } from "../../src/reconciler/domain/warm-pod.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
 import { plainStores } from "../support/fake-credentials.ts";
 import type { ApiServer } from "./api-server.ts";

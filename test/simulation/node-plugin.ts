@@ -1,6 +1,6 @@
 /** The node plugin: its real watches, publish, healing, probes, unmount loop, records and status, on the kernel of a simulated machine. */
 import type { NodeName, PodName, PodUid, PvName, VolumeId } from "../../src/core/names.ts";
-import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../src/core/volume/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import { Attachments } from "../../src/node/cluster/attachments.ts";
 import { MountpointPods } from "../../src/node/cluster/mountpoint-pods.ts";

@@ -1,6 +1,6 @@
 /** What `helm upgrade` changes while everything runs: the settings with which the replicas of the reconciler start. */
 import * as fc from "fast-check";
-import type { MountpointPodConfig } from "../../src/reconciler/domain/mountpoint-pod.ts";
+import type { MountpointPodConfig } from "../../src/reconciler/domain/mountpoint-pod/mountpoint-pod.ts";
 import { manualRollout } from "../../src/reconciler/rollout/rollout.fixture.ts";
 import type { RolloutConfig } from "../../src/reconciler/rollout/settings.ts";
 import type { WarmConfig } from "../../src/reconciler/warm/settings.ts";

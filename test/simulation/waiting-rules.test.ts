@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { NodeName, PodName } from "../../src/core/names.ts";
 import { kinds } from "../../src/kube/kinds.ts";
-import { installation } from "../../src/reconciler/domain/installation.fixture.ts";
+import { installation } from "../../src/reconciler/domain/mountpoint-pod/installation.fixture.ts";
+import { warmPod } from "../../src/reconciler/domain/mountpoint-pod/warm-pod.ts";
 import type { VolumeOnNodeKey } from "../../src/reconciler/domain/volume-on-node.ts";
-import { warmPod } from "../../src/reconciler/domain/warm-pod.ts";
 import { emptyView } from "../../src/reconciler/observe/view.ts";
 import { WarmPool } from "../../src/reconciler/warm/pool.ts";
 import { ApiServer, type Writer } from "./api-server.ts";

@@ -3,7 +3,7 @@
 import { openSync } from "node:fs";
 import { dirname } from "node:path/posix";
 import { mountDevice } from "../../src/core/names.ts";
-import type { PidNamespace } from "../../src/core/pid-namespace.ts";
+import type { PidNamespace } from "../../src/core/volume/pid-namespace.ts";
 import { Descriptor } from "../../src/linux/descriptor.ts";
 import { type DeviceId, fuseDevice } from "../../src/linux/device-id.ts";
 import type { Health } from "../../src/linux/fuse/probe.ts";

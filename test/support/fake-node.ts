@@ -9,7 +9,7 @@ import {
   type VolumeId,
 } from "../../src/core/names.ts";
 import type { Stores } from "../../src/core/stores/store.ts";
-import { parseVolumeAttributes } from "../../src/core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../src/core/volume/volume-attributes.ts";
 import { WorkQueue } from "../../src/kube/controller/work-queue.ts";
 import type { Descriptor } from "../../src/linux/descriptor.ts";
 import { Attachments } from "../../src/node/cluster/attachments.ts";

@@ -7,7 +7,7 @@ import {
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { expect, vi } from "vitest";
-import { failurePattern } from "../../src/core/call-failures.ts";
+import { failurePattern } from "../../src/core/failures/call-failures.ts";
 import { bucketNames, Claims, eventsAbout, keepVersions } from "./claims.ts";
 import type { Cluster, PodRef, Sandbox } from "./cluster.ts";
 import { killMountS3 } from "./healing.ts";

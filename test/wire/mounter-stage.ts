@@ -1,6 +1,6 @@
 /** What the tests of the mounter share: a request, and the node's end of the socket. */
 import { readFileSync, readlinkSync } from "node:fs";
-import { encodeMountRequest, type MountRequest } from "../../src/core/mount-request.ts";
+import { encodeMountRequest, type MountRequest } from "../../src/core/volume/mount-request.ts";
 import { Directory } from "../../src/linux/directory.ts";
 import { openFuse } from "../../src/linux/fuse/fuse.ts";
 import { connect, type FdSender } from "../../src/linux/socket/fd-sender.ts";

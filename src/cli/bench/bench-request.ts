@@ -1,5 +1,5 @@
 /** Pure: the options of `kubectl s3 bench` and the volume → what is measured, and as whom. */
-import { parseQuantity } from "../../core/quantity.ts";
+import { parseQuantity } from "../../core/volume/quantity.ts";
 import type { PersistentVolume } from "../../topology/objects.ts";
 import { UserError } from "../user-error.ts";
 

@@ -1,5 +1,5 @@
 /** Runs the Pod of a benchmark, follows what it prints, and deletes it whatever happens. */
-import { eventCatalogue } from "../../core/event-catalogue.ts";
+import { eventCatalogue } from "../../core/failures/event-catalogue.ts";
 import { type BenchPlan, type BenchResult, type FilesLeft, parseBenchLine } from "../../core/volume-bench.ts";
 import type { EventObject, Pod } from "../../topology/objects.ts";
 import { paths } from "../../topology/paths.ts";

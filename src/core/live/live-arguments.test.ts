@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseCacheVolume } from "../cache-volume.ts";
 import { DriverError } from "../errors.ts";
-import { mountArguments } from "../mount-args.ts";
-import { parseMountOption, rendered } from "../mount-option.ts";
 import { livePrefix } from "../names.ts";
+import { parseCacheVolume } from "../volume/cache-volume.ts";
+import { mountArguments } from "../volume/mount-args.ts";
+import { parseMountOption, rendered } from "../volume/mount-option.ts";
 import { withLiveArguments } from "./live-arguments.ts";
 import { withLive } from "./live-mount-options.ts";
 import { liveOptionsOf } from "./live-options.ts";

@@ -1,8 +1,9 @@
 /** What the live annotations of a Mountpoint Pod replace in the arguments of its mount-s3. Pure. */
-import { cacheAttributes } from "../cache-volume.ts";
-import { bytewise, type MountOption, rendered } from "../mount-option.ts";
+
 import { cacheContainerPath } from "../names.ts";
-import { type Proxy, parseProxy } from "../proxy.ts";
+import { cacheAttributes } from "../volume/cache-volume.ts";
+import { bytewise, type MountOption, rendered } from "../volume/mount-option.ts";
+import { type Proxy, parseProxy } from "../volume/proxy.ts";
 import { parseLiveMountOptions, withLive } from "./live-mount-options.ts";
 import { liveIn } from "./live-options.ts";
 

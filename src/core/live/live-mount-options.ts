@@ -1,6 +1,6 @@
 /** The live mount options of a volume, and how they take the place of those that a mount would have without them. Pure. */
 import { DriverError } from "../errors.ts";
-import { bytewise, longName, type MountOption, parseMountOption, rendered } from "../mount-option.ts";
+import { bytewise, longName, type MountOption, parseMountOption, rendered } from "../volume/mount-option.ts";
 import { excludedBy, liveOptions, refusalOf } from "./option-policy.ts";
 
 /** `metadata-ttl 60, max-threads=32`, or one on each line. Throws a DriverError that names the option that may not be there. */

@@ -2,6 +2,9 @@
  * What annotations of a PersistentVolume ask for instead of its attributes and mount options. It holds for Mountpoint Pods that are created
  * from then on, also for those to which running workloads move. Pure.
  */
+
+import { DriverError } from "../errors.ts";
+import { cacheContainerPath, livePrefix } from "../names.ts";
 import {
   type CacheVolume,
   cacheAttributes,
@@ -9,13 +12,11 @@ import {
   maxCacheMib,
   parseCacheVolume,
   plainCache,
-} from "../cache-volume.ts";
-import { memoryLimitMib, parseContainerResources, resourceAttributes } from "../container-resources.ts";
-import { DriverError } from "../errors.ts";
-import { asksForCache, mountArguments } from "../mount-args.ts";
-import { type MountOption, parseMountOption, rendered } from "../mount-option.ts";
-import { cacheContainerPath, livePrefix } from "../names.ts";
-import { isProxyAttribute, parseProxy } from "../proxy.ts";
+} from "../volume/cache-volume.ts";
+import { memoryLimitMib, parseContainerResources, resourceAttributes } from "../volume/container-resources.ts";
+import { asksForCache, mountArguments } from "../volume/mount-args.ts";
+import { type MountOption, parseMountOption, rendered } from "../volume/mount-option.ts";
+import { isProxyAttribute, parseProxy } from "../volume/proxy.ts";
 import { optionRefusal, parseLiveMountOptions, withLive } from "./live-mount-options.ts";
 
 type Texts = Readonly<Record<string, string>>;

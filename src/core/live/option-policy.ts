@@ -1,5 +1,5 @@
 /** Which mount options may change for a running mount, and with which values. Pure. */
-import { mebibyte } from "../quantity.ts";
+import { mebibyte } from "../volume/quantity.ts";
 
 /** Whether an option may be given with this value (undefined: as a flag); else what is expected. */
 type Check = (value: string | undefined) => Expected | undefined;

@@ -1,5 +1,5 @@
 /** Which store a volume, a StorageClass or a Secret names (ID-4). Only stores of the installation can be named. */
-import { quoted } from "../attribute-refusal.ts";
+import { quoted } from "../volume/attribute-refusal.ts";
 import { isAt, isNowAt } from "./address.ts";
 import { defaultStore, type Store, type StoreName, type Stores, storeNames } from "./store.ts";
 

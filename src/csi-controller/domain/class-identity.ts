@@ -1,6 +1,6 @@
 /** StorageClass parameters `authenticationSource` and `roleArn`: whose credentials the volumes are mounted with (ID-1). */
-import { quoted } from "../../core/attribute-refusal.ts";
-import { isRoleArn } from "../../core/volume-attributes.ts";
+import { quoted } from "../../core/volume/attribute-refusal.ts";
+import { isRoleArn } from "../../core/volume/volume-attributes.ts";
 import { resolved, type Variables } from "./class-variables.ts";
 import { parameterRefusal } from "./parameter-refusal.ts";
 

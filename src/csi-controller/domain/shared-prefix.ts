@@ -1,5 +1,5 @@
 /** StorageClass parameter `sharedBucketPrefix`: what the prefixes of volumes in a shared bucket begin with, such as the namespace. */
-import { quoted } from "../../core/attribute-refusal.ts";
+import { quoted } from "../../core/volume/attribute-refusal.ts";
 import { resolved, type Variables } from "./class-variables.ts";
 import { parameterRefusal } from "./parameter-refusal.ts";
 

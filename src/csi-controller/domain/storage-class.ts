@@ -1,7 +1,8 @@
 /** Parses the parameters of a StorageClass. Unknown parameters are ignored, as in 2.x. */
-import { quoted } from "../../core/attribute-refusal.ts";
+
 import { driverName } from "../../core/names.ts";
 import type { StoreReference } from "../../core/stores/store-of.ts";
+import { quoted } from "../../core/volume/attribute-refusal.ts";
 import type { BucketOptions } from "./bucket-location.ts";
 import { type PodIdentity, parsePodIdentity } from "./class-identity.ts";
 import { resolved, type Variables } from "./class-variables.ts";

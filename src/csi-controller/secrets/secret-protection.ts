@@ -3,8 +3,9 @@
  * same time, and without its Secret a volume could never be deleted. A finalizer delays the deletion of the Secret until the last of
  * its volumes is deleted.
  */
-import { callFailures } from "../../core/call-failures.ts";
+
 import { DriverError } from "../../core/errors.ts";
+import { callFailures } from "../../core/failures/call-failures.ts";
 import { keepForMs, type SecretKey, type SecretRecord, settleMs } from "../../core/protected-secrets.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { runController } from "../../kube/controller/run-controller.ts";

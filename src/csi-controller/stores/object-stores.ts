@@ -1,6 +1,7 @@
 /** The connections to each store of the installation. No two stores share one: proxies and certificates differ, and so do limits. */
-import type { Proxy } from "../../core/proxy.ts";
+
 import type { Store, StoreName, Stores } from "../../core/stores/store.ts";
+import type { Proxy } from "../../core/volume/proxy.ts";
 import { ObjectStore, type StoreSettings } from "../../s3/object-store.ts";
 import { trusted, trustedWith } from "../../s3/trust.ts";
 

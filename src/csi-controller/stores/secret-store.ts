@@ -1,8 +1,9 @@
 /** A provisioner Secret may say for which store its credentials are: `store` or `endpoint_url`. They are not sent to another (ID-4). */
-import { quoted } from "../../core/attribute-refusal.ts";
+
 import { DriverError } from "../../core/errors.ts";
 import type { Store } from "../../core/stores/store.ts";
 import { contradicts, type StoreReference } from "../../core/stores/store-of.ts";
+import { quoted } from "../../core/volume/attribute-refusal.ts";
 import type { Secrets } from "../buckets.ts";
 
 /** Fields of the Secret by the member of the reference. */

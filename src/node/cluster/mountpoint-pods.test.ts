@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { usualIdentity } from "../../../test/support/fake-credentials.ts";
 import type { NodeName, PodUid, PvName, VolumeId } from "../../core/names.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import type { Pod } from "../../kube/kinds.ts";
-import { installation } from "../../reconciler/domain/installation.fixture.ts";
-import { mountpointPod } from "../../reconciler/domain/mountpoint-pod.ts";
+import { installation } from "../../reconciler/domain/mountpoint-pod/installation.fixture.ts";
+import { mountpointPod } from "../../reconciler/domain/mountpoint-pod/mountpoint-pod.ts";
 import { localMountpointPodFrom, unusableReason } from "./mountpoint-pods.ts";
 
 const volume = {

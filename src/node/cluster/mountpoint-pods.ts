@@ -1,4 +1,5 @@
 import { DriverError } from "../../core/errors.ts";
+import { startFailure } from "../../core/failures/start-failure.ts";
 import { isAlive, type MountpointPod, mountpointPodFrom, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
 import {
   annotations,
@@ -9,7 +10,6 @@ import {
   type PvName,
   type VolumeId,
 } from "../../core/names.ts";
-import { startFailure } from "../../core/start-failure.ts";
 import { type ContainerState, kinds, type Pod } from "../../kube/kinds.ts";
 import { keyOf, Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";

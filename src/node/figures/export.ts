@@ -1,5 +1,5 @@
 /** Pure: how mount-s3 is asked to export its figures. */
-import type { MountRequest } from "../../core/mount-request.ts";
+import type { MountRequest } from "../../core/volume/mount-request.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 
 /** The usual port of OTLP over HTTP. Nothing else listens in a Mountpoint Pod. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { driverAccess } from "../../../test/support/fake-credentials.ts";
 import { call, mountpointPod, podOf, target, targetOf, workload } from "../../../test/support/fake-node.ts";
 import { DriverError } from "../../core/errors.ts";
-import { eventCatalogue } from "../../core/event-catalogue.ts";
+import { eventCatalogue } from "../../core/failures/event-catalogue.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
 import type { Happening } from "../../kube/event-writer.ts";
 import { fuseDevice } from "../../linux/device-id.ts";

@@ -1,6 +1,6 @@
 /** Emits events on workloads whose mount-s3 died: VolumeHealed and VolumeNotHealed. */
 import { DriverError } from "../../core/errors.ts";
-import { eventCatalogue } from "../../core/event-catalogue.ts";
+import { eventCatalogue } from "../../core/failures/event-catalogue.ts";
 import type { PodName } from "../../core/names.ts";
 import type { Happening } from "../../kube/event-writer.ts";
 import type { EventRecorder } from "../../kube/events.ts";

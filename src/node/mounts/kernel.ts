@@ -1,7 +1,7 @@
 /** The kernel interface of the node plugin. Only `probe`, which has a limit, and `hasVanished` wait for mount-s3. */
 
 import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
-import type { PidNamespace } from "../../core/pid-namespace.ts";
+import type { PidNamespace } from "../../core/volume/pid-namespace.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
 import type { DeviceId } from "../../linux/device-id.ts";
 import { bind, bindReadOnly, mountFuse, mountFuseHidingPids, openFuse, unmount } from "../../linux/fuse/fuse.ts";

@@ -1,6 +1,6 @@
 /** Emits events on workloads that were moved to another Mountpoint Pod, or could not be. */
 import { DriverError } from "../../core/errors.ts";
-import { eventCatalogue } from "../../core/event-catalogue.ts";
+import { eventCatalogue } from "../../core/failures/event-catalogue.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { describeError } from "../../runtime/log.ts";
 import { emitOnUsers } from "../heal/emit-on-users.ts";

@@ -1,7 +1,7 @@
 import { DriverError } from "../../core/errors.ts";
 import type { PodUid, PvName, VolumeId } from "../../core/names.ts";
 import type { Store } from "../../core/stores/store.ts";
-import { parseVolumeAttributes, type VolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes, type VolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import { VolumeCapability_AccessMode_Mode as Mode, type NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
 import type { Secret } from "../../runtime/secret.ts";
 import type { Access } from "../credentials/access.ts";

@@ -14,7 +14,7 @@ import {
   targetOf,
   workload,
 } from "../../../test/support/fake-node.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import { publish } from "./publish.ts";
 import { unpublish } from "./unpublish.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { storesWith } from "../../../test/support/fake-credentials.ts";
 import { tokenOf } from "../../../test/support/service-account-token.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import { requestedAccess } from "./requested-access.ts";
 
 const stores = storesWith({

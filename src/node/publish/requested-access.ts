@@ -1,10 +1,11 @@
 /** Whose credentials a request of kubelet asks for, and at which store. */
-import { attributeRefusal } from "../../core/attribute-refusal.ts";
+
 import { DriverError } from "../../core/errors.ts";
-import { podIdentityIsOff, storeWithoutSts } from "../../core/pod-identity-refusals.ts";
+import { podIdentityIsOff, storeWithoutSts } from "../../core/failures/pod-identity-refusals.ts";
 import type { Store, Stores } from "../../core/stores/store.ts";
 import { contradicts, namesStore, type StoreReference, storeOf } from "../../core/stores/store-of.ts";
-import type { VolumeAttributes } from "../../core/volume-attributes.ts";
+import { attributeRefusal } from "../../core/volume/attribute-refusal.ts";
+import type { VolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import type { NodePublishVolumeRequest } from "../../csi/gen/csi.ts";
 import type { Secret } from "../../runtime/secret.ts";
 import { credentialsFrom, volumeCredentialFields } from "../../s3/credentials.ts";

@@ -1,5 +1,5 @@
-import { type MountArguments, mountArguments, userAgentPrefix } from "../../core/mount-args.ts";
-import { choosePidNamespace } from "../../core/pid-namespace.ts";
+import { type MountArguments, mountArguments, userAgentPrefix } from "../../core/volume/mount-args.ts";
+import { choosePidNamespace } from "../../core/volume/pid-namespace.ts";
 import { logEnvironment } from "../domain/mount-s3-log.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { mountEnvironment } from "./mount-environment.ts";

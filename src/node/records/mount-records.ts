@@ -3,10 +3,10 @@
  * this process and on a tmpfs, so that a restarted node plugin has them, too. They contain credentials and must never be on a disk.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { MountRequest } from "../../core/mount-request.ts";
 import type { PodName, PodUid, PvName, VolumeId } from "../../core/names.ts";
-import type { PidNamespace } from "../../core/pid-namespace.ts";
 import { defaultStore } from "../../core/stores/store.ts";
+import type { MountRequest } from "../../core/volume/mount-request.ts";
+import type { PidNamespace } from "../../core/volume/pid-namespace.ts";
 import { Secret } from "../../runtime/secret.ts";
 import type { Credentials } from "../../s3/credentials.ts";
 import type { Access, SecretAccess } from "../credentials/access.ts";

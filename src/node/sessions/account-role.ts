@@ -2,7 +2,7 @@
 import { DriverError } from "../../core/errors.ts";
 import type { ServiceAccount } from "../../core/identity.ts";
 import { annotations } from "../../core/names.ts";
-import { isRoleArn } from "../../core/volume-attributes.ts";
+import { isRoleArn } from "../../core/volume/volume-attributes.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { type KubeObject, kinds } from "../../kube/kinds.ts";

@@ -1,7 +1,7 @@
 /** The request for the mount-s3 of a Mountpoint Pod, with the live options for which the Pod was created. */
 import { DriverError } from "../../core/errors.ts";
 import { withLiveArguments } from "../../core/live/live-arguments.ts";
-import type { MountRequest } from "../../core/mount-request.ts";
+import type { MountRequest } from "../../core/volume/mount-request.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { LocalMountpointPod } from "../cluster/mountpoint-pods.ts";
 import { logEnvironment } from "../domain/mount-s3-log.ts";

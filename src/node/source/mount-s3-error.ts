@@ -1,5 +1,5 @@
-import { callFailures, type FailureCause, failureCause } from "../../core/call-failures.ts";
 import type { ErrorKind } from "../../core/errors.ts";
+import { callFailures, type FailureCause, failureCause } from "../../core/failures/call-failures.ts";
 
 const limit = 1024;
 

@@ -1,8 +1,8 @@
 import { DriverError } from "../../core/errors.ts";
-import { encodeMountRequest, type MountRequest } from "../../core/mount-request.ts";
 import type { PodName } from "../../core/names.ts";
-import type { PidNamespace } from "../../core/pid-namespace.ts";
 import type { Store } from "../../core/stores/store.ts";
+import { encodeMountRequest, type MountRequest } from "../../core/volume/mount-request.ts";
+import type { PidNamespace } from "../../core/volume/pid-namespace.ts";
 import type { Health } from "../../linux/fuse/probe.ts";
 import type { Call } from "../../runtime/call.ts";
 import { maskedFor } from "../../s3/masked.ts";

@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import type { AttachmentSpec } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
 import { annotations, labels, type NodeName, type PvName, type VolumeId } from "../../core/names.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import { decide } from "../decision/decide.ts";

@@ -1,7 +1,7 @@
 /** Performs the steps of a decision against the API server. */
 import { type AttachmentSpec, accountOf, duplicatesOf, restoreAccount, specPatch } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
-import { eventCatalogue } from "../../core/event-catalogue.ts";
+import { eventCatalogue } from "../../core/failures/event-catalogue.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type NodeName } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -12,7 +12,11 @@ import { kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { NewAttachment, ObservedAttachment, Step } from "../decision/decision.ts";
-import { type MountpointPodConfig, type MountpointPodPurpose, mountpointPod } from "../domain/mountpoint-pod.ts";
+import {
+  type MountpointPodConfig,
+  type MountpointPodPurpose,
+  mountpointPod,
+} from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
 import { annotate } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";

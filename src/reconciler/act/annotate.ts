@@ -4,8 +4,8 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { ObservedAttachment, Step } from "../decision/decision.ts";
+import { assignmentPatch } from "../domain/mountpoint-pod/warm-pod.ts";
 import { failedRequests } from "../domain/move.ts";
-import { assignmentPatch } from "../domain/warm-pod.ts";
 import { attempt, type Result, untilAttachment, untilPod, untilWaitingPod, type Viewed } from "./attempt.ts";
 
 export interface Annotating extends Viewed {

@@ -4,7 +4,7 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import type { ObservedAttachment } from "../decision/decision.ts";
-import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import type { View } from "../observe/view.ts";
 
 /** outdated: the API server had a newer object than the view, and the view has caught up since. */

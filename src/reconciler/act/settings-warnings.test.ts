@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { warmPodName } from "../../core/names.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { Step } from "../decision/decision.ts";
 import { node, pod, volume, w1, workload } from "../decision/situation.fixture.ts";
-import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
+import type { ReportedWaitingPod } from "../domain/mountpoint-pod/warm-pod.ts";
 import { act, type Cluster } from "./act.ts";
 import { fakeCluster, storedPod } from "./fake-cluster.fixture.ts";
 

@@ -1,7 +1,7 @@
 /** Warnings about the settings of a volume, for the first workload that its Mountpoint Pod serves, and on the claims of the volume. */
 import type { EventRecorder } from "../../kube/events.ts";
 import type { Call } from "../../runtime/call.ts";
-import { type MountpointPodConfig, mountpointPodWarnings } from "../domain/mountpoint-pod.ts";
+import { type MountpointPodConfig, mountpointPodWarnings } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { View } from "../observe/view.ts";
 import { type WarnedPod, warnOfVolume } from "./warn.ts";

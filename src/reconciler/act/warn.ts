@@ -1,4 +1,4 @@
-import type { ReasonOn } from "../../core/event-catalogue.ts";
+import type { ReasonOn } from "../../core/failures/event-catalogue.ts";
 import type { PodUid, PvName } from "../../core/names.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";

@@ -1,6 +1,6 @@
 /** Policies for a workload that no existing Mountpoint Pod can serve. */
 import { mountpointPodName, type PodName } from "../../core/names.ts";
-import { nextGeneration, successorDelayMs } from "../domain/succession.ts";
+import { nextGeneration, successorDelayMs } from "../domain/mountpoint-pod/succession.ts";
 import { isListed } from "./attachment-changes.ts";
 import type { Request, Verdict } from "./draft.ts";
 

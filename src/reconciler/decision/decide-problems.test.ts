@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
+import type { PodProblem } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./decision.ts";
 import { newStatuses } from "./new-statuses.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { ReportedSource } from "../../core/attachment-status.ts";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
+import type { PodProblem } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
 import { decide } from "./decide.ts";
 import type { Observed, ObservedAttachment } from "./decision.ts";
 import { attachment, mp, now, pod, seen, summary, w1, w2, workload } from "./situation.fixture.ts";

@@ -1,10 +1,10 @@
 /** Input and output of the decision about one volume on one node. */
 import type { Attachment, AttachmentSpec, newAttachment } from "../../core/attachment.ts";
 import type { AttachmentStatus, ReportedSource } from "../../core/attachment-status.ts";
-import type { ReasonOn } from "../../core/event-catalogue.ts";
+import type { ReasonOn } from "../../core/failures/event-catalogue.ts";
 import type { NodeName, PodName, PodUid, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
+import type { MountpointPodPurpose } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { CurrentSettings } from "../domain/rollout.ts";
 import type { Workload } from "../domain/workload.ts";

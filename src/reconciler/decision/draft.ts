@@ -5,7 +5,7 @@ import type { Identity, ServiceAccount } from "../../core/identity.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { stuckProblem } from "../domain/mountpoint-pod-report.ts";
+import { stuckProblem } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
 import { identityFor, type S3Volume } from "../domain/persistent-volume.ts";
 import { needsVolumes, type Workload } from "../domain/workload.ts";
 import type { VolumeWarning, WorkloadWarning } from "../domain/workload-warnings.ts";

@@ -1,6 +1,6 @@
 /** Mountpoint Pods that serve no workload. */
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { endsByUnmount } from "../domain/orphaned-pod.ts";
+import { endsByUnmount } from "../domain/mountpoint-pod/orphaned-pod.ts";
 import { idleIn, withoutIdle } from "./attachment-changes.ts";
 import { type Draft, sourceOf } from "./draft.ts";
 import { isInPreparation } from "./move-mountpoint-pods.ts";

@@ -1,7 +1,7 @@
 import { holderOf } from "../../core/attachment.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
-import { isBeyondRepair } from "../domain/beyond-repair.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { isBeyondRepair } from "../domain/mountpoint-pod/beyond-repair.ts";
 import { isMounted } from "../domain/reported-source.ts";
 import { isCurrent } from "../domain/rollout.ts";
 import { isUnreported, mayHaveStarted, type Workload } from "../domain/workload.ts";

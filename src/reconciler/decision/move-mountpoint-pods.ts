@@ -8,6 +8,7 @@
 import type { Identity } from "../../core/identity.ts";
 import { mountpointPodName, type PodName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { nextGeneration } from "../domain/mountpoint-pod/succession.ts";
 import {
   differenceFrom,
   isMoveRequested,
@@ -19,7 +20,6 @@ import {
 } from "../domain/move.ts";
 import { identityFor, type S3Volume } from "../domain/persistent-volume.ts";
 import { isCurrent } from "../domain/rollout.ts";
-import { nextGeneration } from "../domain/succession.ts";
 import { mayHaveStarted, type Workload } from "../domain/workload.ts";
 import {
   type AttachmentChange,

@@ -11,7 +11,7 @@ import {
   type VolumeId,
 } from "../../core/names.ts";
 import { defaultStore } from "../../core/stores/store.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { noLiveOptions, type S3Volume } from "../domain/persistent-volume.ts";
 import type { CurrentSettings } from "../domain/rollout.ts";

@@ -1,7 +1,7 @@
 /** The steps that bring the cluster to what a finished draft says. */
 import { hasSameLists } from "../../core/attachment.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { orphanedPodStep } from "../domain/orphaned-pod.ts";
+import { orphanedPodStep } from "../domain/mountpoint-pod/orphaned-pod.ts";
 import { type AttachmentChange, listedIn } from "./attachment-changes.ts";
 import type { NewAttachment, Step } from "./decision.ts";
 import { creationOf, type Draft, orphanedPods, sourceOf } from "./draft.ts";

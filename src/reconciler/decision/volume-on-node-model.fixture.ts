@@ -14,7 +14,7 @@ import { accountIn } from "../../core/identity.ts";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import type { MountpointPodPurpose } from "../domain/mountpoint-pod.ts";
+import type { MountpointPodPurpose } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
 import { keyFieldsOf, newHolders, patched, withoutAccount } from "./attachment-lists.fixture.ts";
 import { decide } from "./decide.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../core/attachment-status.ts";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
-import type { MountpointPodReport } from "./mountpoint-pod-report.ts";
+import type { MountpointPodReport } from "./mountpoint-pod/mountpoint-pod-report.ts";
 import type { RolloutState } from "./rollout.ts";
 
 export interface StatusInput {

@@ -1,7 +1,6 @@
 /** The fields of a PersistentVolume of this driver that the reconciler keeps. */
 
-import { attributeRefusal } from "../../core/attribute-refusal.ts";
-import type { CacheVolume } from "../../core/cache-volume.ts";
+import { podIdentityIsOff, storeWithoutSts } from "../../core/failures/pod-identity-refusals.ts";
 import {
   accountIn,
   type CredentialSource,
@@ -13,10 +12,11 @@ import {
 import { type LiveOptions, liveOptionsOf } from "../../core/live/live-options.ts";
 import { moveRequestIn } from "../../core/mountpoint-pod-state.ts";
 import { driverName, type PvName, type VolumeId } from "../../core/names.ts";
-import { podIdentityIsOff, storeWithoutSts } from "../../core/pod-identity-refusals.ts";
 import type { Store, StoreName, Stores } from "../../core/stores/store.ts";
 import { storeOf } from "../../core/stores/store-of.ts";
-import { parseVolumeAttributes, type VolumeAttributes } from "../../core/volume-attributes.ts";
+import { attributeRefusal } from "../../core/volume/attribute-refusal.ts";
+import type { CacheVolume } from "../../core/volume/cache-volume.ts";
+import { parseVolumeAttributes, type VolumeAttributes } from "../../core/volume/volume-attributes.ts";
 
 /** What this installation offers to volumes. */
 export interface Installation {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type MountpointPod, type MoveNotes, noMove } from "../../core/mountpoint-pod-state.ts";
 import { mp, ofSecret, pod, volume, w1 } from "../decision/situation.fixture.ts";
+import { settingsOf } from "./mountpoint-pod/settings-hash.ts";
 import type { S3Volume } from "./persistent-volume.ts";
 import {
   type CurrentSettings,
@@ -9,7 +10,6 @@ import {
   rolloutRequest,
   rolloutStateOf,
 } from "./rollout.ts";
-import { settingsOf } from "./settings-hash.ts";
 
 const current: CurrentSettings = { hash: "now", retry: "" };
 const usual = { volume, mountOptions: "", served: 1, source: { health: "serving" } } as const;

@@ -4,9 +4,9 @@
  */
 import type { ReportedSource } from "../../core/attachment-status.ts";
 import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import { installationPart, settingsOf } from "./mountpoint-pod/settings-hash.ts";
 import { differenceFrom, moveRequests } from "./move.ts";
 import type { S3Volume } from "./persistent-volume.ts";
-import { installationPart, settingsOf } from "./settings-hash.ts";
 
 /** What a Mountpoint Pod that is created now would be made with. */
 export interface CurrentSettings {

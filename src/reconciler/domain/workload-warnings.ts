@@ -1,6 +1,6 @@
 /** Warnings for the owner of a workload about its volume and its Mountpoint Pod. */
 
-import type { ReasonOn } from "../../core/event-catalogue.ts";
+import type { ReasonOn } from "../../core/failures/event-catalogue.ts";
 import type { PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "./controller-status.ts";
 import type { S3Volume } from "./persistent-volume.ts";

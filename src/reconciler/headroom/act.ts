@@ -8,8 +8,8 @@ import { kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import { warn } from "../act/warn.ts";
-import { type HeadroomConfig, type HeadroomPod, headroomPod } from "../domain/headroom-pod.ts";
-import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import { type HeadroomConfig, type HeadroomPod, headroomPod } from "../domain/mountpoint-pod/headroom-pod.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import type { Step } from "./decide.ts";
 

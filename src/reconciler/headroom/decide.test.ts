@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { headroomPodName, type PodName, type PodUid } from "../../core/names.ts";
 import { now, volume, w1 } from "../decision/situation.fixture.ts";
-import type { HeadroomPod } from "../domain/headroom-pod.ts";
+import type { HeadroomPod } from "../domain/mountpoint-pod/headroom-pod.ts";
 import type { Reservation } from "../domain/reservation.ts";
 import { bindingTimeoutMs, type ClaimedVolume, decide, type Observed, type Step } from "./decide.ts";
 

@@ -8,7 +8,7 @@
 
 import { headroomPodName } from "../../core/names.ts";
 import type { Again, Refusal } from "../decision/decision.ts";
-import type { HeadroomPod } from "../domain/headroom-pod.ts";
+import type { HeadroomPod } from "../domain/mountpoint-pod/headroom-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import type { Reservation } from "../domain/reservation.ts";
 

@@ -1,7 +1,7 @@
 /** The settings of headroom Pods. */
 import { text, trueOrFalse } from "../../runtime/settings/kinds.ts";
 import type { Settings, ValuesOf, ValuesToCheck } from "../../runtime/settings/settings.ts";
-import type { HeadroomConfig } from "../domain/headroom-pod.ts";
+import type { HeadroomConfig } from "../domain/mountpoint-pod/headroom-pod.ts";
 import { pullPolicy } from "../mountpoint-pod-settings.ts";
 
 export const headroomSettings = {

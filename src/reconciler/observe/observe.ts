@@ -2,9 +2,9 @@
 import { headroomPodName, isWarmPodName, type PodName, type PodUid, type PvName } from "../../core/names.ts";
 import type { Observed, ObservedAttachment } from "../decision/decision.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
+import { assignedPod, type ReportedWaitingPod } from "../domain/mountpoint-pod/warm-pod.ts";
 import type { CurrentSettings } from "../domain/rollout.ts";
 import { type VolumeOnNode, volumeOnNodeKey } from "../domain/volume-on-node.ts";
-import { assignedPod, type ReportedWaitingPod } from "../domain/warm-pod.ts";
 import type { Workload } from "../domain/workload.ts";
 import { type View, volumesWith, workloadsAt, workloadsOf } from "./view.ts";
 

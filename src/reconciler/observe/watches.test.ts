@@ -7,8 +7,8 @@ import { WatchHealth } from "../../kube/watch/watch-health.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import { Progress } from "../../runtime/progress.ts";
 import { attachment, mp, node, volume, w1, workload } from "../decision/situation.fixture.ts";
-import { installation } from "../domain/installation.fixture.ts";
-import { mountpointPod } from "../domain/mountpoint-pod.ts";
+import { installation } from "../domain/mountpoint-pod/installation.fixture.ts";
+import { mountpointPod } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import { emptyView, synced, type View } from "./view.ts";
 import { watchCluster } from "./watches.ts";
 

@@ -1,8 +1,8 @@
 /** The watches that keep the view up to date. They parse each object once and keep only what the reconciler uses. */
 
 import { type AttachmentStatus, controllerPart, sourcesIn, stuckIn } from "../../core/attachment-status.ts";
-import { boundedWithFix } from "../../core/bounded-text.ts";
 import { DriverError } from "../../core/errors.ts";
+import { boundedWithFix } from "../../core/failures/bounded-text.ts";
 import { type MountpointPod, mountpointPodFrom, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
 import type { PvName } from "../../core/names.ts";
 import {
@@ -22,11 +22,11 @@ import type { Call } from "../../runtime/call.ts";
 import type { Progress } from "../../runtime/progress.ts";
 import type { ObservedAttachment, Refusal } from "../decision/decision.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
-import { type HeadroomPod, headroomPodFrom } from "../domain/headroom-pod.ts";
-import { type ReportedPod, reportFrom } from "../domain/mountpoint-pod-report.ts";
+import { type HeadroomPod, headroomPodFrom } from "../domain/mountpoint-pod/headroom-pod.ts";
+import { type ReportedPod, reportFrom } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
+import type { ReportedWaitingPod } from "../domain/mountpoint-pod/warm-pod.ts";
 import { type Installation, type S3Volume, s3VolumeFrom } from "../domain/persistent-volume.ts";
 import { type Reservation, reservationFrom } from "../domain/reservation.ts";
-import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
 import { needsVolumes, type Workload, workloadFrom } from "../domain/workload.ts";
 import { forgetForeignWorkloads, isForeign } from "./foreign-volumes.ts";
 import { type Claim, synced, type View } from "./view.ts";

@@ -6,7 +6,7 @@ import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";
 import { attempt, untilPod, type Viewed } from "../act/attempt.ts";
 import { usable } from "../decision/rollout-in.ts";
-import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import { type CurrentSettings, rolloutRequest } from "../domain/rollout.ts";
 import type { Step } from "./decide.ts";
 import { freeRoom, type NodeFacts, obstacleOf } from "./node-facts.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { volume } from "../decision/situation.fixture.ts";
-import { installation } from "../domain/installation.fixture.ts";
+import { installation } from "../domain/mountpoint-pod/installation.fixture.ts";
 import { fits, freeRoom, needsOf, obstacleOf, type PodOnNode, requestsOf } from "./node-facts.ts";
 
 const ready = [{ type: "Ready", status: "True" }];

@@ -1,7 +1,7 @@
 /** Whether mounts can be moved on a node, and what a further Pod finds there. Pure. */
-import { type ContainerResources, effectiveResources } from "../../core/container-resources.ts";
-import { parseQuantity } from "../../core/quantity.ts";
-import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import { type ContainerResources, effectiveResources } from "../../core/volume/container-resources.ts";
+import { parseQuantity } from "../../core/volume/quantity.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 
 export interface NodeFacts {

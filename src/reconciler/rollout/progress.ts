@@ -1,5 +1,5 @@
 /** Reports how far a rollout is: log lines, and events on the Pod of the controller, when it begins, waits, pauses and ends. */
-import type { ReasonOn } from "../../core/event-catalogue.ts";
+import type { ReasonOn } from "../../core/failures/event-catalogue.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import type { Call } from "../../runtime/call.ts";

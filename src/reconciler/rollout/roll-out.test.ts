@@ -4,7 +4,7 @@ import { type NodeName, type PodName, type PodUid, type PvName } from "../../cor
 import { ApiError } from "../../kube/client/api-error.ts";
 import { jsonLogger } from "../../runtime/log.ts";
 import { attachment, pod, volume, workload } from "../decision/situation.fixture.ts";
-import { installation } from "../domain/installation.fixture.ts";
+import { installation } from "../domain/mountpoint-pod/installation.fixture.ts";
 import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import { emptyView } from "../observe/view.ts";
 import { observedNow } from "../reconcile.ts";

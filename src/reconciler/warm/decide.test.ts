@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
 import { type NodeName, type PodName, type PodUid, warmPodName } from "../../core/names.ts";
-import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
-import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
+import type { PodProblem } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
+import type { ReportedWaitingPod } from "../domain/mountpoint-pod/warm-pod.ts";
 import { decide, isStartingUp, type ObservedNode } from "./decide.ts";
 
 const now = new Date("2026-01-15T12:00:00Z");

@@ -1,7 +1,7 @@
 /** Which Mountpoint Pods wait for a volume on one node (WM-1). Pure. */
 import type { NodeName, PodName } from "../../core/names.ts";
-import type { PodProblem } from "../domain/mountpoint-pod-report.ts";
-import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
+import type { PodProblem } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
+import type { ReportedWaitingPod } from "../domain/mountpoint-pod/warm-pod.ts";
 
 export interface ObservedNode {
   readonly now: Date;

@@ -8,7 +8,7 @@ import { orAborted } from "../../kube/or-aborted.ts";
 import type { Watcher } from "../../kube/watch/watch.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { Progress } from "../../runtime/progress.ts";
-import type { ReportedWaitingPod } from "../domain/warm-pod.ts";
+import type { ReportedWaitingPod } from "../domain/mountpoint-pod/warm-pod.ts";
 import type { View } from "../observe/view.ts";
 import { createWarmPod, deleteWarmPod, type WarmCluster } from "./act.ts";
 import { decide, isStartingUp, type ObservedNode, type WarmStep } from "./decide.ts";

@@ -3,8 +3,8 @@
  * are to wait: of 5,000 nodes it keeps 5,000 small objects, and drops what else a Node says every few minutes.
  */
 import { isDeepStrictEqual } from "node:util";
+import { startFailure } from "../../core/failures/start-failure.ts";
 import type { NodeName } from "../../core/names.ts";
-import { startFailure } from "../../core/start-failure.ts";
 import { kinds, type Node, type Pod } from "../../kube/kinds.ts";
 import { Store } from "../../kube/watch/store.ts";
 import { type Watched, type Watcher, watch } from "../../kube/watch/watch.ts";

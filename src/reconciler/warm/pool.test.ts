@@ -2,9 +2,9 @@ import { beforeEach, expect, it } from "vitest";
 import { noMove } from "../../core/mountpoint-pod-state.ts";
 import { type NodeName, type PodName, type PodUid, type PvName, warmPodName } from "../../core/names.ts";
 import { attachment, volume, w1 } from "../decision/situation.fixture.ts";
-import { installation } from "../domain/installation.fixture.ts";
+import { installation } from "../domain/mountpoint-pod/installation.fixture.ts";
+import { type ReportedWaitingPod, warmSettings } from "../domain/mountpoint-pod/warm-pod.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
-import { type ReportedWaitingPod, warmSettings } from "../domain/warm-pod.ts";
 import { emptyView } from "../observe/view.ts";
 import { WarmPool } from "./pool.ts";
 

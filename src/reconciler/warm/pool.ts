@@ -4,10 +4,10 @@
  * It stays after a write that failed, because the API server may have accepted it: only the same attachment may list the Pod then.
  */
 import type { PodName, PvName } from "../../core/names.ts";
-import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod/mountpoint-pod.ts";
+import { type ReportedWaitingPod, takesWarmPod, warmSettings } from "../domain/mountpoint-pod/warm-pod.ts";
 import type { S3Volume } from "../domain/persistent-volume.ts";
 import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
-import { type ReportedWaitingPod, takesWarmPod, warmSettings } from "../domain/warm-pod.ts";
 import type { View } from "../observe/view.ts";
 
 interface Claim {

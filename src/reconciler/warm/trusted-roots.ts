@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { ProblemLog } from "../../kube/problem-log.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { MountpointPodConfig } from "../domain/mountpoint-pod.ts";
+import type { MountpointPodConfig } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 
 interface Parts {
   readonly reader: Pick<KubeClient, "get">;

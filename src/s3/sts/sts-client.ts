@@ -5,8 +5,8 @@
 import { type AgentOptions, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { DriverError } from "../../core/errors.ts";
-import type { Proxy } from "../../core/proxy.ts";
 import type { Store, StsSettings } from "../../core/stores/store.ts";
+import type { Proxy } from "../../core/volume/proxy.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
 import type { Secret } from "../../runtime/secret.ts";

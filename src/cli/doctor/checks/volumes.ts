@@ -1,6 +1,6 @@
 /** Checks of PersistentVolumes, claims and StorageClasses. */
 import { DriverError } from "../../../core/errors.ts";
-import { parseVolumeAttributes } from "../../../core/volume-attributes.ts";
+import { parseVolumeAttributes } from "../../../core/volume/volume-attributes.ts";
 import type { Claim, EventObject, PersistentVolume } from "../../../topology/objects.ts";
 import type { Finding } from "../finding.ts";
 import type { FindingId } from "../finding-ids.ts";

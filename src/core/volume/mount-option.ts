@@ -1,5 +1,5 @@
 /** One option of mount-s3, as a PersistentVolume, a StorageClass or a command line spells it. */
-import { DriverError } from "./errors.ts";
+import { DriverError } from "../errors.ts";
 
 export interface MountOption {
   /** With its dashes. */

@@ -1,6 +1,7 @@
 /** Trust for object stores with a private certificate authority: the roots of the system and of the installation in one file. */
-import type { ContainerResources } from "../../core/container-resources.ts";
-import { caBundle } from "../../core/names.ts";
+
+import { caBundle } from "../../../core/names.ts";
+import type { ContainerResources } from "../../../core/volume/container-resources.ts";
 
 /** The CA bundle of an installation. */
 export interface CaBundle {

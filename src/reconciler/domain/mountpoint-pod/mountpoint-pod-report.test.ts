@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { schedulingProblem } from "../scheduling-problem.ts";
 import { type ReportedPod, reportFrom } from "./mountpoint-pod-report.ts";
-import { schedulingProblem } from "./scheduling-problem.ts";
 
 function pod(status: NonNullable<ReportedPod["status"]>, nodeName?: string, metadata: object = {}): ReportedPod {
   const name = { name: "mp-1", namespace: "mount-s3", uid: "u", resourceVersion: "1", creationTimestamp: "" };

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DriverError } from "./errors.ts";
+import { DriverError } from "../errors.ts";
 import { asksForCache, type MountWish, mountArguments, userAgentPrefix } from "./mount-args.ts";
 
 const agent = "s3-csi-driver/3.0.0 credential-source#driver";

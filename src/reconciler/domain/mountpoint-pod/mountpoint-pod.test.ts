@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { plainStores } from "../../../test/support/fake-credentials.ts";
-import { type NodeName, type PodUid } from "../../core/names.ts";
+import { plainStores } from "../../../../test/support/fake-credentials.ts";
+import { type NodeName, type PodUid } from "../../../core/names.ts";
+import { identityFor, s3VolumeFrom } from "../persistent-volume.ts";
 import { installation } from "./installation.fixture.ts";
 import { type MountpointPodConfig, mountpointPod, mountpointPodWarnings } from "./mountpoint-pod.ts";
-import { identityFor, s3VolumeFrom } from "./persistent-volume.ts";
 import { settingsHash } from "./settings-hash.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;

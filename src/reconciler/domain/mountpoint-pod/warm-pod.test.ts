@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { usualIdentity } from "../../../test/support/fake-credentials.ts";
-import { plainCache } from "../../core/cache-volume.ts";
-import { mountpointPodFrom, type WaitingPod, waitingPodFrom } from "../../core/mountpoint-pod-state.ts";
-import { isMountpointPodName, type NodeName, type PodUid, warmPodName } from "../../core/names.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
-import { attachment, ofSecret, volume, w1 } from "../decision/situation.fixture.ts";
+import { usualIdentity } from "../../../../test/support/fake-credentials.ts";
+import { mountpointPodFrom, type WaitingPod, waitingPodFrom } from "../../../core/mountpoint-pod-state.ts";
+import { isMountpointPodName, type NodeName, type PodUid, warmPodName } from "../../../core/names.ts";
+import { plainCache } from "../../../core/volume/cache-volume.ts";
+import { parseVolumeAttributes } from "../../../core/volume/volume-attributes.ts";
+import { attachment, ofSecret, volume, w1 } from "../../decision/situation.fixture.ts";
 import { installation } from "./installation.fixture.ts";
 import { mountpointPod } from "./mountpoint-pod.ts";
 import { reportFrom } from "./mountpoint-pod-report.ts";

@@ -3,11 +3,11 @@
  * a class that lists its options differently mounts the same.
  */
 import { resolve } from "node:path/posix";
+import type { CredentialSource } from "../identity.ts";
+import { cacheContainerPath, scratch } from "../names.ts";
+import type { Store } from "../stores/store.ts";
 import { type CacheVolume, maxCacheMib } from "./cache-volume.ts";
-import type { CredentialSource } from "./identity.ts";
 import { bytewise, longName, type MountOption, parseMountOption, rendered } from "./mount-option.ts";
-import { cacheContainerPath, scratch } from "./names.ts";
-import type { Store } from "./stores/store.ts";
 
 export interface MountWish {
   /** As the PersistentVolume or StorageClass lists them. */

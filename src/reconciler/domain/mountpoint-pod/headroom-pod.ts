@@ -1,10 +1,11 @@
 /** The Pod that reserves room on the node of a workload until the Mountpoint Pod takes it (LC-19). */
-import { effectiveResources } from "../../core/container-resources.ts";
-import { headroom, headroomPodName, type PodName, type PodUid } from "../../core/names.ts";
+
+import { headroom, headroomPodName, type PodName, type PodUid } from "../../../core/names.ts";
+import { effectiveResources } from "../../../core/volume/container-resources.ts";
+import type { S3Volume } from "../persistent-volume.ts";
+import type { Reservation } from "../reservation.ts";
 import { containerSecurity, type MountpointPodConfig } from "./mountpoint-pod.ts";
-import type { S3Volume } from "./persistent-volume.ts";
 import { validLabels } from "./pod-metadata.ts";
-import type { Reservation } from "./reservation.ts";
 
 /** The settings of all headroom Pods of an installation that Mountpoint Pods do not have. */
 export interface HeadroomConfig {

@@ -1,8 +1,9 @@
 /** Why a Mountpoint Pod does not serve, or will not for long, and what to do, from what scheduler and kubelet report. */
-import type { MountpointPodObject } from "../../core/mountpoint-pod-state.ts";
-import { mountpointContainer } from "../../core/names.ts";
-import { startFailure } from "../../core/start-failure.ts";
-import { schedulingProblem } from "./scheduling-problem.ts";
+
+import { startFailure } from "../../../core/failures/start-failure.ts";
+import type { MountpointPodObject } from "../../../core/mountpoint-pod-state.ts";
+import { mountpointContainer } from "../../../core/names.ts";
+import { schedulingProblem } from "../scheduling-problem.ts";
 
 export interface MountpointPodReport {
   readonly scheduled: boolean;

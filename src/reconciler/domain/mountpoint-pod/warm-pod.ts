@@ -1,8 +1,8 @@
 /** A Mountpoint Pod that waits for a volume (WM-1), and which volumes may take it (WM-2). */
 import { createHash } from "node:crypto";
-import type { AttachmentSpec } from "../../core/attachment.ts";
-import { driverIdentity, type Identity } from "../../core/identity.ts";
-import { noMove, type WaitingPod } from "../../core/mountpoint-pod-state.ts";
+import type { AttachmentSpec } from "../../../core/attachment.ts";
+import { driverIdentity, type Identity } from "../../../core/identity.ts";
+import { noMove, type WaitingPod } from "../../../core/mountpoint-pod-state.ts";
 import {
   annotations,
   labels,
@@ -12,10 +12,11 @@ import {
   type PvName,
   type VolumeId,
   waitArgument,
-} from "../../core/names.ts";
-import { defaultStore } from "../../core/stores/store.ts";
-import { parseVolumeAttributes } from "../../core/volume-attributes.ts";
-import type { ReportedMountpointPod } from "./controller-status.ts";
+} from "../../../core/names.ts";
+import { defaultStore } from "../../../core/stores/store.ts";
+import { parseVolumeAttributes } from "../../../core/volume/volume-attributes.ts";
+import type { ReportedMountpointPod } from "../controller-status.ts";
+import { noLiveOptions, type S3Volume } from "../persistent-volume.ts";
 import {
   installationAnnotations,
   installationLabels,
@@ -24,7 +25,6 @@ import {
   volumeAnnotations,
 } from "./mountpoint-pod.ts";
 import type { MountpointPodReport } from "./mountpoint-pod-report.ts";
-import { noLiveOptions, type S3Volume } from "./persistent-volume.ts";
 import { validLabels } from "./pod-metadata.ts";
 
 export type ReportedWaitingPod = WaitingPod & MountpointPodReport;

@@ -1,9 +1,9 @@
 /** One comparable value of the settings with which Mountpoint Pods are created. Pure. */
 import { createHash } from "node:crypto";
-import type { ResourceList } from "../../core/container-resources.ts";
-import { parseQuantity } from "../../core/quantity.ts";
+import type { ResourceList } from "../../../core/volume/container-resources.ts";
+import { parseQuantity } from "../../../core/volume/quantity.ts";
+import type { S3Volume } from "../persistent-volume.ts";
 import type { MountpointPodConfig } from "./mountpoint-pod.ts";
-import type { S3Volume } from "./persistent-volume.ts";
 import { validLabels, withoutRequests } from "./pod-metadata.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** Which labels and annotations of an installation reach its Mountpoint Pods. Pure. */
-import { annotations, livePrefix } from "../../core/names.ts";
+import { annotations, livePrefix } from "../../../core/names.ts";
 
 const ofMoves = new Set<string>([annotations.move, annotations.moveFailed, annotations.replaces, annotations.movedTo]);
 

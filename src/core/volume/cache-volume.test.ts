@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { DriverError } from "../errors.ts";
 import { cacheMemoryMib, maxCacheMib, parseCacheVolume } from "./cache-volume.ts";
-import { DriverError } from "./errors.ts";
 
 const disk = { kind: "emptyDir", medium: "", sizeLimit: undefined } as const;
 const claim = { kind: "ephemeral", storageClassName: undefined, storageRequest: "10Gi" } as const;

@@ -1,4 +1,4 @@
-import { DriverError } from "./errors.ts";
+import { DriverError } from "../errors.ts";
 
 /** A volume attribute that cannot be used: the message names it, the hint says what to write instead. */
 export function attributeRefusal(attribute: string, problem: string, fix: string): DriverError {

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { plainStores } from "../../../test/support/fake-credentials.ts";
-import type { PodUid } from "../../core/names.ts";
+import { plainStores } from "../../../../test/support/fake-credentials.ts";
+import type { PodUid } from "../../../core/names.ts";
+import { type S3Volume, s3VolumeFrom } from "../persistent-volume.ts";
+import { type ReservingPod, reservationFrom } from "../reservation.ts";
+import { workloadFrom } from "../workload.ts";
 import { type HeadroomConfig, headroomPod, headroomPodFrom } from "./headroom-pod.ts";
 import { installation } from "./installation.fixture.ts";
-import { type S3Volume, s3VolumeFrom } from "./persistent-volume.ts";
-import { type ReservingPod, reservationFrom } from "./reservation.ts";
-import { workloadFrom } from "./workload.ts";
 
 const uid = "a4509011-bd2a-4f37-b1b0-05d715087852" as PodUid;
 const config: HeadroomConfig = {

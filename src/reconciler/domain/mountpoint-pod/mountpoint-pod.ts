@@ -1,14 +1,6 @@
 /** The Pod that runs mount-s3 for one volume on one node. */
 
-import { cacheMemoryMib, cacheVolumeSource } from "../../core/cache-volume.ts";
-import {
-  type ContainerResources,
-  effectiveResources,
-  leastMemoryMib,
-  memoryLimitMib,
-} from "../../core/container-resources.ts";
-import type { Identity } from "../../core/identity.ts";
-import { mountArguments } from "../../core/mount-args.ts";
+import type { Identity } from "../../../core/identity.ts";
 import {
   annotations,
   cacheContainerPath,
@@ -21,9 +13,17 @@ import {
   type PodName,
   type PodUid,
   scratch,
-} from "../../core/names.ts";
+} from "../../../core/names.ts";
+import { cacheMemoryMib, cacheVolumeSource } from "../../../core/volume/cache-volume.ts";
+import {
+  type ContainerResources,
+  effectiveResources,
+  leastMemoryMib,
+  memoryLimitMib,
+} from "../../../core/volume/container-resources.ts";
+import { mountArguments } from "../../../core/volume/mount-args.ts";
+import type { S3Volume } from "../persistent-volume.ts";
 import { type CaBundle, caVolumes, installCaContainer, rootsMount } from "./ca-bundle.ts";
-import type { S3Volume } from "./persistent-volume.ts";
 import { validLabels, withoutRequests } from "./pod-metadata.ts";
 import { settingsHash, settingsOf } from "./settings-hash.ts";
 

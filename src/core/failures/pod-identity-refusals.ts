@@ -1,7 +1,8 @@
 /** Why a volume cannot use credentials for the service account of its workload. */
-import { attributeRefusal } from "./attribute-refusal.ts";
-import type { DriverError } from "./errors.ts";
-import { defaultStore, type StoreName } from "./stores/store.ts";
+
+import type { DriverError } from "../errors.ts";
+import { defaultStore, type StoreName } from "../stores/store.ts";
+import { attributeRefusal } from "../volume/attribute-refusal.ts";
 
 export function podIdentityIsOff(): DriverError {
   return attributeRefusal(

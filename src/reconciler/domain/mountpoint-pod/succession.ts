@@ -1,5 +1,5 @@
 /** The names of the successors of a Mountpoint Pod, and the delay between them. */
-import { mountpointPodName, type PodName, type PodUid, type PvName } from "../../core/names.ts";
+import { mountpointPodName, type PodName, type PodUid, type PvName } from "../../../core/names.ts";
 
 /** One more than the last generation in use: a name is not reused while a Pod or an attachment still has it. */
 export function nextGeneration(workload: PodUid, volume: PvName, isKnown: (name: PodName) => boolean): number {

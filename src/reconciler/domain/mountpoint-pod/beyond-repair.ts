@@ -1,6 +1,6 @@
 /** Which Mountpoint Pods will not serve a workload again in time, although their Pods have not ended. */
-import type { ReportedMountpointPod } from "./controller-status.ts";
-import type { Workload } from "./workload.ts";
+import type { ReportedMountpointPod } from "../controller-status.ts";
+import type { Workload } from "../workload.ts";
 
 /**
  * kubelet never restarts a container that is stuck or has exited with code 0. A mounter of 2.x exits when the node plugin sends no

@@ -1,5 +1,5 @@
-import { defaultResources } from "../../core/container-resources.ts";
-import { mounterCommand } from "../../core/names.ts";
+import { mounterCommand } from "../../../core/names.ts";
+import { defaultResources } from "../../../core/volume/container-resources.ts";
 import type { MountpointPodConfig } from "./mountpoint-pod.ts";
 
 /** An installation with nothing unusual. */

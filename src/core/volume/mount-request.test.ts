@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { DriverError } from "./errors.ts";
+import { DriverError } from "../errors.ts";
 import { decodeMountRequest, encodeMountRequest, type MountRequest, mountRequestLimitBytes } from "./mount-request.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

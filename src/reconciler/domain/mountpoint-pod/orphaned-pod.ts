@@ -1,7 +1,7 @@
 /** The next step for a Mountpoint Pod that serves no workload. */
-import type { ReportedSource } from "../../core/attachment-status.ts";
-import type { ReportedMountpointPod } from "./controller-status.ts";
-import { isMounted } from "./reported-source.ts";
+import type { ReportedSource } from "../../../core/attachment-status.ts";
+import type { ReportedMountpointPod } from "../controller-status.ts";
+import { isMounted } from "../reported-source.ts";
 
 export interface OrphanedPodStep {
   readonly do: "annotateForUnmount" | "deleteMountpointPod";

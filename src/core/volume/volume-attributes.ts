@@ -1,11 +1,12 @@
 /** The only place that reads the volume's string map. Past this line a volume is typed or it is refused. */
+
+import type { CredentialSource } from "../identity.ts";
+import type { StoreReference } from "../stores/store-of.ts";
 import { quoted, attributeRefusal as refusal } from "./attribute-refusal.ts";
 import { type CacheVolume, parseCacheVolume } from "./cache-volume.ts";
 import { type ContainerResources, parseContainerResources } from "./container-resources.ts";
-import type { CredentialSource } from "./identity.ts";
 import { type PidNamespace, parsePidNamespace } from "./pid-namespace.ts";
 import { type Proxy, parseProxy } from "./proxy.ts";
-import type { StoreReference } from "./stores/store-of.ts";
 
 export interface VolumeAttributes {
   readonly bucket: string;

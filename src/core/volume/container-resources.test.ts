@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { DriverError } from "../errors.ts";
 import { effectiveResources, parseContainerResources } from "./container-resources.ts";
-import { DriverError } from "./errors.ts";
 
 const prefix = "mountpointContainerResources";
 

@@ -1,5 +1,5 @@
 /** The message that goes with the FUSE descriptor from the node to the mounter, as 2.x speaks it (contract 2.5). */
-import { DriverError } from "./errors.ts";
+import { DriverError } from "../errors.ts";
 
 export interface MountRequest {
   readonly bucketName: string;

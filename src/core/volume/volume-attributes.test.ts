@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DriverError } from "./errors.ts";
+import { DriverError } from "../errors.ts";
 import { parseVolumeAttributes } from "./volume-attributes.ts";
 
 /** The refusal, which has to be one that kubelet gets as InvalidArgument and a user can act on. */
