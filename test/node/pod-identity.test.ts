@@ -2,11 +2,13 @@
 import { randomBytes } from "node:crypto";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { driverNamespace } from "../../lab/install-driver.ts";
 import { network } from "../../lab/layout.ts";
 import { signalProcess } from "../../lab/process-id.ts";
 import { minioEndpoint } from "../../lab/s3.ts";
 import type { AttachmentSpec } from "../../src/core/attachment.ts";
 import { failureCause } from "../../src/core/failures/call-failures.ts";
+import { bucketNames, Claims } from "../support/claims.ts";
 import { openCluster, type PodRef, type Sandbox } from "../support/cluster.ts";
 import { eventsIn, identityOf, killMountS3 } from "../support/healing.ts";
 import { installedWith } from "../support/installed-with.ts";
@@ -14,7 +16,7 @@ import { documentsOfStranger } from "../support/issuer-documents.ts";
 import { placesWithKeys } from "../support/key-search.ts";
 import { Minio } from "../support/minio.ts";
 import { MinioInLab } from "../support/minio-in-lab.ts";
-import { onlyBelow } from "../support/minio-users.ts";
+import { everything, onlyBelow } from "../support/minio-users.ts";
 import { attachmentsOf, mountS3Of, onNode } from "../support/mount-s3-process.ts";
 import { mortalPlugin } from "../support/node-plugin.ts";
 import { scaled } from "../support/scale.ts";
@@ -24,6 +26,7 @@ import { eventsOf } from "../support/traces.ts";
 
 const cluster = openCluster();
 const node = "worker-1";
+const controllerAccount = "s3-csi-driver-controller-sa";
 const bucket = `identity-${randomBytes(4).toString("hex")}`;
 /** STS gives no session shorter than 15 minutes: the node plugin renews them as if they were this long. */
 const sessionSeconds = scaled("seconds until a session of a service account ends", 60, 900);
@@ -53,7 +56,7 @@ beforeAll(async () => {
   const ofRoles = undo.use(await Minio.start({ host: network.hub, discovery: documents.url, by: "role" }));
   const values = [
     "podIdentity.enabled=true",
-    ...storeWithSts("minio", fronts.usual.url, [`caCertData=${trusted.authority}`]),
+    ...storeWithSts("minio", fronts.usual.url, [`caCertData=${trusted.authority}`, "provisioner.enabled=true"]),
     ...storeWithSts("outage", fronts.outage.url),
     ...storeWithSts("absent", fronts.absent.url),
     ...storeWithSts("audience", minioEndpoint, ["audience=elsewhere.example"]),
@@ -109,6 +112,20 @@ describe.concurrent("workloads with their own identity", () => {
       { source: "pod", account: `${one.name}/app`, served: [2] },
       { source: "pod", account: `${one.name}/second`, served: [1] },
     ]);
+  });
+
+  it("ID-1 claims become buckets with credentials for the controller's own account, and these are deleted with them", async () => {
+    await minio.allow(driverNamespace, controllerAccount, [everything]);
+    await using own = await cluster.sandbox();
+    const parameters = { store: "minio", authenticationSource: "pod", deletePolicy: "purge" };
+    await using claims = await Claims.ofClass(own, { parameters });
+    const made = await claims.volume("made");
+    const { volumeAttributes } = made.spec.csi;
+    expect(volumeAttributes).toMatchObject({ store: "minio", authenticationSource: "pod" });
+    const { bucketName = "" } = volumeAttributes;
+    expect(await bucketNames(minio.s3)).toContain(bucketName);
+    await claims.deleteVolume("made", made);
+    expect(await bucketNames(minio.s3)).not.toContain(bucketName);
   });
 
   it("ID-2 a Pod that starts while STS is away is told why it waits, and starts when STS is back", async () => {
