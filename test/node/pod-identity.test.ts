@@ -214,6 +214,22 @@ describe.concurrent("workloads with their own identity", () => {
   );
 });
 
+it("ID-2 after a loss of power while STS is away, the Pods of the node wait for their volumes until STS answers", async () => {
+  const { outage } = fronts;
+  const machine = cluster.lab.node("worker-2");
+  const claim = await volume(one, "reboot", { store: "outage" });
+  const pod = await one.pod("reboot", { node: machine.name, claim, account: "app" });
+  await cluster.untilReady(pod);
+  await cluster.exec(pod, "echo before > /data/before");
+  outage.isAway = true;
+  await machine.powerOff(AbortSignal.timeout(60_000));
+  await machine.powerOn(AbortSignal.timeout(240_000));
+  const told = /STS of store outage \(.*does not answer/;
+  await vi.waitFor(async () => expect(await eventsOf(cluster, pod)).toMatch(told), long);
+  outage.isAway = false;
+  await vi.waitFor(async () => expect(await cluster.exec(pod, "cat /data/before")).toBe("before\n"), long);
+});
+
 it("ID-1 tokens, and keys for them, are in no Secret, log, event, object, disk file, environment or argument", async () => {
   const claim = await volume(one, "unseen");
   await readyPod(one, "unseen", claim);
