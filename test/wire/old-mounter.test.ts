@@ -44,6 +44,8 @@ it("a mounter of 2.x gets its keys in files with the names of 2.x, and new keys 
         args: ["--allow-root"],
         env: [
           "FIXTURE=serve",
+          "AWS_ENDPOINT_URL=http://s3",
+          "AWS_REGION=us-east-1",
           `AWS_PROFILE=${profile}`,
           `AWS_CONFIG_FILE=/comm/credentials/${profile}-config`,
           `AWS_SHARED_CREDENTIALS_FILE=/comm/credentials/${profile}-credentials`,

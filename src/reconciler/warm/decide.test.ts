@@ -161,6 +161,21 @@ describe("WM-1 one that waits is deleted", () => {
       "nothing",
     ],
     [
+      "when it is to be ended and kubelet cannot start it",
+      { pods: [waiting(0, { ...broken, needsUnmount: true })] },
+      "delete 0 as a failure: kubelet cannot start it",
+    ],
+    [
+      "when it is to be ended, has not started, and its settings are outdated",
+      { pods: [waiting(0, { ...old, phase: "pending", needsUnmount: true })] },
+      "delete 0: its settings are outdated",
+    ],
+    [
+      "not before kubelet has had the time to start it, when it is to be ended",
+      { pods: [waiting(0, { ...broken, createdAt: young, needsUnmount: true })] },
+      "wait: kubelet may start it",
+    ],
+    [
       "when its deletion may have been accepted, although it is wanted again",
       { pods: [waiting(0)], deleting: new Set([waiting(0).name]) },
       "delete 0: its deletion was requested and may have been accepted",

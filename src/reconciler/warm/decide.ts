@@ -59,14 +59,14 @@ export function decide(observed: ObservedNode): WarmDecision {
   if (broken !== undefined) return broken;
   if (staying.length > wanted) return deletion(leastUseful(observed, staying), because, false);
   const next = grow(observed, wanted) ?? renew(observed, staying);
-  return next?.step === undefined ? { step: undefined, again: nextLook(observed, staying, next?.again) } : next;
+  return next?.step === undefined ? { step: undefined, again: nextLook(observed, present, next?.again) } : next;
 }
 
 /** Whatever is wanted, and without waiting for others that start: none of these will serve a volume. */
 function removeBroken(observed: ObservedNode, present: readonly ReportedWaitingPod[]): WarmDecision | undefined {
   const begun = present.find(({ name }) => observed.deleting.has(name));
   if (begun !== undefined) return deletion(begun, "its deletion was requested and may have been accepted", false);
-  const useless = present.find((pod) => isOutdated(observed, pod) && pod.phase === "pending" && !pod.needsUnmount);
+  const useless = present.find((pod) => isOutdated(observed, pod) && pod.phase === "pending");
   // Before failures, whose pauses are not for other settings: these may be those that mend what has failed.
   if (useless !== undefined) return deletion(useless, "its settings are outdated", false);
   const failed = present.find((pod) => failureOf(observed, pod) !== undefined);
@@ -110,9 +110,10 @@ interface Passing {
 
 /** Why the Pod will not serve a volume; undefined: it does, or will. */
 function failureOf({ now, abandoned }: ObservedNode, pod: ReportedWaitingPod): string | undefined {
-  // One that its node plugin ends is deleted only when it has ended: until then its mount may be in use.
+  // One that its node plugin ends is deleted only when it has ended: until then its mount may be in use. One that has not started has none,
+  // and nobody ends it.
   if (pod.problem?.kind === "ended") return "it has ended without a volume";
-  if (pod.needsUnmount) return undefined;
+  if (pod.needsUnmount && pod.phase !== "pending") return undefined;
   // The API server may have accepted the write: no other volume may get it.
   if (abandoned.has(pod.name)) return "a volume was to get it and has not";
   const known = pod.problem && passing[pod.problem.kind];
