@@ -69,7 +69,9 @@ export class Garage implements LabStore, AsyncDisposable {
     const { accessKeyId, secretAccessKey } = account;
     await this.#admin("key", "import", "--yes", "-n", accessKeyId, accessKeyId, secretAccessKey);
     await this.#admin("key", "allow", "--create-bucket", accessKeyId);
-    for (const bucket of buckets) await this.#admin("bucket", "allow", ...rights, bucket, "--key", accessKeyId);
+    for (const bucket of buckets) {
+      await this.#admin("bucket", "allow", ...rights, await this.#idOf(bucket), "--key", accessKeyId);
+    }
     let exists = true;
     const revoke = async () => {
       if (exists) await this.#admin("key", "delete", "--yes", accessKeyId);
@@ -83,13 +85,22 @@ export class Garage implements LabStore, AsyncDisposable {
     await this.#undo[Symbol.asyncDispose]();
   }
 
-  async #admin(...words: readonly string[]): Promise<void> {
-    await admin(this.#config, ...words);
+  /** A bucket that was made through S3 has a name for the key that made it only. */
+  async #idOf(bucket: string): Promise<string> {
+    const text = await this.#admin("key", "info", this.account.accessKeyId);
+    const line = text.split("\n").find((each) => each.split(/\s+/).includes(bucket));
+    const id = line && /\b[0-9a-f]{16,64}\b/.exec(line)?.[0];
+    if (id === undefined) throw new Error(`Garage does not know bucket ${bucket}: ${text}`);
+    return id;
+  }
+
+  async #admin(...words: readonly string[]): Promise<string> {
+    return await admin(this.#config, ...words);
   }
 }
 
-async function admin(config: string, ...words: readonly string[]): Promise<void> {
-  await run([program(), "-c", config, ...words], { signal: AbortSignal.timeout(60_000) });
+async function admin(config: string, ...words: readonly string[]): Promise<string> {
+  return await run([program(), "-c", config, ...words], { signal: AbortSignal.timeout(60_000) });
 }
 
 const firstBucket = "first";
