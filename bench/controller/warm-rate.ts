@@ -37,7 +37,9 @@ export function warmFlags({ name, nodes }: SimulatedCluster, workloads: number):
 
 /** Until at least so many run and wait for a volume. */
 export async function untilWaiting(simulated: SimulatedCluster, count: number): Promise<void> {
-  while ((await warmPods(simulated, "waiting")) < count) await delay(1000);
+  for (const limit = AbortSignal.timeout(600_000); (await warmPods(simulated, "waiting")) < count; ) {
+    await delay(1000, undefined, { signal: limit });
+  }
 }
 
 /** How many a volume has got. */
