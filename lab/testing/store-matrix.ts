@@ -61,7 +61,9 @@ function storeVersions(): StoreMatrix["versions"] {
 /** As the module of the part pins it, without the `v`. */
 function goVersion(part: string, path: string): string {
   const lines = readFileSync(join(checkout, "lab/parts", part, "go.mod"), "utf8").split("\n");
-  const version = lines.map((line) => line.trim().split(" ")).find(([name]) => name === path)?.[1];
+  // The list of tools names the module, too, without a version.
+  const words = lines.map((line) => line.trim().split(" "));
+  const version = words.find(([name, pinned]) => name === path && pinned !== undefined)?.[1];
   if (version === undefined) throw new Error(`lab/parts/${part}/go.mod does not require ${path}`);
   return version.replace(/^v/, "");
 }
