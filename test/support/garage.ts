@@ -24,6 +24,8 @@ export class Garage implements LabStore, AsyncDisposable {
   readonly s3: S3Client;
   readonly #config: string;
   readonly #undo: AsyncDisposableStack;
+  /** Buckets that every key knows by their name. */
+  readonly #named = new Set<string>();
 
   private constructor(port: number, config: string, { root, undo }: { root: Account; undo: AsyncDisposableStack }) {
     this.port = port;
@@ -70,7 +72,8 @@ export class Garage implements LabStore, AsyncDisposable {
     await this.#admin("key", "import", "--yes", "-n", accessKeyId, accessKeyId, secretAccessKey);
     await this.#admin("key", "allow", "--create-bucket", accessKeyId);
     for (const bucket of buckets) {
-      await this.#admin("bucket", "allow", ...rights, await this.#idOf(bucket), "--key", accessKeyId);
+      await this.#name(bucket);
+      await this.#admin("bucket", "allow", ...rights, bucket, "--key", accessKeyId);
     }
     let exists = true;
     const revoke = async () => {
@@ -85,13 +88,15 @@ export class Garage implements LabStore, AsyncDisposable {
     await this.#undo[Symbol.asyncDispose]();
   }
 
-  /** A bucket that was made through S3 has a name for the key that made it only. */
-  async #idOf(bucket: string): Promise<string> {
+  /** A bucket that was made through S3 has a name for the key that made it only: other keys do not find it. */
+  async #name(bucket: string): Promise<void> {
+    if (this.#named.has(bucket)) return;
     const text = await this.#admin("key", "info", this.account.accessKeyId);
     const line = text.split("\n").find((each) => each.split(/\s+/).includes(bucket));
     const id = line && /\b[0-9a-f]{16,64}\b/.exec(line)?.[0];
     if (id === undefined) throw new Error(`Garage does not know bucket ${bucket}: ${text}`);
-    return id;
+    await this.#admin("bucket", "alias", id, bucket);
+    this.#named.add(bucket);
   }
 
   async #admin(...words: readonly string[]): Promise<string> {
