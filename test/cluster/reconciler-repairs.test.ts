@@ -12,7 +12,7 @@ const cluster = openCluster();
 
 beforeAll(() => installAttachmentKind(cluster));
 
-it("LC-9 an attachment that was made by hand in the place of the driver's makes room for it, and the workload is served", async () => {
+it("OP-4 an attachment that was made by hand in the place of the driver's, and that a finalizer keeps, is reported, and the workload is served once it is gone", async () => {
   await using stage = await Stage.open(cluster);
   const claim = await stage.volume();
   const name = attachmentName({
@@ -29,10 +29,23 @@ it("LC-9 an attachment that was made by hand in the place of the driver's makes 
     mountOptions: "",
     workloadFSGroup: "",
   };
-  const byHand = { metadata: { name }, spec: { ...spec, mountpointS3PodAttachments: { "mp-by-hand": [] } } };
+  const byHand = {
+    metadata: { name, finalizers: ["example.com/by-hand"] },
+    spec: { ...spec, mountpointS3PodAttachments: { "mp-by-hand": [] } },
+  };
   await stage.client.create(stage.call, kinds.attachments, byHand);
   await using _ = await ReconcilerProcess.start(stage);
   const app = await stage.workload("app", { claims: [claim] });
+  const told = { type: "Warning", reason: "AttachmentRefused", message: expect.stringContaining(`s3pa ${name}`) };
+  await expect.poll(() => stage.events(app), long).toContainEqual(expect.objectContaining(told));
+  await cluster.kubectl(
+    "patch",
+    "s3pa",
+    name,
+    "--type=merge",
+    "-p",
+    JSON.stringify({ metadata: { finalizers: null } }),
+  );
   await expect.poll(() => stage.served(), long).toEqual({ [mountpointPodOf(app, claim)]: [app.metadata.uid] });
 });
 

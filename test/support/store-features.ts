@@ -45,7 +45,9 @@ const long = { timeout: 240_000, interval: 250 };
 export const storeFeatures: readonly Feature[] = [
   {
     title: "a static volume",
-    works: async (tried) => void expect(await filesOfBothSides(tried.cluster, tried.pod, tried)).toEqual(bothWays),
+    works: async (tried) => {
+      expect(await filesOfBothSides(tried.cluster, tried.pod, tried)).toEqual(bothWays);
+    },
   },
   { title: "a file of several parts", works: largeFile },
   {

@@ -170,6 +170,10 @@ function play(story: readonly Happening[]): void {
   for (const workload of [...world.model.truth.workloads.values()]) world.ends(workload);
   world.ghostsEnd();
   for (let round = 0; round < 4; round++) {
+    // A node plugin that has reported goes on to do so: of what it said last, the reconciler could not know that it is over.
+    if ([...world.model.truth.attachments.values()].some(({ sources }) => sources !== undefined)) {
+      world.model.reportSources();
+    }
     settle(world);
     for (const pod of [...world.model.truth.mountpointPods.values()]) world.unmounts(pod);
     for (const pod of [...world.model.truth.mountpointPods.values()]) world.removes(pod);
