@@ -4,6 +4,7 @@ import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts"
 import type { PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { isUnreported, needsVolumes, type Workload } from "../domain/workload.ts";
+import { checkAttachments } from "./model-rules.fixture.ts";
 import { kinds } from "./replica.fixture.ts";
 import { accounts, ofAccounts, ofSecret } from "./situation.fixture.ts";
 import type { VolumeOnNodeModel } from "./volume-on-node-model.fixture.ts";
@@ -165,7 +166,7 @@ function play(story: readonly Happening[]): void {
   world.volumeBecomes({});
   settle(world);
   expectEveryoneServed(world);
-  world.model.checkAttachments();
+  checkAttachments(world.model);
 
   for (const workload of [...world.model.truth.workloads.values()]) world.ends(workload);
   world.ghostsEnd();

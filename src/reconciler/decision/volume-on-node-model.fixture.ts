@@ -1,27 +1,26 @@
 /**
- * A small model of one volume on one node: an API server, two replicas of the reconciler whose views lag, and the rules that must hold at
- * every write. It tests the decision, not the adapters.
+ * A small model of one volume on one node: an API server, and two replicas of the reconciler whose views lag. It tests the decision, not the
+ * adapters. The rules that must hold at every write are in model-rules.fixture.ts.
  */
-import {
-  type AttachmentSpec,
-  accountOf,
-  attachmentName,
-  holderOf,
-  restoreAccount,
-  specPatch,
-} from "../../core/attachment.ts";
-import { accountIn } from "../../core/identity.ts";
-import { isAlive, type MountpointPod } from "../../core/mountpoint-pod-state.ts";
+import { type AttachmentSpec, holderOf, specPatch } from "../../core/attachment.ts";
+import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
 import { mountpointPodName, type PodName, type PodUid } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import type { MountpointPodPurpose } from "../domain/mountpoint-pod/mountpoint-pod.ts";
-import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
-import { keyFieldsOf, newHolders, patched, withoutAccount } from "./attachment-lists.fixture.ts";
+import { needsVolumes, type Workload } from "../domain/workload.ts";
+import { patched, withoutAccount } from "./attachment-lists.fixture.ts";
 import { decide } from "./decide.ts";
-import type { ObservedAttachment, Step } from "./decision.ts";
+import type { Observed, ObservedAttachment, Step } from "./decision.ts";
+import {
+  checkAssignments,
+  checkAttachments,
+  checkAttachmentUnused,
+  checkPodUnused,
+  checkUnneeded,
+} from "./model-rules.fixture.ts";
 import { type NewStatus, newStatuses } from "./new-statuses.ts";
 import { type Kind, type Objects, Replica, type ValueOf } from "./replica.fixture.ts";
-import { accounts, attachment, node, pod, volume, workload } from "./situation.fixture.ts";
+import { attachment, pod, volume, workload } from "./situation.fixture.ts";
 
 export const claim = { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name };
 
@@ -41,7 +40,6 @@ export class VolumeOnNodeModel {
   hasForeignAnnotations = false;
   #leader = new Replica(this.truth);
   #standby = new Replica(this.truth);
-  /** What the leader had observed when it decided last. */
   #seen = this.#leader.observed(this.now);
 
   put<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): void {
@@ -115,6 +113,11 @@ export class VolumeOnNodeModel {
     if (this.#leader.observed(this.now).notYetObserved.size > 0) this.#leader.renew();
   }
 
+  /** What the leader had observed when it decided last. */
+  get seen(): Observed {
+    return this.#seen;
+  }
+
   get now(): Date {
     return new Date(this.#time);
   }
@@ -131,7 +134,7 @@ export class VolumeOnNodeModel {
     for (const [number, step] of decision.steps.entries()) {
       if (number >= stopsBefore) return false;
       const accepted = this.#perform(step);
-      if (this.#duplicates === 0) this.checkAttachments();
+      if (this.#duplicates === 0) checkAttachments(this);
       // `act` waits until the view shows each step.
       this.deliver(step.do.endsWith("Attachment") ? "attachments" : "mountpointPods");
       if (!accepted) return false;
@@ -218,34 +221,15 @@ export class VolumeOnNodeModel {
   #annotate({ name, uid }: MountpointPod): boolean {
     const now = this.truth.mountpointPods.get(name);
     if (now?.uid !== uid) return false;
-    if (!now.terminating && !this.hasForeignAnnotations) this.#checkUnneeded(now);
+    if (!now.terminating && !this.hasForeignAnnotations) checkUnneeded(this, now);
     this.change(name, { needsUnmount: true, needsUnmountSince: this.now });
     return true;
-  }
-
-  #checkUnneeded(now: ReportedMountpointPod): void {
-    // A workload that is listed on another Mountpoint Pod, too, keeps that one.
-    const hasNoOther = (uid: PodUid) => this.holdersOf(uid).every((holder) => holder === now.name);
-    const user = this.listedOn(now.name).find(({ uid }) => hasNoOther(uid));
-    if (isAlive(now) && user !== undefined) throw new Error(`${now.name} is needed by ${user.uid}`);
-    // DS-14: whatever kubelet has reported, as long as the API server has the workload.
-    const bound = [...this.binds].filter(([, holder]) => holder === now.name).map(([uid]) => uid);
-    const loser = bound.find((uid) => this.truth.workloads.has(uid) && hasNoOther(uid));
-    if (isServing(now) && loser !== undefined) throw new Error(`${now.name} is bound by ${loser}`);
   }
 
   #write(name: string, from: ObservedAttachment | undefined, spec: AttachmentSpec): boolean {
     const now = this.truth.attachments.get(name);
     if (now?.metadata.resourceVersion !== from?.metadata.resourceVersion) return false;
-    const chosen = newHolders([...this.truth.attachments.values()], spec);
-    const isAnnotated = chosen.some(([holder, uid]) => {
-      const serving = this.truth.mountpointPods.get(holder);
-      return serving?.needsUnmount && !this.#restores(serving, uid);
-    });
-    if (isAnnotated && !this.hasForeignAnnotations)
-      throw new Error("a workload is assigned to a Mountpoint Pod with the needs-unmount annotation");
-    for (const [holder, uid] of chosen) this.#checkChoice(holder, uid);
-    this.#checkAccounts(chosen, now, spec);
+    checkAssignments(this, now, spec);
     const { metadata, observedAtMs } = now ?? attachment({}, { name });
     this.put("attachments", name, {
       ...now,
@@ -254,39 +238,6 @@ export class VolumeOnNodeModel {
       observedAtMs,
     });
     return true;
-  }
-
-  /** DS-14: a workload that may have a bind mount of the Mountpoint Pod that was created for it. That bind mount keeps the source mounted. */
-  #restores({ createdFor }: ReportedMountpointPod, uid: PodUid): boolean {
-    const user = this.#seen.workloads.find((each) => each.uid === uid);
-    return createdFor === uid && user !== undefined && mayHaveStarted(user);
-  }
-
-  /** LC-2, judged by what the reconciler had observed. A running workload gets its former Mountpoint Pod back in any state (LC-9). */
-  #checkChoice(holder: string, uid: PodUid): void {
-    const chosen = this.#seen.mountpointPods.find(({ name }) => name === holder);
-    const user = this.#seen.workloads.find((each) => each.uid === uid);
-    if (chosen === undefined || user === undefined || mayHaveStarted(user)) return;
-    const isItsOwn = chosen.createdFor === uid;
-    if (!isAlive(chosen) || chosen.terminating) throw new Error(`${holder} has ended or is being deleted`);
-    if (chosen.problem !== undefined && !isItsOwn) throw new Error(`${holder} ${chosen.problem.cause}`);
-  }
-
-  /** ID-1: no workload gets, and no attachment begins to list, a Mountpoint Pod with the credentials of another account. */
-  #checkAccounts(
-    chosen: readonly (readonly [string, PodUid])[],
-    now: ObservedAttachment | undefined,
-    spec: AttachmentSpec,
-  ): void {
-    const had = Object.keys(now?.spec.mountpointS3PodAttachments ?? {});
-    const listed = Object.keys(spec.mountpointS3PodAttachments).filter((holder) => !had.includes(holder));
-    const ofWorkloads = chosen.map(([holder, uid]) => [holder, this.truth.workloads.get(uid)?.account] as const);
-    const ofAttachment = listed.map((holder) => [holder, accountOf(spec).account?.name] as const);
-    for (const [holder, account] of [...ofWorkloads, ...ofAttachment]) {
-      const given = accountIn(this.truth.mountpointPods.get(holder)?.identity ?? "")?.name ?? account;
-      if (account !== undefined && given !== account)
-        throw new Error(`${holder} has the credentials of account ${given}, not ${account}`);
-    }
   }
 
   #create<Of extends Kind>(kind: Of, name: string, value: ValueOf<Of>): boolean {
@@ -299,10 +250,7 @@ export class VolumeOnNodeModel {
     const now = this.truth.mountpointPods.get(name);
     if (now === undefined) return true;
     if (now.resourceVersion !== resourceVersion) return false;
-    if (this.listedOn(name).length > 0 && !this.hasForeignAnnotations)
-      throw new Error(`${name} deleted under a workload`);
-    // DS-14, also where an operator set the annotation, and whether or not the API server still has the workload.
-    if (this.isBound(name) && isServing(now)) throw new Error(`${name} deleted under a bind mount`);
+    checkPodUnused(this, now);
     this.remove("mountpointPods", name);
     return true;
   }
@@ -311,33 +259,15 @@ export class VolumeOnNodeModel {
     const now = this.truth.attachments.get(name);
     if (now === undefined) return true;
     if (now.metadata.resourceVersion !== resourceVersion) return false;
-    const users = [...this.truth.workloads.values()].filter(needsVolumes);
-    const listed = users.filter(({ uid }) => holderOf(now.spec, uid) !== undefined);
-    // A workload that a duplicate lists, too, loses nothing.
-    if (listed.some(({ uid }) => this.holdersOf(uid).length < 2)) throw new Error("deleted under a workload");
+    checkAttachmentUnused(this, now);
     this.remove("attachments", name);
     return true;
-  }
-
-  /** Holds at any time, unless the test creates duplicates; and at rest in any case. */
-  checkAttachments(): void {
-    const all = [...this.truth.attachments.values()];
-    const keys = all.map((each) => attachmentName({ node, ...keyFieldsOf(restoreAccount(each, accounts)) }));
-    if (new Set(keys).size < keys.length) throw new Error("two attachments for one key");
-    const listed = all.flatMap(({ spec }) => Object.values(spec.mountpointS3PodAttachments).flat());
-    const uids = listed.map(({ workloadPodUID }) => workloadPodUID);
-    if (new Set(uids).size < uids.length) throw new Error("a workload is listed twice");
   }
 
   #nextVersion(): string {
     this.#version += 1;
     return String(this.#version);
   }
-}
-
-/** Its mount-s3 serves, by what kubelet reports. */
-function isServing({ phase, problem }: ReportedMountpointPod): boolean {
-  return phase === "running" && (problem === undefined || !["crashing", "backingOff", "ended"].includes(problem.kind));
 }
 
 type OfNoStory = Extract<Step, { do: "report" | "reportVolume" | "annotateFailedMove" | "labelMountpointPod" }>;

@@ -1,0 +1,85 @@
+/** Causes of failed CSI calls that the object store, or the way to it, answers with. Part of the list in call-failures.ts. */
+export const storeAnswerFailures = {
+  wrongRegion: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["AuthorizationHeaderMalformed", "PermanentRedirect", "region … is wrong"],
+    cause: "requests are signed for another region than that of the object store",
+    fix: "Set the region that the object store expects: mount option region of the PersistentVolume, region of the StorageClass, or chart value s3.region.",
+  },
+  clockSkew: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["RequestTimeTooSkewed", "difference between the request time and the"],
+    cause: "the clock of the node differs too much from that of the object store",
+    fix: "Set the clock of the node right: it differs too much from that of the object store.",
+  },
+  unknownAccessKey: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["InvalidAccessKeyId", "does not exist in our records", "InvalidClientTokenId"],
+    cause: "the object store does not know the access key",
+    fix: "Check access_key_id in the Secret of the volume, or in that of the driver.",
+  },
+  wrongSecretKey: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["SignatureDoesNotMatch", "signature we calculated"],
+    cause: "the secret key does not belong to the access key",
+    fix: "Check secret_access_key in the Secret of the volume, or in that of the driver.",
+  },
+  expiredToken: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "token … expired"],
+    cause: "the session token is wrong or has expired",
+    fix: "Renew session_token, with its access_key_id and secret_access_key, in the Secret.",
+  },
+  quotaOfStore: {
+    events: ["ProvisioningFailed"],
+    texts: ["TooManyBuckets", "QuotaExceeded"],
+    cause: "the account has as many buckets, or as much data, as the store allows",
+    fix: "Remove buckets that are not needed, raise the limit of the account, or use sharedBucket in the StorageClass.",
+  },
+  bucketMissing: {
+    events: ["FailedMount"],
+    texts: ["NoSuchBucket", "bucket does not exist"],
+    cause: "the bucket of the PersistentVolume does not exist",
+    fix: "Create the bucket, or correct volumeAttributes.bucketName of the PersistentVolume.",
+  },
+  accessDenied: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["AccessDenied", "Access Denied", "Forbidden", "HTTP 403"],
+    cause: "the account has no right to do this",
+    fix: "Allow the account s3:ListBucket on the bucket, with the prefix of the volume, or use the Secret of another account.",
+  },
+  certificateNotTrusted: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["Certificate is untrusted", "certificate"],
+    cause: "the certificate of the endpoint is not trusted, has expired, or is for another name",
+    fix: "Name the certificate authority of the store in the chart value tls.caCertConfigMap, or in s3.stores.NAME.caCertData of a named store.",
+  },
+  notTheStore: {
+    events: ["ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["and not in the words of S3"],
+    cause: "something in front of the store answered, for example a gateway without rules",
+    fix: "Check that the chart value s3.endpointUrl leads to the S3 service itself; the call is repeated.",
+  },
+  storeOverloaded: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: ["SlowDown", "ServiceUnavailable", "InternalError", "Throttling", "TooManyRequests"],
+    cause: "the object store is overloaded or fails",
+    fix: "Check the object store; the call is repeated.",
+  },
+  endpointUnreachable: {
+    events: ["FailedMount", "ProvisioningFailed", "VolumeFailedDelete"],
+    texts: [
+      "mount-s3 does not reach the object store",
+      "ECONNREFUSED",
+      "ENOTFOUND",
+      "EAI_AGAIN",
+      "EHOSTUNREACH",
+      "ETIMEDOUT",
+      "ECONNRESET",
+      "connection refused",
+      "TimeoutError",
+    ],
+    cause: "the endpoint of the object store cannot be reached",
+    fix: "Check that nodes and Pods reach the endpoint (chart values s3.endpointUrl and mountpointPod.proxy); the call is repeated.",
+  },
+} as const;
