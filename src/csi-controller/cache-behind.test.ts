@@ -36,6 +36,16 @@ it("DS-12 data of a volume that the cache does not have yet is not purged if ano
   expect(store.keysIn("common")).toEqual([key]);
 });
 
+it("DS-12 data is not purged if another PersistentVolume, which the cache does not have yet, uses it", async () => {
+  const controller = new Controller();
+  const { id, key, volume, store } = await volumeWithData(controller, "purge");
+  const copy = { ...volume, metadata: { ...volume.metadata, name: "copy", uid: "uid-copy" } };
+  await expect(controller.delete(id, [volume, copy], [volume])).rejects.toThrow(
+    "PersistentVolume copy uses the same data",
+  );
+  expect(store.keysIn("common")).toEqual([key]);
+});
+
 it("PR-11 without its Secret, a volume that the cache does not have yet is not looked for with the driver's credentials", async () => {
   const controller = new Controller();
   const made = await controller.create("pvc-1", {});

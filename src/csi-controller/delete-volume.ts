@@ -18,7 +18,7 @@ import type { VolumeCache, VolumesAtLocation } from "./volume-cache.ts";
 
 export interface DeleteDependencies {
   readonly openBuckets: OpenBuckets;
-  readonly volumes: Pick<VolumeCache, "atLocation">;
+  readonly volumes: Pick<VolumeCache, "atLocation" | "listedAtLocation">;
   readonly inFlight: InFlight;
   readonly clusterId: ClusterId;
   readonly reportKept: ReportKeptData;
@@ -46,7 +46,8 @@ export async function deleteVolume(
     volumeId: location.volumeId,
     bucket: location.bucket,
   });
-  const deletion = { volumes: found, cluster: () => clusterId(call) };
+  const volumesNow = () => volumes.listedAtLocation(logged, location);
+  const deletion = { volumes: found, volumesNow, cluster: () => clusterId(call) };
   const reason = await removeData(logged, dependencies.openBuckets, deletion, secrets);
   if (reason === undefined) logged.log.info("deleted the volume");
   else reportKept(logged, { ...location, reason, volume: found.volume });
@@ -63,6 +64,8 @@ function checkStore({ volumeId, store }: BucketLocation, volume: CachedVolume | 
 
 interface Deletion {
   readonly volumes: VolumesAtLocation;
+  /** As the API server has them: the cache may lack one that was created in the last minutes. */
+  readonly volumesNow: () => Promise<VolumesAtLocation>;
   readonly cluster: () => Promise<string | undefined>;
 }
 
@@ -179,12 +182,15 @@ async function orUnreadable<Answer>(answer: Promise<Answer>): Promise<Answer | {
 async function purge(
   call: Call,
   buckets: Buckets,
-  { volumes, cluster }: Deletion,
+  { volumes, volumesNow, cluster }: Deletion,
   tags: PolicyAndTags["tags"],
 ): Promise<void> {
   const { location } = volumes;
-  const others = [...volumes.duplicates, ...volumes.sharers].map(({ name }) => name);
-  const missing = missingProof({ location, volume: volumes.volume?.name, others, tags, cluster: await cluster() });
+  const own = volumes.volume?.name;
+  const now = await volumesNow();
+  const all = [...(now.volume ? [now.volume] : []), ...now.duplicates, ...now.sharers].map(({ name }) => name);
+  const others = all.filter((name) => name !== own);
+  const missing = missingProof({ location, volume: own, others, tags, cluster: await cluster() });
   if (missing === undefined) {
     await buckets.empty(call, location.bucket, location.prefix);
     return;

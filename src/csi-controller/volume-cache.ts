@@ -61,6 +61,21 @@ export class VolumeCache {
     return this.#volumesAt(parsed, [...new Set([...same, ...this.#store.by("bucket", parsed.bucket)])]);
   }
 
+  /** As `atLocation`, from the API server: the cache may lack PersistentVolumes of the last minutes. For what removes data. */
+  async listedAtLocation(call: Call, location: BucketLocation): Promise<VolumesAtLocation> {
+    return this.#volumesAt(location, await this.#listed(call, location));
+  }
+
+  /** The buckets of all volumes that may be on the store, from the API server. */
+  async bucketsListed(call: Call, store: StoreName): Promise<ReadonlySet<string>> {
+    const buckets = new Set<string>();
+    for await (const object of volumesNow(call, this.#client)) {
+      const volume = cachedVolume(this.#stores, object);
+      if (this.#mayBeAt(volume, store)) buckets.add(volume.bucket);
+    }
+    return buckets;
+  }
+
   /** Those with the handle or the bucket, as the API server has them now. */
   async #listed(call: Call, { volumeId, bucket }: BucketLocation): Promise<readonly CachedVolume[]> {
     const found: CachedVolume[] = [];

@@ -27,6 +27,8 @@ function orphanedBucket(store = defaultStore) {
   const world = {
     tags: tags as Record<string, string> | undefined,
     volumes: [] as string[],
+    /** Of which the watch has not told yet. */
+    unseen: [] as string[],
     claims: [] as object[],
     active: true,
   };
@@ -49,6 +51,8 @@ function orphanedBucket(store = defaultStore) {
     clusterId: async () => "c-1",
     volumes: {
       hasBucket: async (_call: unknown, at: StoreName, name: string) => at === store && world.volumes.includes(name),
+      bucketsListed: async (_call: unknown, at: StoreName) =>
+        new Set(at === store ? [...world.volumes, ...world.unseen] : []),
     },
     pendingClaims: (each: Call) => pendingClaimUids(each, listing(world.claims)),
     isActive: async () => world.active,
@@ -68,6 +72,7 @@ it("a bucket without a volume and a claim is reported by the second search that 
 
 it.for([
   ["has a volume", { volumes: [bucket] }],
+  ["has a volume that the cache does not have yet", { unseen: [bucket] }],
   ["has a pending claim", { claims: [claim("another"), claim(uid)] }],
   ["belongs to another cluster", { tags: { ...tags, "s3.csi.scality.com/cluster": "c-2" } }],
   ["was kept on purpose", { tags: { ...tags, "s3.csi.scality.com/kept": "policy" } }],

@@ -18,7 +18,7 @@ import type { VolumeCache } from "../volume-cache.ts";
 export interface OrphanDependencies {
   readonly openBuckets: OpenBuckets;
   readonly clusterId: ClusterId;
-  readonly volumes: Pick<VolumeCache, "hasBucket">;
+  readonly volumes: Pick<VolumeCache, "hasBucket" | "bucketsListed">;
   /** UIDs of the claims that have no PersistentVolume yet. */
   readonly pendingClaims: (call: Call) => AsyncIterable<string>;
   /** Whether this replica does the search: one of them is enough. */
@@ -88,7 +88,7 @@ export class OrphanSearch {
   /** "unsettled": search again soon, because a bucket was found for the first time or another replica is active. */
   async run(call: Call): Promise<"settled" | "unsettled"> {
     if (!(await this.#dependencies.isActive(call))) return "unsettled";
-    const found = await this.#withoutClaim(call, await this.#withoutVolume(call));
+    const found = await this.#withoutOwner(call, await this.#withoutVolume(call));
     const before = this.#suspects;
     this.#suspects = new Set(found.map(({ bucket }) => bucket));
     const orphans = found.filter(({ bucket }) => before.has(bucket));
@@ -122,14 +122,18 @@ export class OrphanSearch {
     return found;
   }
 
-  /** Leaves out buckets whose claim is pending: csi-provisioner will create their PersistentVolume. */
-  async #withoutClaim(call: Call, found: readonly Orphan[]): Promise<readonly Orphan[]> {
+  /**
+   * Leaves out buckets whose claim is pending, because csi-provisioner will create their PersistentVolume, and those whose PersistentVolume the
+   * cache does not have yet. The claims are listed first: a claim that is bound meanwhile has its PersistentVolume in the later list.
+   */
+  async #withoutOwner(call: Call, found: readonly Orphan[]): Promise<readonly Orphan[]> {
     if (found.length === 0) return found;
     const orphaned = new Set(found.map(({ origin }) => origin.baseVolumeId));
     for await (const uid of this.#dependencies.pendingClaims(call)) {
       orphaned.delete(locationFor(`pvc-${uid}`, { kind: "own" }).volumeId);
     }
-    return found.filter(({ origin }) => orphaned.has(origin.baseVolumeId));
+    const used = await this.#dependencies.volumes.bucketsListed(call, this.store);
+    return found.filter(({ origin, bucket }) => orphaned.has(origin.baseVolumeId) && !used.has(bucket));
   }
 }
 
