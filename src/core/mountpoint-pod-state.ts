@@ -214,7 +214,8 @@ function chosenNode({ affinity }: MountpointPodObject["spec"]): string | undefin
   return fields.find(({ key }) => key === "metadata.name")?.values?.[0];
 }
 
-function phaseOf({ phase = "Pending", containerStatuses = [] }: PodStatus): MountpointPod["phase"] {
+/** For any Pod of a Mountpoint Pod, also one that 2.x made. */
+export function phaseOf({ phase = "Pending", containerStatuses = [] }: PodStatus): MountpointPod["phase"] {
   switch (phase) {
     case "Succeeded":
       return "succeeded";

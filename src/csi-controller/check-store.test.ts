@@ -48,6 +48,12 @@ it("ID-4 the failure of one store is reported with its name, and the others are 
   expect((await checked({ default: { list } })).problem).toBe("ECONNREFUSED Check it.");
 });
 
+it("ID-4 a Secret that the API server does not show fails its store, and the others are still checked", async () => {
+  const result = await checked({ minio: { open: new Error("secrets are forbidden") } });
+  expect(result.stores.map((each) => each.result)).toEqual(["ok", "failed", "not tried"]);
+  expect(result.problem).toContain("secrets are forbidden");
+});
+
 it("ID-4 an account that may not list buckets is fine, and one to which STS gives no credentials is not", async () => {
   expect((await checked({ minio: { list: denied } })).ok).toBe(true);
   expect(await checked({ minio: { open: denied } })).toMatchObject({

@@ -2,6 +2,7 @@
 import { DriverError } from "../core/errors.ts";
 import { defaultStore, type Store, type StoreName, type Stores } from "../core/stores/store.ts";
 import type { Call } from "../runtime/call.ts";
+import { describeError } from "../runtime/log.ts";
 import type { Buckets, OpenBuckets } from "./buckets.ts";
 import { isDriverKnownAt } from "./stores/driver-credentials.ts";
 
@@ -20,7 +21,7 @@ export interface StoreCheck {
   readonly problem?: string;
 }
 
-/** Never rejects with a DriverError: failures are the result. */
+/** Rejects only if the call ends: failures are the result. */
 export async function checkStores(call: Call, stores: Stores, openBuckets: OpenBuckets): Promise<StoresCheck> {
   const checks = await Promise.all(Array.from(stores.values(), (store) => checkStore(call, store, openBuckets)));
   const failed = checks.filter(({ result }) => result === "failed");
@@ -39,9 +40,11 @@ async function checkStore(call: Call, store: Store, openBuckets: OpenBuckets): P
     await listBuckets(call, buckets);
     return { name, endpointUrl, result: "ok" };
   } catch (error) {
-    if (!(error instanceof DriverError)) throw error;
-    const { message, hint } = error;
-    return { name, endpointUrl, result: "failed", problem: hint === undefined ? message : `${message} ${hint}` };
+    if (call.signal.aborted) throw error;
+    // Also what is no refusal of a store, such as an API server that does not show the Secret: the others are checked all the same.
+    const hint = error instanceof DriverError ? error.hint : undefined;
+    const problem = describeError(error);
+    return { name, endpointUrl, result: "failed", problem: hint === undefined ? problem : `${problem} ${hint}` };
   }
 }
 

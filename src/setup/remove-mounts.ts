@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
+import { phaseOf } from "../core/mountpoint-pod-state.ts";
 import { annotations, labels } from "../core/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { kinds, type MountpointS3PodAttachment, type Pod } from "../kube/kinds.ts";
@@ -101,7 +102,9 @@ function refuseWhileInUse(workloads: readonly Pod[]): void {
 async function end(call: Call, client: Client, pod: Pod): Promise<void> {
   const { metadata, status } = pod;
   const { uid, resourceVersion } = metadata;
-  if (status?.phase !== "Running") await client.delete(call, kinds.pods, metadata, { uid, resourceVersion });
+  // A Pod on a lost node counts as running elsewhere. Here it would hold up the uninstallation for ever.
+  const isUp = status?.phase !== "Unknown" && phaseOf(status ?? {}) === "running";
+  if (!isUp) await client.delete(call, kinds.pods, metadata, { uid, resourceVersion });
   else if (metadata.annotations?.[annotations.needsUnmount] !== "true") {
     const patch = { metadata: { uid, resourceVersion, annotations: { [annotations.needsUnmount]: "true" } } };
     await client.patch(call, kinds.pods, metadata, patch);
