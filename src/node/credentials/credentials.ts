@@ -1,7 +1,7 @@
 /** Credentials belong to the Mountpoint Pod, not to the workload that mounted first (MP-3). */
 import { DriverError } from "../../core/errors.ts";
 import { parseIdentity } from "../../core/identity.ts";
-import type { Stores } from "../../core/stores/store.ts";
+import { defaultStore, type Stores } from "../../core/stores/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
 import type { Credentials } from "../../s3/credentials.ts";
@@ -66,11 +66,20 @@ export function refreshCredentials(credentials: MountCredentials, pod: LocalMoun
 /**
  * A mount-s3 keeps the store at which it was started: it must not get keys of another, which a changed Secret or chart value may name (ID-4).
  * Throws where the name says so. At an address that the default store does not list any more, mount-s3 keeps the keys that it has. Mounts
- * without a record are those of earlier versions.
+ * without a record are those of earlier versions, which knew the default store only, or their record was lost.
  */
 function mayReach({ stores, records }: MountCredentials, pod: LocalMountpointPod, access: Access): boolean {
   const record = records.get(pod.name);
-  if (record === undefined) return true;
+  if (record === undefined) {
+    if (access.store === defaultStore) return true;
+    throw new DriverError(
+      "notReady",
+      `the node plugin does not know at which store ${pod.name} has mounted the volume`,
+      {
+        hint: "Restart the Pods of the volume on this node: they keep the keys that they have until then.",
+      },
+    );
+  }
   checkStaysAt(stores, record, access.store);
   const store = stores.get(access.store);
   return store === undefined || isAtAddressOf(store, record.request);

@@ -136,3 +136,11 @@ it("ID-4 a mount at an address that the default store does not list keeps the ke
   expect(renew("http://another", [])).toBe(false);
   expect(renew("http://another", ["http://s3"])).toBe(true);
 });
+
+it("ID-4 a mount whose record was lost gets no keys of a named store: it may be at another address", async () => {
+  await publish(call, pluginWith(before).publishing, intentAt(before, "first"));
+  storage.files.clear();
+  const again = publish(call, pluginWith(redefined).publishing, intentAt(redefined, "second"));
+  await expect(again).rejects.toThrow("does not know at which store");
+  expect(writtenKeys()).not.toContain("second");
+});
