@@ -46,6 +46,28 @@ it("DS-12 data is not purged if another PersistentVolume, which the cache does n
   expect(store.keysIn("common")).toEqual([key]);
 });
 
+it.for([
+  ["with another policy", { deletePolicy: "retain" }, "uid-pvc-1"],
+  ["with the same policy", {}, "uid-anew"],
+] as const)("DS-12 data is not purged if its PersistentVolume was created anew %s", async ([, attributes, uid]) => {
+  const controller = new Controller();
+  const { id, key, volume, store } = await volumeWithData(controller, "purge");
+  const { csi } = volume.spec;
+  const anew = {
+    metadata: { ...volume.metadata, uid },
+    spec: { csi: { ...csi, volumeAttributes: { ...csi.volumeAttributes, ...attributes } } },
+  };
+  await expect(controller.delete(id, [anew], [volume])).rejects.toMatchObject({ kind: "notReady" });
+  expect(store.keysIn("common")).toEqual([key]);
+});
+
+it("DS-12 data below a prefix is not purged once its PersistentVolume is gone", async () => {
+  const controller = new Controller();
+  const { id, key, volume, store } = await volumeWithData(controller, "purge");
+  await expect(controller.delete(id, [], [volume])).rejects.toThrow("no PersistentVolume and no tag names the owner");
+  expect(store.keysIn("common")).toEqual([key]);
+});
+
 it("PR-11 without its Secret, a volume that the cache does not have yet is not looked for with the driver's credentials", async () => {
   const controller = new Controller();
   const made = await controller.create("pvc-1", {});

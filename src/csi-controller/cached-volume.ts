@@ -12,6 +12,8 @@ export interface CachedVolume {
   readonly bucket: string;
   /** undefined: a node-publish Secret may name it, or its address is not listed any more. */
   readonly store: StoreName | undefined;
+  /** The attribute `endpointUrl`: where the store was when the volume was created. */
+  readonly endpointUrl: string | undefined;
   /** The attribute `prefix`. */
   readonly prefix: string | undefined;
   /** The attribute `prefix` and the mount options `prefix`, unparsed: either may contain the prefix of another volume. */
@@ -37,6 +39,7 @@ export function cachedVolume(stores: Stores, object: PersistentVolume): CachedVo
     handle: volumeHandle,
     bucket: volumeAttributes["bucketName"] ?? "",
     store: storeIn(stores, spec),
+    endpointUrl: volumeAttributes["endpointUrl"] || undefined,
     prefix: volumeAttributes["prefix"],
     prefixes: [volumeAttributes["prefix"] ?? "", ...(spec.mountOptions ?? []).filter(isPrefixOption)],
     deletePolicy: volumeAttributes["deletePolicy"],

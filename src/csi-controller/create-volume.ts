@@ -3,6 +3,7 @@
 import { DriverError, leavesNothing } from "../core/errors.ts";
 import { callFailures } from "../core/failures/call-failures.ts";
 import type { InFlight } from "../core/in-flight.ts";
+import { defaultStore, type Store } from "../core/stores/store.ts";
 import type { CapacityRange, CreateVolumeRequest, Volume } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
 import { type Buckets, hasCredentials, type OpenBuckets, type Secrets, type WithoutTags } from "./buckets.ts";
@@ -66,6 +67,7 @@ async function provision(
 }
 
 interface SpecAtStore extends VolumeSpec {
+  readonly store: Store;
   /** Whether the StorageClass or the provisioner Secret names the store. */
   readonly isStoreNamed: boolean;
 }
@@ -83,7 +85,8 @@ function parseRequest(installation: Installation, request: CreateVolumeRequest):
   const parameters = parseClassParameters(request.parameters, name);
   const { store, isNamed } = storeForVolume(installation, parameters, request.secrets);
   const location = locationFor(name, parameters.bucket, store.name);
-  return { name, parameters, location, isStoreNamed: isNamed, capacity: parseCapacity(request.capacityRange) };
+  const capacity = parseCapacity(request.capacityRange);
+  return { name, parameters, location, store, isStoreNamed: isNamed, capacity };
 }
 
 function parseCapacity({ requiredBytes = 0n, limitBytes = 0n }: Partial<CapacityRange> = {}) {
@@ -225,9 +228,12 @@ async function checkSharedBucket(call: Call, buckets: Buckets, { location, capac
   return capacityOf(capacity);
 }
 
-/** With default parameters, the volume context is exactly that of 2.x. */
+/**
+ * With default parameters, the volume context is exactly that of 2.x. The address of a named store shows later that the name stands for
+ * another store (ID-4).
+ */
 function volumeContextOf(
-  { location, parameters, isStoreNamed }: SpecAtStore,
+  { location, parameters, store, isStoreNamed }: SpecAtStore,
   secrets: Secrets,
 ): Record<string, string> {
   const { region, deletePolicy, podIdentity } = parameters;
@@ -237,6 +243,7 @@ function volumeContextOf(
     authenticationSource: podIdentity === undefined ? withoutPods : "pod",
     dynamicProvisioning: "true",
     ...(isStoreNamed && { store: location.store }),
+    ...(location.store !== defaultStore && { endpointUrl: store.endpointUrl }),
     ...(podIdentity?.roleArn !== undefined && { roleArn: podIdentity.roleArn }),
     ...(location.prefix !== undefined && { prefix: location.prefix }),
     ...(region !== undefined && { region }),

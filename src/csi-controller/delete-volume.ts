@@ -3,6 +3,8 @@
 import { DriverError } from "../core/errors.ts";
 import { callFailures } from "../core/failures/call-failures.ts";
 import type { InFlight } from "../core/in-flight.ts";
+import type { Stores } from "../core/stores/store.ts";
+import { storeOf } from "../core/stores/store-of.ts";
 import type { DeleteVolumeRequest } from "../csi/gen/csi.ts";
 import { type Call, withFields } from "../runtime/call.ts";
 import { type Buckets, hasCredentials, type OpenBuckets, type Secrets } from "./buckets.ts";
@@ -13,10 +15,12 @@ import { deletePolicyIn, otherOwner, type Tags, tagsWhenKept } from "./domain/bu
 import { missingProof } from "./domain/purge-proof.ts";
 import { type DeletePolicy, defaultDeletePolicy, deletePolicyFrom, strictest } from "./domain/storage-class.ts";
 import type { KeptReason, ReportKeptData } from "./kept-data.ts";
+import type { Installation } from "./stores/store-for-volume.ts";
 import { unlessMissing } from "./unless-missing.ts";
 import type { VolumeCache, VolumesAtLocation } from "./volume-cache.ts";
 
 export interface DeleteDependencies {
+  readonly installation: Pick<Installation, "stores">;
   readonly openBuckets: OpenBuckets;
   readonly volumes: Pick<VolumeCache, "atLocation" | "listedAtLocation">;
   readonly inFlight: InFlight;
@@ -40,7 +44,7 @@ export async function deleteVolume(
   using _ = inFlight.enter(parsed.volumeId);
   const found = await volumes.atLocation(call, parsed);
   const { location } = found;
-  checkStore(location, found.volume);
+  checkStore(dependencies.installation.stores, location, found.volume);
   const logged = withFields(call, {
     volume: found.volume?.name,
     volumeId: location.volumeId,
@@ -53,9 +57,21 @@ export async function deleteVolume(
   else reportKept(logged, { ...location, reason, volume: found.volume });
 }
 
-/** Two stores can have buckets of one name. CreateVolume writes the same store into the ID and the PersistentVolume. */
-function checkStore({ volumeId, store }: BucketLocation, volume: CachedVolume | undefined): void {
-  if (volume?.store === undefined || volume.store === store) return;
+/**
+ * Two stores can have buckets of one name. CreateVolume writes the same store into the ID and the PersistentVolume, and its address: a name
+ * that stands for another store by now would have the data of the volume pass for deleted.
+ */
+function checkStore(stores: Stores, { volumeId, store }: BucketLocation, volume: CachedVolume | undefined): void {
+  if (volume?.store === undefined) return;
+  if (volume.store === store) {
+    const found = storeOf(stores, { store, endpointUrl: volume.endpointUrl });
+    // A store that is not listed is refused with the value to restore when its buckets are opened.
+    if ("store" in found || found.field === "store") return;
+    const problem = `${found.field} ${found.problem}`;
+    throw new DriverError("invalid", `PersistentVolume ${volume.name}: ${problem}: nothing was deleted`, {
+      hint: `In the chart's values: ${found.fix}.`,
+    });
+  }
   const problem = `PersistentVolume ${volume.name} is on store ${volume.store}, and its volumeHandle ${volumeId} is that of a volume on store ${store}`;
   throw new DriverError("invalid", `${problem}: nothing was deleted`, {
     hint: "If the PersistentVolume was created by hand, set its reclaim policy to Retain and delete it.",
@@ -186,11 +202,10 @@ async function purge(
   tags: PolicyAndTags["tags"],
 ): Promise<void> {
   const { location } = volumes;
-  const own = volumes.volume?.name;
   const now = await volumesNow();
-  const all = [...(now.volume ? [now.volume] : []), ...now.duplicates, ...now.sharers].map(({ name }) => name);
-  const others = all.filter((name) => name !== own);
-  const missing = missingProof({ location, volume: own, others, tags, cluster: await cluster() });
+  refuseIfChanged(volumes, now);
+  const others = [...now.duplicates, ...now.sharers].map(({ name }) => name);
+  const missing = missingProof({ location, volume: now.volume?.name, others, tags, cluster: await cluster() });
   if (missing === undefined) {
     await buckets.empty(call, location.bucket, location.prefix);
     return;
@@ -198,6 +213,20 @@ async function purge(
   if (!(await buckets.holdsData(call, location.bucket, location.prefix))) return;
   const problem = `deletePolicy is purge, but it is not proven that ${describe(location)} holds only data of this volume`;
   throw new DriverError("denied", `${problem}: ${missing.reason}. Nothing was deleted`, { hint: missing.fix });
+}
+
+/**
+ * The policy was read from the cache, which may be minutes old. A PersistentVolume that was created anew since, for example with another
+ * policy, is one that the operator wants to keep.
+ */
+function refuseIfChanged(cached: VolumesAtLocation, now: VolumesAtLocation): void {
+  const policy = policyOfVolumes(now) ?? "purge";
+  const isSame = now.volume === undefined || now.volume.uid === cached.volume?.uid;
+  if (policy === "purge" && isSame) return;
+  const name = now.volume?.name ?? cached.volume?.name;
+  throw new DriverError("notReady", `PersistentVolume ${name} was changed just now: nothing was deleted`, {
+    hint: "csi-provisioner repeats the deletion with the PersistentVolume as it is now.",
+  });
 }
 
 function describe({ bucket, prefix }: BucketLocation): string {

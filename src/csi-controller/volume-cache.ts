@@ -7,7 +7,7 @@ import { Store } from "../kube/watch/store.ts";
 import { type Watcher, watch } from "../kube/watch/watch.ts";
 import type { Call } from "../runtime/call.ts";
 import { type CachedVolume, cachedVolume, isOurs } from "./cached-volume.ts";
-import { type BucketLocation, wasCreatedFor, withPrefixOf } from "./domain/bucket-location.ts";
+import { type BucketLocation, baseVolumeId, wasCreatedFor, withPrefixOf } from "./domain/bucket-location.ts";
 import { type Pages, volumesNow } from "./listed-now.ts";
 import type { SecretChange } from "./secrets/secret-protection.ts";
 
@@ -119,10 +119,13 @@ export class VolumeCache {
     return this.#store.by("bucket", bucket).some((volume) => this.#mayBeAt(volume, store));
   }
 
-  /** A volume of a whole shared bucket does not overlap with a prefix: operators use such volumes to look at all claims. */
-  #overlaps(volume: CachedVolume, { store, bucket, prefix }: BucketLocation): boolean {
+  /**
+   * A volume of a whole shared bucket does not overlap with a prefix: operators use such volumes to look at all claims. The last directory of
+   * the prefix is that of one volume, and stands whole in the attribute or in the mount option of a volume that has it.
+   */
+  #overlaps(volume: CachedVolume, { volumeId, store, bucket, prefix }: BucketLocation): boolean {
     if (volume.bucket !== bucket || !this.#mayBeAt(volume, store)) return false;
-    return prefix === undefined || volume.prefixes.some((each) => each.includes(prefix));
+    return prefix === undefined || volume.prefixes.some((each) => each.includes(`${baseVolumeId(volumeId)}/`));
   }
 
   #mayBeAt(volume: CachedVolume, store: StoreName): boolean {

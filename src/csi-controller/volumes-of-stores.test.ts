@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { driverName } from "../core/names.ts";
 import type { Volume } from "../csi/gen/csi.ts";
 import { Controller, volumeOf } from "./controller.fixture.ts";
+import { MemoryBuckets } from "./memory-buckets.fixture.ts";
 
 const minioStore = { store: "minio" };
 
@@ -21,7 +22,7 @@ it("ID-4 a volume is created on the store of its class, and its attributes name 
   const { volumeId, volumeContext } = await controller.create("pvc-1", minioStore);
   const bucket = "csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96";
   expect(volumeId).toBe(`${bucket}@minio`);
-  expect(volumeContext).toMatchObject({ bucketName: bucket, store: "minio" });
+  expect(volumeContext).toMatchObject({ bucketName: bucket, store: "minio", endpointUrl: "http://minio" });
   expect(controller.at("default").all.size).toBe(0);
   const { tags } = controller.at("minio").all.get(bucket) ?? {};
   expect(tags).toMatchObject({ "s3.csi.scality.com/volume-id": volumeId });
@@ -31,6 +32,8 @@ it("ID-4 a store that the class or the Secret names is in the attributes, also i
   const controller = new Controller();
   const ofClass = await controller.create("pvc-1", { store: "default" });
   expect(ofClass.volumeContext["store"]).toBe("default");
+  // Its address may change, as in 2.x.
+  expect(ofClass.volumeContext).not.toHaveProperty("endpointUrl");
   expect(ofClass.volumeId).not.toContain("@");
   const keys = { access_key_id: "a", secret_access_key: "b" };
   const ofSecret = await controller.create("pvc-2", {}, { ...keys, store: "minio" });
@@ -90,6 +93,27 @@ it.for(["purge", "delete-if-empty", "retain"])(
       hint: expect.stringContaining("s3.stores.minio"),
     });
     for (const store of ["default", "minio"]) expect(before.at(store).keysIn(bucketName)).toEqual([]);
+  },
+);
+
+it.for(["purge", "delete-if-empty", "refuse-until-empty"])(
+  "ID-4 with deletePolicy %s, a volume does not pass for deleted while its store's name stands for another store",
+  async (deletePolicy) => {
+    const before = new Controller();
+    const volume = await before.create("pvc-1", { ...minioStore, deletePolicy });
+    const { bucketName = "" } = volume.volumeContext;
+    before.at("minio").put(bucketName, "a");
+    const elsewhere = new Map([...before.contents, ["minio", new MemoryBuckets()]]);
+    const another = new Controller({ minio: { endpointUrl: "http://another" } }, elsewhere);
+    const known = [volumeOf("pvc-1", volume)];
+    await expect(another.delete(volume.volumeId, known)).rejects.toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining('endpointUrl "http://minio" is not an address of store minio'),
+      hint: expect.stringContaining("s3.stores.minio.formerEndpointUrls"),
+    });
+    const moved = { endpointUrl: "http://another", formerEndpointUrls: ["http://minio"] };
+    await new Controller({ minio: moved }, elsewhere).delete(volume.volumeId, known);
+    expect(before.at("minio").keysIn(bucketName)).toEqual(["a"]);
   },
 );
 
@@ -166,6 +190,27 @@ it.for([
   expect(store.keysIn("common")?.toSorted()).toEqual([...others, ...(keeps ? [own] : [])].toSorted());
   expect(controller.kept).toHaveLength(keeps ? 1 : 0);
 });
+
+it.for([
+  ["one mount option", "", ["prefix=team-a/csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96/"]],
+  ["attribute and mount option", "team-a/", ["--prefix csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96/"]],
+  ["the attribute and a deeper option", "team-a/csi-s3-200478cc-61b8-5f18-ac0a-7e1dc5fbcb96/", ["prefix=deeper/"]],
+] as const)(
+  "DS-12 the directory of a volume that another has in %s is not purged",
+  async ([, prefix, mountOptions]) => {
+    const controller = new Controller();
+    controller.at("default").put("common");
+    const volume = await controller.create("pvc-1", { ...shared, deletePolicy: "purge" });
+    const key = `${volume.volumeContext["prefix"]}a`;
+    controller.at("default").put("common", key);
+    const other = volumeOf("reader", { ...volume, volumeId: "static" }, { prefix });
+    const reader = { ...other, spec: { ...other.spec, mountOptions } };
+    await expect(controller.delete(volume.volumeId, [volumeOf("pvc-1", volume), reader])).rejects.toThrow(
+      "PersistentVolume reader uses the same data",
+    );
+    expect(controller.at("default").keysIn("common")).toEqual([key]);
+  },
+);
 
 it.for([
   ["a directory of many volumes", "team-a/"],

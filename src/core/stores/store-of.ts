@@ -1,7 +1,7 @@
 /** Which store a volume, a StorageClass or a Secret names (ID-4). Only stores of the installation can be named. */
 import { quoted } from "../volume/attribute-refusal.ts";
 import { isAt, isNowAt } from "./address.ts";
-import { defaultStore, type Store, type StoreName, type Stores, storeNames } from "./store.ts";
+import { defaultStore, type Store, type StoreName, type Stores, storeNames, valueOfStore } from "./store.ts";
 
 /** As given: neither is checked yet. Empty texts count as absent. */
 export interface StoreReference {
@@ -91,6 +91,6 @@ function redefined({ name, endpointUrl: now }: Store, endpointUrl: string): Foun
   return {
     field: "endpointUrl",
     problem: `${quoted(endpointUrl)} is not an address of store ${name}, which is ${now}`,
-    fix: `if the store has moved, add the address to the chart value s3.stores.${name}.formerEndpointUrls; otherwise name the right store`,
+    fix: `if the store has moved, add the address to the chart value ${valueOfStore(name)}.formerEndpointUrls; otherwise name the right store`,
   };
 }
