@@ -42,6 +42,15 @@ it.for([
   expect([access.store.name, access.access.store]).toEqual([store, store]);
 });
 
+it("ID-4 the Secret of its Pods does not move a dynamic volume from the default store, where it was created", () => {
+  const dynamic = { dynamicProvisioning: "true", authenticationSource: "secret" };
+  expect(requested(dynamic, keys).store.name).toBe("default");
+  expect(requested({ ...dynamic, store: "minio" }, { ...keys, store: "minio" }).store.name).toBe("minio");
+  for (const named of [{ store: "minio" }, { endpoint_url: "http://minio:9000" }]) {
+    expect(() => requested(dynamic, { ...keys, ...named })).toThrow("names another store than the volume");
+  }
+});
+
 it("ID-4 where two stores have one address, a Secret with the address or the name goes with a volume that names the store", () => {
   const both = storesWith({ a: { endpointUrl: "http://minio" }, b: { endpointUrl: "http://minio" } });
   const attributes = parseVolumeAttributes({ bucketName: "photos", authenticationSource: "secret", store: "b" });

@@ -2,7 +2,7 @@
 
 import { DriverError } from "../../core/errors.ts";
 import { podIdentityIsOff, storeWithoutSts } from "../../core/failures/pod-identity-refusals.ts";
-import type { Store, Stores } from "../../core/stores/store.ts";
+import { defaultStore, type Store, type Stores } from "../../core/stores/store.ts";
 import { contradicts, namesStore, type StoreReference, storeOf } from "../../core/stores/store-of.ts";
 import { attributeRefusal } from "../../core/volume/attribute-refusal.ts";
 import type { VolumeAttributes } from "../../core/volume/volume-attributes.ts";
@@ -40,7 +40,7 @@ export function requestedAccess(
   const { authenticationSource } = attributes;
   // authenticationSource "secret" without a node-publish Secret means the driver's credentials: StorageClasses of 2.x rely on that.
   const usesSecret = authenticationSource === "secret" && Object.keys(secrets).length > 0;
-  const store = storeFor(installation, attributes.store, usesSecret ? secrets : {});
+  const store = storeFor(installation, storeOfAttributes(attributes, request), usesSecret ? secrets : {});
   if (authenticationSource === "pod")
     return { ...podAccess(installation, attributes, { ...request, store }), store, region: undefined };
   const { name } = store;
@@ -48,6 +48,12 @@ export function requestedAccess(
   const credentials = credentialsFrom("the Secret named by nodePublishSecretRef", secrets, volumeCredentialFields);
   const region = secrets["region"]?.trim() || undefined;
   return { access: { source: "secret", store: name, credentials }, token: undefined, store, region };
+}
+
+/** A dynamic volume was created at the default store if its attributes name none: the Secret of its Pods cannot move it. */
+function storeOfAttributes({ store }: VolumeAttributes, { volumeContext }: Request): StoreReference {
+  const isDynamic = volumeContext["dynamicProvisioning"] === "true";
+  return isDynamic && !namesStore(store) ? { ...store, store: defaultStore } : store;
 }
 
 /** A Secret may say for which store its keys are. They are not used at another. */
