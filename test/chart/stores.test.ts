@@ -54,7 +54,11 @@ interface PodSpec {
 const certificate = "-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n";
 const sts = { "s3.sts.endpointUrl": "https://sts.example.com" };
 const minio = { "s3.stores.minio.endpointUrl": "https://minio.example.com:9000" };
-const minioSts = { ...minio, "s3.stores.minio.sts.endpointUrl": "https://minio.example.com:9000" };
+const minioSts = {
+  ...minio,
+  "s3.stores.minio.sts.endpointUrl": "https://minio.example.com:9000",
+  "s3.stores.minio.sts.audience": "minio",
+};
 const podIdentity = { ...sts, "podIdentity.enabled": "true" };
 
 describe("as it comes", () => {
@@ -181,7 +185,7 @@ it("ID-4 the node plugin may read the driver's Secrets of all stores, each by it
 });
 
 describe("pod identity", () => {
-  const chart = render({ ...podIdentity, ...minioSts, "s3.stores.minio.sts.audience": "minio" });
+  const chart = render({ ...podIdentity, ...minioSts });
 
   it("ID-1 lets kubelet send a token for every audience, and the node plugin read the roles of accounts", () => {
     const { tokenRequests, requiresRepublish } = only(chart, "CSIDriver")["spec"];
@@ -201,7 +205,8 @@ describe("pod identity", () => {
   });
 
   it("ID-1 requests one token where stores have the same audience, as the API server demands, with the given life", () => {
-    const same = render({ ...podIdentity, ...minioSts, "podIdentity.tokenExpirationSeconds": "600" });
+    const shared = { "s3.stores.minio.sts.audience": "sts.amazonaws.com" };
+    const same = render({ ...podIdentity, ...minioSts, ...shared, "podIdentity.tokenExpirationSeconds": "600" });
     expect(only(same, "CSIDriver")["spec"].tokenRequests).toEqual([
       { audience: "sts.amazonaws.com", expirationSeconds: 600 },
     ]);
@@ -229,10 +234,30 @@ describe("pod identity", () => {
   });
 });
 
+it.for([
+  ["the default store", sts, "store default (https://sts.example.com)"],
+  [
+    "another store",
+    { "s3.stores.z.endpointUrl": "https://z", "s3.stores.z.sts.endpointUrl": "https://sts.z" },
+    "store z (https://sts.z)",
+  ],
+] as const)("ID-4 the default audience of a store is refused if it is that of the STS of %s", ([, other, named]) => {
+  const own = { ...other, ...minioSts, "s3.stores.minio.sts.audience": "" };
+  expect(() => render(own)).toThrow(/sts\.audience must be set: with its default, sts\.amazonaws\.com, the tokens/);
+  expect(() => render(own)).toThrow(named);
+});
+
+it("ID-4 one STS under two names, or alone, has the default audience", () => {
+  const same = { ...minio, "s3.stores.minio.sts.endpointUrl": "https://sts.example.com/" };
+  for (const values of [same, { ...sts, ...same }]) {
+    expect([...nodeOf(render(values)).stores.values()].at(-1)?.sts?.audience).toBe("sts.amazonaws.com");
+  }
+});
+
 describe("credentials of the provisioner", () => {
   it("ID-1 come from a token of the controller's own account, one for each store that has them", () => {
     const enabled = { "s3.sts.provisioner.enabled": "true", "s3.stores.minio.sts.provisioner.enabled": "true" };
-    const chart = render({ ...sts, ...minioSts, ...enabled, "s3.stores.minio.sts.audience": "minio" });
+    const chart = render({ ...sts, ...minioSts, ...enabled });
     expect(tokenVolumeOf(chart).projected.sources).toEqual([
       { serviceAccountToken: { path: "default", audience: "sts.amazonaws.com", expirationSeconds: 3600 } },
       { serviceAccountToken: { path: "minio", audience: "minio", expirationSeconds: 3600 } },

@@ -257,7 +257,8 @@ function storeWithSts(name: string, url: string, sts: readonly string[] = []): r
   const store = `s3.stores.${name}`;
   return [
     `${store}.endpointUrl=${minioEndpoint}`,
-    ...[`endpointUrl=${url}`, ...sts].map((value) => `${store}.sts.${value}`),
+    // All of them are MinIO with one client id, at several addresses.
+    ...[`endpointUrl=${url}`, "audience=sts.amazonaws.com", ...sts].map((value) => `${store}.sts.${value}`),
   ];
 }
 

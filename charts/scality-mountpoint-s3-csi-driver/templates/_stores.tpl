@@ -45,7 +45,26 @@
 {{- if eq $name "default" }}{{ fail "s3.stores.default: this name is that of the store of s3.endpointUrl: choose another one" }}{{ end -}}
 {{- if $given }}{{ $_ := set $stores $name (include "s3-csi.store" (list (printf "s3.stores.%s" $name) $given) | fromJson) }}{{ end -}}
 {{- end -}}
+{{- range $name, $given := .Values.s3.stores -}}
+{{- if and (dig $name "sts" "endpointUrl" "" $stores) (not (($given).sts).audience) }}{{ include "s3-csi.checkAudience" (list $name $stores) }}{{ end -}}
+{{- end -}}
 {{- toJson $stores -}}
+{{- end }}
+
+{{/*
+Fails if the audience that the store NAME has by default is that of another STS: whoever reads the tokens for one could use them at the other.
+Two addresses of one STS share an audience that both of them name: (list NAME STORES).
+*/}}
+{{- define "s3-csi.checkAudience" -}}
+{{- $name := index . 0 -}}
+{{- $sts := (get (index . 1) $name).sts -}}
+{{- range $other, $store := omit (index . 1) $name -}}
+{{- if eq (dig "sts" "audience" "" $store) $sts.audience -}}
+{{- if ne (trimSuffix "/" $store.sts.endpointUrl) (trimSuffix "/" $sts.endpointUrl) -}}
+{{- fail (printf "s3.stores.%s.sts.audience must be set: with its default, %s, the tokens for this STS are valid at the STS of store %s (%s), too. Choose an audience that only this STS expects, or set %s if both belong to one owner" $name $sts.audience $other $store.sts.endpointUrl $sts.audience) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/*
