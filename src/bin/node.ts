@@ -11,7 +11,6 @@ import { serve } from "../csi/server.ts";
 import { credentialsAt } from "../kube/client/api-location.ts";
 import { KubeClient } from "../kube/client/client.ts";
 import { EventRecorder } from "../kube/events.ts";
-import { orAborted } from "../kube/or-aborted.ts";
 import { fuseDevice } from "../linux/device-id.ts";
 import { hasMoveMountBeneath } from "../linux/mounts/mount-tree.ts";
 import { pageOutFiles } from "../linux/process/page-out.ts";
@@ -61,6 +60,7 @@ import { HostSwapper } from "../node/swap/swap.ts";
 import { versionReport } from "../node/version-report.ts";
 import type { Call } from "../runtime/call.ts";
 import type { Logger } from "../runtime/log.ts";
+import { orAborted } from "../runtime/or-aborted.ts";
 import { runProgram, stderrLogger } from "../runtime/program.ts";
 import { Progress } from "../runtime/progress.ts";
 import { scrapedFrom } from "./scraped.ts";
@@ -119,6 +119,7 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   // Before the caches are synced no worker reads the queue, and a restart would not change that.
   using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? sources.unmounts.stalledMs : 0));
   const scraped = scrapedFrom(programMetrics, client, config);
+  using _sessions = progress.follow("renewing credentials of service accounts", () => sessions.stalledMs);
   const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: scraped };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {

@@ -78,7 +78,7 @@ function parseAuthenticationSource(value: string | undefined): CredentialSource 
 
 /** The form of AWS and of every store that copies it. Never shown to a store other than the one of the volume. */
 export function isRoleArn(value: string): boolean {
-  return value.length <= 2048 && /^arn:[-a-z0-9]+:iam:[-a-z0-9]*:[-A-Za-z0-9]*:role\/[\w+=,.@/-]+$/.test(value);
+  return value.length <= 2048 && /^arn:[-a-z0-9]+:iam:[-a-z0-9]*:[-\w]*:role\/[\w+=,.@/-]+$/.test(value);
 }
 
 function parseRoleArn(raw: Readonly<Record<string, string>>): string | undefined {

@@ -1,7 +1,7 @@
 /** A work queue in the manner of client-go: a set of keys, each processed by one worker at a time, with a back-off per key. */
 import type { Call } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import { longestTimerMs } from "../../runtime/timer.ts";
-import { orAborted } from "../or-aborted.ts";
 import { KeyFifo } from "./key-fifo.ts";
 
 export type Outcome =

@@ -1,10 +1,10 @@
 /** Leader election over a Lease, with the times of client-go. */
 import { type Call, deadline } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import { nowWithSuspendMs } from "../../runtime/suspend-clock.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { KubeClient } from "../client/client.ts";
 import { kinds, type Lease } from "../kinds.ts";
-import { orAborted } from "../or-aborted.ts";
 import { ProblemLog } from "../problem-log.ts";
 import { LeaseRight } from "./lease-right.ts";
 import {

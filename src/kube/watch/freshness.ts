@@ -1,6 +1,6 @@
 /** Makes watches list again, and reports when all of them have. */
 import type { Call } from "../../runtime/call.ts";
-import { orAborted } from "../or-aborted.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 
 /** The part of one watch. */
 export interface WatchFreshness {

@@ -1,6 +1,6 @@
 /** An indexed cache of the objects of one kind. One watch writes it, all other code reads it. */
 import type { Call } from "../../runtime/call.ts";
-import { orAborted } from "../or-aborted.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import { KeyIndex } from "./key-index.ts";
 
 /** `before` and `after` may be two objects of the same name: while a watch is down, a deletion and a creation look like a change. */

@@ -3,9 +3,9 @@ import { type NodeName, startupTaintKey } from "../../core/names.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Taint } from "../../kube/kinds.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
 import { jsonLogger } from "../../runtime/log.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import { removeStartupTaint } from "./startup-taint.ts";
 
 const node = "worker-1" as NodeName;

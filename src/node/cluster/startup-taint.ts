@@ -7,10 +7,10 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
 import { kinds, type Node, type Taint } from "../../kube/kinds.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import { Store } from "../../kube/watch/store.ts";
 import { type Watched, watch } from "../../kube/watch/watch.ts";
 import type { Call } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 
 interface Tainted {
   readonly resourceVersion: string;

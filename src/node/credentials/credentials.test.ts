@@ -53,6 +53,19 @@ it.for([
   expect([...node.credentialFiles.values()].join("").includes("new-secret")).toBe(reaches);
 });
 
+it("ID-2 a session at a former address of the default store is not renewed silently: its keys end", () => {
+  using node = new FakeNode();
+  const record = {
+    access: { source: "pod", store: "default" },
+    request: { env: { AWS_ENDPOINT_URL: "http://former" } },
+  };
+  const credentials = { ...node.credentials, records: { get: () => record as never } };
+  const access = { source: "pod", store: "default", account: { namespace: "a", name: "b" }, role: undefined } as never;
+  expect(refusalOf(() => refreshCredentials(credentials, podOf(), access))).toContain("s3.formerEndpointUrls");
+  expect(refusalOf(() => refreshCredentials(credentials, podOf(), secretAccess(credentialsOf("new"))))).toBe("");
+  expect([...node.credentialFiles.keys()]).toEqual([]);
+});
+
 function refusalOf(attempt: () => void): string {
   try {
     attempt();

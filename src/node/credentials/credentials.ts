@@ -11,7 +11,7 @@ import type { CommVolume, CommVolumes } from "../mounts/comm-volume.ts";
 import type { PublishIntent } from "../publish/publish-request.ts";
 import type { MountRecords } from "../records/mount-records.ts";
 import type { PodSessions } from "../sessions/pod-sessions.ts";
-import { checkStaysAt, isAtAddressOf } from "../source/store-of-record.ts";
+import { checkStaysAt, isAtAddressOf, movedStore } from "../source/store-of-record.ts";
 import { type Access, describeAccess, isFor } from "./access.ts";
 import type { DriverCredentialsOfStores } from "./driver-credentials-of-stores.ts";
 import { renewedFiles } from "./profile.ts";
@@ -65,8 +65,8 @@ export function refreshCredentials(credentials: MountCredentials, pod: LocalMoun
 
 /**
  * A mount-s3 keeps the store at which it was started: it must not get keys of another, which a changed Secret or chart value may name (ID-4).
- * Throws where the name says so. At an address that the default store does not list any more, mount-s3 keeps the keys that it has. Mounts
- * without a record are those of earlier versions, which knew the default store only, or their record was lost.
+ * Throws where the name says so. At an address that the default store does not list any more, mount-s3 keeps the keys that it has; those of
+ * a session end, so the workload has to be told. Mounts without a record are those of earlier versions, which knew the default store only, or their record was lost.
  */
 function mayReach({ stores, records }: MountCredentials, pod: LocalMountpointPod, access: Access): boolean {
   const record = records.get(pod.name);
@@ -82,7 +82,9 @@ function mayReach({ stores, records }: MountCredentials, pod: LocalMountpointPod
   }
   checkStaysAt(stores, record, access.store);
   const store = stores.get(access.store);
-  return store === undefined || isAtAddressOf(store, record.request);
+  if (store === undefined || isAtAddressOf(store, record.request)) return true;
+  if (access.source === "pod") throw movedStore(store, record);
+  return false;
 }
 
 /** Returns the failure instead of throwing: a terminating Pod must not affect the others. The next republish retries. */
@@ -95,16 +97,19 @@ export function tryRefresh(credentials: MountCredentials, pod: LocalMountpointPo
   }
 }
 
-/** Keys of one identity must never reach a mount of another (SE-6). Mountpoint Pods of 2.x do not name their identity. */
+/**
+ * Keys of one identity must never reach a mount of another (SE-6). Mountpoint Pods of 2.x do not name their identity, and 2.x assigns
+ * workloads of several accounts to one, although its node plugin mounts no volume with `authenticationSource: pod`.
+ */
 export function checkIdentity(pod: LocalMountpointPod, { access, attributes }: PublishIntent): void {
-  if (pod.identity === undefined || isFor(pod.identity, access)) return;
-  if (access.source === "driver" && attributes.authenticationSource === "secret") {
+  if (pod.identity === undefined ? access.source !== "pod" : isFor(pod.identity, access)) return;
+  if (pod.identity !== undefined && access.source === "driver" && attributes.authenticationSource === "secret") {
     const known = parseIdentity(pod.identity);
     if (known?.source === "secret" && known.store === access.store) throw noCredentialsIn(pod.identity);
   }
   throw new DriverError(
     "notReady",
-    `Mountpoint Pod ${pod.name} uses the keys of "${pod.identity}", the volume ${describeAccess(access)}`,
+    `Mountpoint Pod ${pod.name} ${describeKeys(pod)}, the volume ${describeAccess(access)}`,
     {
       hint:
         access.source === "pod"
@@ -112,6 +117,10 @@ export function checkIdentity(pod: LocalMountpointPod, { access, attributes }: P
           : "Check that the Secret named by nodePublishSecretRef holds keys, then start the Pod anew.",
     },
   );
+}
+
+function describeKeys({ identity }: LocalMountpointPod): string {
+  return identity === undefined ? "of 2.x names no service account" : `uses the keys of "${identity}"`;
 }
 
 /** The Secret exists: kubelet does not call NodePublishVolume without it. */

@@ -52,7 +52,7 @@ class World implements AsyncDisposable {
       { ...call, signal: this.#stop.signal },
       {
         sessions: sessions as never,
-        credentials: { ...this.node.credentials, sessions: sessions as never, comm },
+        credentials: { ...this.node.credentials, sessions: sessions as never, comm, records: this.records },
         mountpointPods: this.node.cluster.mountpointPods,
         records: this.records,
         events: { record: (_call, { metadata }, happening) => this.events.push([metadata.name, happening]) },
@@ -121,6 +121,17 @@ it.for([
 it("ID-2 the end of a reported failure is told", () => {
   world.change({ kind: "renewed", identity: identityOf("reader"), wasReported: true });
   expect(world.events).toMatchObject([["app-of-reader", { reason: "CredentialsRenewed" }]]);
+});
+
+it("ID-2 renewed credentials that do not reach a mount are no renewal for its workload", () => {
+  const record = world.records.get("mp-reader" as PodName);
+  if (record === undefined) throw new Error("no record");
+  const env = { AWS_ENDPOINT_URL: "http://former" };
+  world.records.set("mp-reader" as PodName, { ...record, request: { ...record.request, env } });
+  world.change({ kind: "renewed", identity: identityOf("reader"), wasReported: true });
+  expect([...world.written.keys()]).toEqual([]);
+  expect(world.events).toMatchObject([["app-of-reader", { reason: "CredentialsNotRenewed" }]]);
+  expect(world.events[0]?.[1].message).toContain("the volume was mounted at http://former");
 });
 
 it("ID-2 the session of an account is needed until its last workload and its last Mountpoint Pod are gone", () => {

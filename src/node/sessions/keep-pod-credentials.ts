@@ -46,19 +46,28 @@ function needOf({ mountpointPods: { store }, records }: Needed, identity: Identi
 function react(call: Call, needed: Needed, change: SessionChange): void {
   const pods = [...needed.mountpointPods.store.values()].filter(({ identity }) => identity === change.identity);
   if (change.kind === "renewed") {
-    const failures = pods.flatMap((pod) => refreshed(needed, pod));
+    const results = pods.map((pod) => ({ pod, failures: refreshed(needed, pod) }));
+    const failures = results.flatMap((result) => result.failures);
     call.log.info("credentials of a service account were renewed", { mountpointPods: pods.length, failures });
-    if (change.wasReported) emit(call, needed, pods, { reason: "CredentialsRenewed", message: renewed });
+    for (const result of results) {
+      const [failure] = result.failures;
+      if (failure !== undefined) {
+        emit(call, needed, [result.pod], { reason: "CredentialsNotRenewed", message: `${notRenewed}: ${failure}` });
+      } else if (change.wasReported) {
+        emit(call, needed, [result.pod], { reason: "CredentialsRenewed", message: renewed });
+      }
+    }
     return;
   }
   const state = change.ended
     ? "The credentials of the volume have ended, and requests to the object store fail"
-    : "The credentials of the volume cannot be renewed, and work until they end";
+    : notRenewed;
   const hint = (change.error as { hint?: string }).hint;
   const message = `${state}: ${describeError(change.error)}`;
   emit(call, needed, pods, { reason: "CredentialsNotRenewed", message, ...(hint !== undefined && { fix: hint }) });
 }
 
+const notRenewed = "The credentials of the volume cannot be renewed, and work until they end";
 const renewed = "The credentials of the volume were renewed: it works again";
 
 function refreshed({ credentials, records }: Needed, pod: LocalMountpointPod): readonly string[] {

@@ -109,6 +109,35 @@ it("ID-2 a session that ended while the machine was suspended is not used, and t
   expect(world.key).toBe("2-id");
 });
 
+it("LC-17 a request to STS without an answer does not hold up the end of the program, and changes nothing after it", async () => {
+  const world = new SessionWorld();
+  await started(world);
+  const { promise, resolve } = Promise.withResolvers<TemporaryCredentials>();
+  world.answer = () => promise;
+  await vi.advanceTimersByTimeAsync(10 * minute);
+  expect(world.asked).toHaveLength(2);
+  await world[Symbol.asyncDispose]();
+  const before = [...world.stored.values()];
+  resolve({ credentials: credentialsWithToken("late"), lifeMs: 15 * minute });
+  await vi.advanceTimersByTimeAsync(60 * minute);
+  expect([world.asked.length, [...world.stored.values()]]).toEqual([2, before]);
+});
+
+it("ID-2 the last token of a Pod is used before it ends, so that its session lasts as long as possible", async () => {
+  await using world = new SessionWorld();
+  const endsAtSeconds = Date.now() / 1000 + 300;
+  using _held = world.sessions.offer(access, token(endsAtSeconds));
+  await world.sessions.get(call, access);
+  await world.rechecks();
+  await vi.advanceTimersByTimeAsync(279_000);
+  expect(world.asked).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(world.key).toBe("2-id");
+  world.fails(refused);
+  await vi.advanceTimersByTimeAsync(minute);
+  expect(world.asked).toHaveLength(2);
+});
+
 it("ID-2 a caller that gives up does not take the credentials from the others", async () => {
   await using world = new SessionWorld();
   const { promise, resolve } = Promise.withResolvers<TemporaryCredentials>();

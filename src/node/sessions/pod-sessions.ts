@@ -6,13 +6,13 @@ import type { Identity } from "../../core/identity.ts";
 import type { StoreName } from "../../core/stores/store.ts";
 import { runController } from "../../kube/controller/run-controller.ts";
 import { type Outcome, WorkQueue } from "../../kube/controller/work-queue.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import { type Call, withFields } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import type { Secret } from "../../runtime/secret.ts";
 import type { Credentials } from "../../s3/credentials.ts";
-import { hasEnded, isDue, pauseMs, type Session } from "../../s3/sts/session.ts";
+import { hasEnded, pauseMs, type Session } from "../../s3/sts/session.ts";
 import type { PodAccess } from "../credentials/access.ts";
-import { identityOf, newEntry, type SessionEntry, takeToken } from "./session-entry.ts";
+import { dueAtMs, identityOf, newEntry, type SessionEntry, takeToken } from "./session-entry.ts";
 import type { SessionStorage } from "./session-storage.ts";
 import { type ExchangeParts, noToken, passes, type StartedSession, startSession } from "./start-session.ts";
 
@@ -41,6 +41,8 @@ export class PodSessions implements Disposable {
   readonly #entries = new Map<Identity, SessionEntry>();
   readonly #queues: ReadonlyMap<StoreName, WorkQueue<Identity>>;
   readonly #listeners = new Set<(call: Call, change: SessionChange) => void>();
+  /** Ends the requests that go on without a caller. */
+  readonly #end = new AbortController();
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -62,7 +64,7 @@ export class PodSessions implements Disposable {
     entry.held += 1;
     takeToken(entry, token);
     // The timer of a suspended machine is late, and a refused token may have been too old.
-    if (entry.session !== undefined && isDue(entry.session, this.#parts.nowMs())) this.#queueFor(entry)?.add(identity);
+    if (entry.session !== undefined && this.#untilDueMs(entry) <= 0) this.#queueFor(entry)?.add(identity);
     return {
       [Symbol.dispose]: () => {
         entry.held -= 1;
@@ -106,7 +108,13 @@ export class PodSessions implements Disposable {
     await Promise.all(Array.from(this.#queues.values(), (queue) => runController(call, { queue, workers, reconcile })));
   }
 
+  /** For how long none of the loops has made progress although it should. */
+  get stalledMs(): number {
+    return Math.max(...Array.from(this.#queues.values(), ({ stalledMs }) => stalledMs));
+  }
+
   [Symbol.dispose](): void {
+    this.#end.abort(new Error("the program ends"));
     for (const queue of this.#queues.values()) queue[Symbol.dispose]();
     this.#parts.sts[Symbol.dispose]();
   }
@@ -122,15 +130,21 @@ export class PodSessions implements Disposable {
     const { session } = entry;
     // A call that is about to mount asks for its session itself, and reports why there is none.
     if (session === undefined && need !== "workload") return { kind: "done" };
-    const waitMs = Math.max(session?.renewAtMs ?? 0, entry.retryAtMs) - this.#parts.nowMs();
+    const waitMs = this.#untilDueMs(entry);
     if (waitMs > 0) return again(waitMs, "the session is to be renewed then");
     return await this.#renew(call, identity, entry);
+  }
+
+  #untilDueMs(entry: SessionEntry): number {
+    const nowMs = this.#parts.nowMs();
+    return Math.max(dueAtMs(entry, { nowMs, wallMs: Date.now() }), entry.retryAtMs) - nowMs;
   }
 
   async #renew(call: Call, identity: Identity, entry: SessionEntry): Promise<Outcome> {
     const { session } = entry;
     try {
-      await this.#exchanged(call, identity, entry);
+      // A request that is not answered must not hold up the end of the program.
+      await orAborted(call, this.#exchanged(call, identity, entry));
       return { kind: "again", afterMs: 0, because: "the session was renewed" };
     } catch (error) {
       if (call.signal.aborted || !(error instanceof Error)) throw error;
@@ -164,7 +178,7 @@ export class PodSessions implements Disposable {
   /** One request for each identity at a time. It goes on without the caller that began it: others may wait for it, too. */
   #exchanged(call: Call, identity: Identity, entry: SessionEntry): Promise<Session> {
     if (entry.exchange !== undefined) return entry.exchange;
-    const detached = withFields({ log: call.log, signal: new AbortController().signal }, { identity });
+    const detached = withFields({ log: call.log, signal: this.#end.signal }, { identity });
     entry.exchange = this.#exchange(detached, identity, entry).finally(() => {
       entry.exchange = undefined;
     });
@@ -183,11 +197,14 @@ export class PodSessions implements Disposable {
   }
 
   #renewed(call: Call, identity: Identity, entry: SessionEntry, { session, issuedBy }: StartedSession): void {
+    call.signal.throwIfAborted();
     const wasReported = entry.isReported;
     entry.failures = 0;
     entry.retryAtMs = 0;
     entry.isReported = false;
     entry.session = session;
+    entry.startedAtMs = this.#parts.nowMs();
+    entry.refusedTokens = [];
     // The last mount with this identity may have gone meanwhile.
     if (this.#entries.get(identity) !== entry) return;
     const { access, accountRole } = entry;

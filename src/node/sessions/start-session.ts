@@ -6,7 +6,7 @@ import { type Session, sessionFrom } from "../../s3/sts/session.ts";
 import type { SessionRequest, StsClient, TemporaryCredentials } from "../../s3/sts/sts-client.ts";
 import type { PodAccess } from "../credentials/access.ts";
 import type { RoleOfAccount } from "./account-role.ts";
-import type { SessionEntry } from "./session-entry.ts";
+import { noteRefusal, type SessionEntry } from "./session-entry.ts";
 import { type IssuedBy, issuerOf } from "./session-storage.ts";
 
 export interface ExchangeParts {
@@ -62,7 +62,7 @@ async function exchanged(
   try {
     return await sts.session(call, request);
   } catch (error) {
-    if (!passes(error)) entry.refusedToken = request.token;
+    if (!passes(error)) noteRefusal(entry, request.token);
     throw error;
   }
 }

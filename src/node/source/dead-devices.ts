@@ -1,8 +1,8 @@
 import type { PodName } from "../../core/names.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import { openPath } from "../../linux/descriptor.ts";
 import type { DeviceId } from "../../linux/device-id.ts";
 import type { Call } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 
 /** A FUSE device whose server is gone and that is still mounted in some namespace. */
 export interface DeadDevice {

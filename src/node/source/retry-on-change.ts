@@ -1,5 +1,5 @@
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 
 /** Subscribes to something that may change the answer; `wake` is called after each change. */
 export type ChangeSource = (wake: () => void) => Disposable;

@@ -1,10 +1,10 @@
 /** Owns the state of every source of the node: condition, starts and publishes in progress, connections to mount-s3. */
 import type { SourceCondition } from "../../core/attachment-status.ts";
 import type { PodName } from "../../core/names.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
 import { inBackground } from "../../runtime/in-background.ts";
 import type { Logger } from "../../runtime/log.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import type { Connection } from "../mounts/comm-volume.ts";
 import { DeadDevices } from "./dead-devices.ts";
 import type { Hang } from "./hang.ts";

@@ -1,7 +1,7 @@
 /** The store of a mount that is started from a record, as the installation lists it now (ID-4). */
 import { DriverError } from "../../core/errors.ts";
 import { isAt } from "../../core/stores/address.ts";
-import { defaultStore, type Store, type StoreName, type Stores } from "../../core/stores/store.ts";
+import { defaultStore, type Store, type StoreName, type Stores, valueOfStore } from "../../core/stores/store.ts";
 import type { MountRecord } from "../records/mount-records.ts";
 import { endpointVariable, storeVariables } from "./store-variables.ts";
 
@@ -19,10 +19,15 @@ export function storeOfRecord(stores: Stores, { access, request }: Recorded): St
     });
   }
   if (store.name === defaultStore || isAtAddressOf(store, request)) return store;
-  const value = `s3.stores.${store.name}.formerEndpointUrls`;
-  throw new DriverError(
+  throw movedStore(store, { request });
+}
+
+export function movedStore({ name, endpointUrl }: Store, { request }: Pick<MountRecord, "request">): DriverError {
+  const value = `${valueOfStore(name)}.formerEndpointUrls`;
+  const mountedAt = request.env[endpointVariable];
+  return new DriverError(
     "notReady",
-    `store ${store.name} is now ${store.endpointUrl}, and the volume was mounted at ${request.env[endpointVariable]}`,
+    `store ${name} is now ${endpointUrl}, and the volume was mounted at ${mountedAt}`,
     {
       hint: `If the store has moved, add the former address to the chart value ${value}. If it is another store, restart the Pod.`,
     },

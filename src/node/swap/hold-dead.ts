@@ -1,7 +1,6 @@
 /** Keeps a dead FUSE file system alive, so that the kernel does not reuse its minor number. */
 
 import type { PodUid } from "../../core/names.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { DeviceId } from "../../linux/device-id.ts";
 import { askServer } from "../../linux/fuse/probe.ts";
 import {
@@ -15,6 +14,7 @@ import { parseMountsOfDevice } from "../../linux/mounts/mountinfo.ts";
 import { readTable } from "../../linux/mounts/read-table.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { describeError } from "../../runtime/log.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import { wrongMount } from "./inside-threads.ts";
 import { isOfDead } from "./plan-swaps.ts";
 import { tableLimits, tableTooLarge } from "./swap-limits.ts";

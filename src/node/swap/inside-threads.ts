@@ -1,9 +1,9 @@
 /** Replaces mounts in other mount namespaces with a time limit: the path may lead through another, hung mount. */
 import { DriverError } from "../../core/errors.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { Descriptor } from "../../linux/descriptor.ts";
 import { type HeldMount, holdMount, type Inside, replaceInside } from "../../linux/mounts/mount-tree.ts";
 import type { Call } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 
 /** A replacement takes less than a millisecond. */
 const usualLimitMs = 5000;

@@ -1,5 +1,5 @@
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { Call } from "../../runtime/call.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 
 /**
  * Resolves to the opened resource, or rejects with the reason of the call's end. A look-up may wait for any file system on its

@@ -1,9 +1,9 @@
 /** SC-7. Lists all Pods again when the view lacks Pods that attachments name, so that it can tell whether they are gone. */
 import { kinds } from "../../kube/kinds.ts";
-import { orAborted } from "../../kube/or-aborted.ts";
 import type { Freshness } from "../../kube/watch/freshness.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { elapsed } from "../../runtime/elapsed.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import { TurnLimit } from "../../runtime/turn-limit.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
 

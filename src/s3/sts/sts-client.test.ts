@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as listener, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { storesWith } from "../../../test/support/fake-credentials.ts";
 import { call } from "../../../test/support/fake-node.ts";
@@ -61,4 +62,23 @@ it("ID-2 a refusal that repeats the token does not show it", async () => {
     message: expect.stringContaining("no role for [masked]"),
   });
   await expect(refusal).rejects.not.toMatchObject({ message: expect.stringContaining(token.reveal()) });
+});
+
+it("ID-2 a proxy that does not answer its CONNECT is no STS for ever: the request ends, and the next one is made", async () => {
+  const sockets: Socket[] = [];
+  const proxy = listener((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  using behind = new StsClient({ proxy: { HTTPS_PROXY }, trusted: undefined, userAgent: "test", answerMs: 200 });
+  const store = storesWith({ default: { sts: { endpointUrl: "https://sts.example.com" } } }).get(defaultStore) as Store;
+  for (const attempt of [1, 2]) {
+    const request = behind.session(call, { store, token, role: undefined, sessionName: "a.b" });
+    await expect(request).rejects.toMatchObject({
+      kind: "notReady",
+      message: expect.stringContaining("does not answer"),
+    });
+    expect(sockets.length).toBeGreaterThanOrEqual(attempt);
+  }
+  for (const socket of sockets) socket.destroy();
+  proxy.close();
 });

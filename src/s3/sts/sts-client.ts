@@ -4,11 +4,13 @@
  */
 import { type AgentOptions, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { createSecureContext } from "node:tls";
 import { DriverError } from "../../core/errors.ts";
 import type { Store, StsSettings } from "../../core/stores/store.ts";
 import type { Proxy } from "../../core/volume/proxy.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import { isErrno } from "../../runtime/errno.ts";
+import { orAborted } from "../../runtime/or-aborted.ts";
 import type { Secret } from "../../runtime/secret.ts";
 import type { Credentials } from "../credentials.ts";
 import { certificateErrors } from "../error.ts";
@@ -23,6 +25,8 @@ export interface StsClientSettings {
   /** Where STS and its store name no certificates of their own; undefined: the roots of Node. */
   readonly trusted: readonly string[] | undefined;
   readonly userAgent: string;
+  /** How long an answer may take; absent: 10 s. */
+  readonly answerMs?: number;
 }
 
 /** What a token is exchanged for. */
@@ -72,9 +76,10 @@ export class StsClient implements Disposable {
   }
 
   async #post(call: Call, store: Store, sts: StsSettings, body: string): Promise<Answered> {
-    using limited = deadline(call, answerMs, "an answer of STS");
+    using limited = deadline(call, this.#settings.answerMs ?? answerMs, "an answer of STS");
     try {
-      return await this.#exchange(limited, store, sts, body);
+      // Node ends no request whose proxy has not answered its CONNECT: such a request has no connection yet.
+      return await orAborted(limited, this.#exchange(limited, store, sts, body));
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       throw unreachable(store, sts, error);
@@ -104,10 +109,12 @@ export class StsClient implements Disposable {
     const known = this.#agents.get(sts);
     if (known !== undefined) return known;
     // Node's agents support proxies; @types/node does not declare that yet.
-    const options = { proxyEnv: this.#settings.proxy } as AgentOptions;
+    const { proxy: proxyEnv, answerMs: timeout = answerMs } = this.#settings;
+    const options = { proxyEnv, timeout } as AgentOptions;
     const ca = trustedWith(sts.caCertificates ?? store.caCertificates) ?? this.#settings.trusted;
+    // Parsing the public roots takes 50 ms, which Node would do for every connection.
     const agent = sts.endpointUrl.startsWith("https:")
-      ? new HttpsAgent({ ...options, ...(ca && { ca: [...ca] }) })
+      ? new HttpsAgent({ ...options, ...(ca && { secureContext: createSecureContext({ ca: [...ca] }) }) })
       : new HttpAgent(options);
     this.#agents.set(sts, agent);
     return agent;

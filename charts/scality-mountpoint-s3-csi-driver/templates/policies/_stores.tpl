@@ -92,7 +92,7 @@ TRIM a call for each of them. An address is compared by a pattern: case, the por
 {{- /* Variables are resolved in parameters of StorageClasses. */}}
 - expression: >-
     variables.roleArn.replace('${pv.name}', 'x').replace('${pvc.name}', 'x').replace('${pvc.namespace}', 'x')
-    .matches('^(arn:[-a-z0-9]+:iam:[-a-z0-9]*:[-A-Za-z0-9]*:role/[A-Za-z0-9_+=,.@/-]+)?$')
+    .matches('^(arn:[-a-z0-9]+:iam:[-a-z0-9]*:[-A-Za-z0-9_]*:role/[A-Za-z0-9_+=,.@/-]+)?$')
   message: "{{ $field }}.roleArn is not the ARN of a role: write arn:aws:iam::ACCOUNT:role/NAME"
 {{- if include "s3-csi.podIdentity" $ }}
 {{- $withSts := list }}

@@ -1,4 +1,4 @@
-import type { Call } from "../runtime/call.ts";
+import type { Call } from "./call.ts";
 
 /**
  * Settles like the promise, or rejects with the reason of the abort, whichever comes first. Leaves no listener on the signal.

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
-import { silentLogger } from "../runtime/log.ts";
+import { silentLogger } from "./log.ts";
 import { orAborted } from "./or-aborted.ts";
 
 function callWith(signal: AbortSignal) {
