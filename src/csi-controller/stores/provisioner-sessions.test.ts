@@ -54,9 +54,9 @@ it("ID-1 each store gets the token for it, and the role of the provisioner, neve
   );
 });
 
-it("ID-1 calls at the same time share one exchange, and later ones its session until a third of its life is left", async () => {
+it("ID-1 calls at the same time share one exchange, and later ones its session until five twelfths of its life are left", async () => {
   expect(await Promise.all([keyAt(minio), keyAt(minio)])).toEqual(["key-1", "key-1"]);
-  nowMs = 500_000;
+  nowMs = 400_000;
   expect(await keyAt(minio)).toBe("key-1");
   nowMs = 600_000;
   writeFileSync(join(tokenDir, "minio"), "newer");

@@ -1,6 +1,6 @@
 /**
  * Temporary credentials for the controller's own service account, at stores with `sts.provisioner` (ID-1). A session is renewed when it is
- * needed and less than a third of its life is left: a call has a deadline, which comes long before that.
+ * needed and five twelfths of its life are left: a call has a deadline, which comes long before that.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ export class ProvisionerSessions {
     this.#parts = parts;
   }
 
-  /** Credentials with at least a third of their life left, unless STS is away. Rejects with the refusal of STS if there are none. */
+  /** Credentials with at least five twelfths of their life left, unless STS is away. Rejects with the refusal of STS if there are none. */
   async credentials(call: Call, store: Store): Promise<Credentials> {
     const { nowMs } = this.#parts;
     const known = this.#sessions.get(store.name);

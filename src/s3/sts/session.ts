@@ -5,7 +5,7 @@ import type { TemporaryCredentials } from "./sts-client.ts";
 export interface Session {
   readonly credentials: Credentials;
   readonly endsAtMs: number;
-  /** From here on a third of its life is left, which an outage of STS may take without anybody noticing (ID-2). */
+  /** From here on more than a third of its life is left, so that an outage of STS for a third is not noticed (ID-2). */
   readonly renewAtMs: number;
 }
 
@@ -17,13 +17,19 @@ export interface Beginning {
   readonly chance: number;
 }
 
+/**
+ * When STS is back after a third of a session's life, it is asked again within 40 s (an answer may take 10 s, a pause 30 s), and mount-s3 takes
+ * new credentials within 30 s. Of a session of 15 minutes that is less than a twelfth.
+ */
+const latestRenewal = 7 / 12;
+
 /** An STS whose sessions have ended when it hands them out must not be asked all the time. */
 const soonestRenewalMs = 10_000;
 
 export function sessionFrom({ credentials, lifeMs }: TemporaryCredentials, begun: Beginning): Session {
   const { nowMs, mostMs, chance } = begun;
   const wholeMs = Math.min(lifeMs, mostMs);
-  const untilRenewalMs = Math.max(wholeMs * (2 / 3 - chance / 10), soonestRenewalMs);
+  const untilRenewalMs = Math.max(Math.floor(wholeMs * (latestRenewal - chance / 10)), soonestRenewalMs);
   return { credentials, endsAtMs: nowMs + wholeMs, renewAtMs: nowMs + untilRenewalMs };
 }
 
