@@ -134,6 +134,7 @@ const noProblems: Readonly<Record<PodProblem["kind"], 0>> = {
   notStarting: 0,
   crashing: 0,
   backingOff: 0,
+  notRestarting: 0,
   stuck: 0,
   leaving: 0,
   ended: 0,

@@ -100,6 +100,38 @@ describe("ID-1 two accounts", () => {
   });
 });
 
+describe("ID-1 a Mountpoint Pod of 2.x, which assigns workloads of all accounts to one", () => {
+  const of2x = { identity: undefined, volumeId: undefined, driverVersion: "2.2.0" };
+  const attachments = [attachment({ [mp(w1)]: [w1, w2] })];
+
+  it("is left by workloads that wait: each account gets its own", () => {
+    const steps = summary(decided({ workloads: [asA(w1), asB(w2)], attachments, mountpointPods: [pod(mp(w1), of2x)] }));
+    // The next decision is about the other one.
+    expect(steps).toEqual(["create w1#1", "rewrite w1#0: w2, w1#1: w1"]);
+  });
+
+  it("keeps running workloads, and none of them moves to a successor with the account of another", () => {
+    const steps = summary(
+      decided({
+        workloads: [asA(w1, running), asB(w2, running)],
+        attachments,
+        mountpointPods: [pod(mp(w1), { ...of2x, ...requested })],
+      }),
+    );
+    expect(steps.filter((step) => step.startsWith("create"))).toEqual([]);
+  });
+});
+
+it("ID-1, LC-21 workloads of two accounts on one Mountpoint Pod do not move together", () => {
+  const { steps } = decided({
+    workloads: [asA(w1, running), asB(w2, running)],
+    attachments: [attachment({ [mp(w1)]: [w1, w2] }, ofA)],
+    mountpointPods: [podOf(w1, accountA, requested)],
+  });
+  expect(steps.filter((step) => step.do === "createMountpointPod")).toEqual([]);
+  expect(steps).toContainEqual(expect.objectContaining({ do: "report", reason: "VolumeNotMoved" }));
+});
+
 it("ID-1, LC-21 a successor has the identity of the workloads that move to it", () => {
   const { steps } = decided({
     workloads: [asA(w1, running), asB(w2, running)],

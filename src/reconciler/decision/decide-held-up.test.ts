@@ -72,6 +72,40 @@ describe.for([
   });
 });
 
+describe("LC-1, LC-2 a Mountpoint Pod whose mount-s3 has ended and cannot be started again", () => {
+  const problem = {
+    kind: "notRestarting",
+    cause: "does not start: its image cannot be pulled",
+    fix: "Mend it.",
+  } as const;
+  const sources = { [mp(w1)]: { health: "dead" } } as const;
+  const attachments = [attachment({ [mp(w1)]: [w1] }, { sources })];
+
+  it.for([
+    [
+      "loses a running workload",
+      { workloads: [workload(w1, { phase: "running" })], attachments, mountpointPods: [pod(mp(w1), { problem })] },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
+      "loses one that waits once its settings are outdated",
+      {
+        workloads: [workload(w1)],
+        attachments,
+        mountpointPods: [pod(mp(w1), { problem, settings: "before an upgrade" })],
+      },
+      ["create w1#1", "rewrite w1#0: , w1#1: w1"],
+    ],
+    [
+      "keeps one that waits where another one would be the same",
+      { workloads: [workload(w1)], attachments, mountpointPods: [pod(mp(w1), { problem })] },
+      ["report MountpointPodNotStarting to w1"],
+    ],
+  ] as Row[])("%s", ([, observed, steps]) => {
+    expect(summary(decide(seen(observed)))).toEqual(steps);
+  });
+});
+
 describe("DS-14 a Mountpoint Pod whose container has started, as far as its node reports, and not yet as far as kubelet does", () => {
   const needsUnmount = { needsUnmount: true, needsUnmountSince: now };
   const tenMinutesAgo = new Date(now.getTime() - 600_000);

@@ -2,6 +2,7 @@ import { holderOf } from "../../core/attachment.ts";
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { isBeyondRepair } from "../domain/mountpoint-pod/beyond-repair.ts";
+import { identityFor } from "../domain/persistent-volume.ts";
 import { isMounted } from "../domain/reported-source.ts";
 import { isCurrent } from "../domain/rollout.ts";
 import { isUnreported, mayHaveStarted, type Workload } from "../domain/workload.ts";
@@ -48,20 +49,27 @@ const drainMs = 5000;
 function keepUntilMounted(draft: Draft, workload: Workload, { attachment, pod }: Listed): Verdict | undefined {
   const open = openPodIn(draft, workload, attachment);
   const hasBetter = isHeldUp(pod) && open !== undefined && isScheduled(draft, open);
-  return pod.terminating || pod.needsUnmount || hasBetter ? undefined : {};
+  return pod.terminating || pod.needsUnmount || hasBetter || isOfOthers(draft, workload, pod) ? undefined : {};
+}
+
+/** ID-1. 2.x knows no accounts, and assigns the workloads of all to one Mountpoint Pod. The node plugin mounts nothing there. */
+function isOfOthers({ observed }: Draft, workload: Workload, { identity }: ReportedMountpointPod): boolean {
+  const volume = usable(observed.volume);
+  return volume?.credentials.source === "pod" && identity !== identityFor(volume, workload);
 }
 
 /**
- * It has never run, and a Mountpoint Pod that is created now would differ from it: an upgrade may have corrected the image, or the resources
+ * It does not run, and a Mountpoint Pod that is created now would differ from it: an upgrade may have corrected the image, or the resources
  * for which there was no room. Nothing else would ever replace it, and its workloads would wait for ever. One that serves while another
  * container of its Pod does not start keeps its workloads: a rollout or its operator moves them.
  */
 function isHeldUpBySettings(draft: Draft, pod: ReportedMountpointPod): boolean {
   const { current, volume: observed } = draft.observed;
   const volume = usable(observed);
-  const cannotStart = pod.problem?.kind === "unschedulable" || pod.problem?.kind === "notStarting";
-  const hasRun = pod.phase !== "pending" || isMounted(sourceOf(draft, pod));
-  return cannotStart && !hasRun && volume !== undefined && !isCurrent(pod, volume, current);
+  const { kind } = pod.problem ?? {};
+  const hasNeverRun = pod.phase === "pending" && !isMounted(sourceOf(draft, pod));
+  const cannotStart = (kind === "unschedulable" || kind === "notStarting") && hasNeverRun;
+  return (cannotStart || isDown(pod)) && volume !== undefined && !isCurrent(pod, volume, current);
 }
 
 interface Listed {
@@ -69,6 +77,11 @@ interface Listed {
   readonly pod: ReportedMountpointPod;
 }
 
-function isHeldUp({ problem }: ReportedMountpointPod): boolean {
-  return problem?.kind === "unschedulable" || problem?.kind === "backingOff";
+function isHeldUp(pod: ReportedMountpointPod): boolean {
+  return pod.problem?.kind === "unschedulable" || isDown(pod);
+}
+
+/** Its mount-s3 has ended, and kubelet does not start it again at once. */
+function isDown({ problem }: ReportedMountpointPod): boolean {
+  return problem?.kind === "backingOff" || problem?.kind === "notRestarting";
 }

@@ -109,5 +109,8 @@ export function checkAttachments({ truth }: Model): void {
 
 /** Its mount-s3 serves, by what kubelet reports. */
 function isServing({ phase, problem }: ReportedMountpointPod): boolean {
-  return phase === "running" && (problem === undefined || !["crashing", "backingOff", "ended"].includes(problem.kind));
+  return (
+    phase === "running" &&
+    (problem === undefined || !["crashing", "backingOff", "notRestarting", "ended"].includes(problem.kind))
+  );
 }

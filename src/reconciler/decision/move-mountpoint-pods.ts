@@ -45,7 +45,7 @@ interface Move {
   readonly change: AttachmentChange;
   readonly from: ReportedMountpointPod;
   readonly volume: S3Volume;
-  /** All workloads of a Mountpoint Pod have the same. */
+  /** Of the first of the workloads. */
   readonly identity: Identity;
   /** The workloads that `from` serves. */
   readonly workloads: readonly Workload[];
@@ -84,6 +84,9 @@ function proceed(draft: Draft, move: Move): Draft {
       move,
       `PersistentVolume ${volume.name} has changed ${difference} since its workloads mounted it`,
     );
+  }
+  if (move.workloads.some((workload) => identityFor(volume, workload) !== move.identity)) {
+    return fail(draft, move, "its workloads have different service accounts: start them anew");
   }
   const successor = [...draft.mountpointPods.values()].find(
     (pod) => pod.move.replaces === from.name && isSuccessor(draft, pod),

@@ -54,7 +54,9 @@ export function openPodIn(draft: Draft, workload: Workload, attachment: Attachme
     const pod = draft.mountpointPods.get(name);
     if (pod !== undefined && isInPreparation(draft, pod)) return false;
     const canServe = pod !== undefined && pod.problem === undefined && isOpen(pod, needed, driverVersion);
-    return canServe || creationOf(draft, name) !== undefined || isTaken(draft, name);
+    // An attachment that 2.x wrote may list workloads of several accounts.
+    const isCreatedFor = creationOf(draft, name)?.purpose.identity === needed.identity;
+    return canServe || isCreatedFor || isTaken(draft, name);
   });
   return open.find((name) => isScheduled(draft, name)) ?? open[0];
 }

@@ -122,7 +122,7 @@ export class World {
   }
 
   isRestarted({ name, problem }: ReportedMountpointPod): void {
-    const isDown = problem?.kind === "crashing" || problem?.kind === "backingOff";
+    const isDown = problem?.kind === "crashing" || problem?.kind === "backingOff" || problem?.kind === "notRestarting";
     if (isDown) this.model.change(name, { problem: undefined });
   }
 

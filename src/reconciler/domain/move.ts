@@ -36,6 +36,7 @@ export function isStaying(pod: MountpointPod): boolean {
  */
 export function differenceFrom(pod: MountpointPod, volume: S3Volume, mountOptions: string): string | undefined {
   if (pod.volumeId !== undefined && pod.volumeId !== volume.volumeId) return "volumeHandle";
+  if (pod.identity === undefined && volume.credentials.source === "pod") return "the source of its credentials";
   if (pod.identity === undefined) return mountOptions === volume.mountOptions.join(",") ? undefined : "mountOptions";
   if (!isIdentityOf(volume, pod.identity)) return "the source of its credentials";
   return pod.readOnly === volume.readOnly ? undefined : "readOnly";
@@ -62,7 +63,7 @@ export function successorFailure(pod: ReportedMountpointPod, now: Date): string 
   return ageMs < preparationMs ? undefined : `Mountpoint Pod ${name} did not serve within five minutes`;
 }
 
-const ends: ReadonlySet<string> = new Set(["crashing", "backingOff", "stuck", "ended"]);
+const ends: ReadonlySet<string> = new Set(["crashing", "backingOff", "notRestarting", "stuck", "ended"]);
 
 /** When `successorFailure` may change its mind although nothing else changes. */
 export function successorWaitMs({ createdAt, problem }: ReportedMountpointPod, now: Date): number {

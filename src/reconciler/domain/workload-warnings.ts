@@ -27,6 +27,7 @@ export function holderWarning(volume: PvName, { name, problem }: ReportedMountpo
 const holderReasons: Readonly<Record<string, ReasonOn<"Pod">>> = {
   unschedulable: "MountpointPodUnschedulable",
   notStarting: "MountpointPodNotStarting",
+  notRestarting: "MountpointPodNotStarting",
 };
 
 /** kubelet identifies a volume by its handle alone: of two volumes with one handle it mounts one. */

@@ -176,6 +176,16 @@ describe("WM-1 one that waits is deleted", () => {
       "wait: kubelet may start it",
     ],
     [
+      "when it is to be ended, and kubelet cannot start its container again",
+      { pods: [waiting(0, { problem: problem("notRestarting"), needsUnmount: true })] },
+      "delete 0 as a failure: it is to end, and its container does not run",
+    ],
+    [
+      "not while its node plugin ends it, although another of its containers never starts, and no limit of time is asked for twice",
+      { pods: [waiting(0, { ...broken, phase: "running", needsUnmount: true })] },
+      "nothing",
+    ],
+    [
       "when its deletion may have been accepted, although it is wanted again",
       { pods: [waiting(0)], deleting: new Set([waiting(0).name]) },
       "delete 0: its deletion was requested and may have been accepted",

@@ -113,6 +113,7 @@ function failureOf({ now, abandoned }: ObservedNode, pod: ReportedWaitingPod): s
   // One that its node plugin ends is deleted only when it has ended: until then its mount may be in use. One that has not started has none,
   // and nobody ends it.
   if (pod.problem?.kind === "ended") return "it has ended without a volume";
+  if (pod.needsUnmount && pod.problem?.kind === "notRestarting") return "it is to end, and its container does not run";
   if (pod.needsUnmount && pod.phase !== "pending") return undefined;
   // The API server may have accepted the write: no other volume may get it.
   if (abandoned.has(pod.name)) return "a volume was to get it and has not";
@@ -187,9 +188,10 @@ function nextLook(
   again: WarmDecision["again"],
 ): WarmDecision["again"] {
   const plugin = withoutPluginMs > 0 && pods.length > 0 ? soon("the node plugin may come back") : undefined;
-  const limits = pods.map((pod) => {
+  const limits = pods.flatMap((pod) => {
     const known = pod.problem && passing[pod.problem.kind];
-    return known && { afterMs: known.limitMs - ageMs(now, pod), because: known.hope };
+    const afterMs = (known?.limitMs ?? 0) - ageMs(now, pod);
+    return known === undefined || afterMs <= 0 ? [] : [{ afterMs, because: known.hope }];
   });
   const claim = claimEndsMs === undefined ? undefined : { afterMs: claimEndsMs, because: "a volume is to get one" };
   const all = [again, plugin, ...limits, claim].filter((each) => each !== undefined);

@@ -17,6 +17,6 @@ export function isBeyondRepair(
   const kind = problem?.kind;
   if (kind === "stuck" || kind === "ended") return true;
   const isAbandoned = driverVersion !== ownVersion || needsUnmount;
-  if (kind === "backingOff") return isAbandoned || phase === "running";
+  if (kind === "backingOff" || kind === "notRestarting") return isAbandoned || phase === "running";
   return kind === "crashing" && isAbandoned;
 }

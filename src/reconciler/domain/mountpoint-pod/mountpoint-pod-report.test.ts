@@ -11,7 +11,7 @@ const container = (state: object, lastState: object = {}, restartCount = 3) => (
   phase: "Running",
   containerStatuses: [{ name: "mountpoint", restartCount, state, lastState }],
 });
-const ended = (finishedAt?: string) => ({
+const ended = (finishedAt = "") => ({
   exitCode: 1,
   reason: "Error",
   startedAt: "2026-01-15T10:00:00Z",
@@ -104,6 +104,25 @@ describe("a Mountpoint Pod", () => {
         kind: "notStarting",
         cause: "does not start: CreateContainerConfigError: no",
       },
+    ],
+    [
+      "has ended, and its image cannot be pulled any more",
+      pod(container({ waiting: { reason: "ErrImagePull", message: "denied" } }, { terminated: ended() }), "n"),
+      { kind: "notRestarting", cause: "does not start: its image cannot be pulled: denied" },
+    ],
+    [
+      "has ended beside another container that does not start",
+      pod(
+        {
+          phase: "Pending",
+          containerStatuses: [
+            { name: "injected", restartCount: 0, state: { waiting: { reason: "ErrImagePull", message: "denied" } } },
+            { name: "mountpoint", restartCount: 3, state: { terminated: ended() } },
+          ],
+        },
+        "n",
+      ),
+      { kind: "backingOff", cause: "is down until it is started again (Error, exit code 1)" },
     ],
     ["is being deleted", pod(container({}), "n", { deletionTimestamp: "2026-01-15T10:10:00Z" }), { kind: "leaving" }],
   ])("that %s has a problem", ([, object, problem]) => {

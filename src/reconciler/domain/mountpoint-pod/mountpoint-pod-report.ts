@@ -16,11 +16,19 @@ export interface MountpointPodReport {
 
 export interface PodProblem {
   /**
-   * unschedulable: the scheduler found no room. notStarting: kubelet cannot start its container. crashing: its container has
-   * exited and kubelet is about to restart it. backingOff: the same, and kubelet waits before the restart. stuck: it runs, and
+   * unschedulable: the scheduler found no room. notStarting: kubelet cannot start a container. crashing: its container has exited and
+   * kubelet is about to restart it. backingOff: the same, and kubelet waits before the restart. notRestarting: the same, and kubelet cannot restart it. stuck: it runs, and
    * the node plugin reports that it has lost its mount. leaving: it is being deleted. ended: it will never run again.
    */
-  readonly kind: "unschedulable" | "notStarting" | "crashing" | "backingOff" | "stuck" | "leaving" | "ended";
+  readonly kind:
+    | "unschedulable"
+    | "notStarting"
+    | "crashing"
+    | "backingOff"
+    | "notRestarting"
+    | "stuck"
+    | "leaving"
+    | "ended";
   /** Continues "Mountpoint Pod X …". */
   readonly cause: string;
   /** A complete sentence. */
@@ -97,7 +105,18 @@ function problemOf(pod: ReportedPod, container: ContainerStatus | undefined): Po
   if (metadata.deletionTimestamp !== undefined) {
     return { kind: "leaving", cause: "is being deleted", fix: "Workloads that stay get another one." };
   }
-  return unschedulable(pod, describe) ?? notStarting(pod, describe) ?? down(pod, container);
+  return unschedulable(pod, describe) ?? unstarted(pod, container, describe);
+}
+
+/** A mount-s3 that has ended matters more than another container that does not start, and is gone until kubelet can start it again. */
+function unstarted(pod: ReportedPod, mounter: ContainerStatus | undefined, describe: string): PodProblem | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const end = down(pod, mounter);
+  if (mounter === undefined || end === undefined) {
+    return notStarting([...initContainerStatuses, ...containerStatuses], describe);
+  }
+  const cannotRestart = notStarting([mounter], describe);
+  return cannotRestart === undefined ? end : { ...cannotRestart, kind: "notRestarting" };
 }
 
 function unschedulable({ spec, status = {} }: ReportedPod, describe: string): PodProblem | undefined {
@@ -108,8 +127,7 @@ function unschedulable({ spec, status = {} }: ReportedPod, describe: string): Po
   return { kind: "unschedulable", cause: `has no place on the node: ${cause}`, fix: `${fix} ${describe}` };
 }
 
-function notStarting({ status = {} }: ReportedPod, describe: string): PodProblem | undefined {
-  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+function notStarting(all: readonly ContainerStatus[], describe: string): PodProblem | undefined {
   const failure = startFailure(all.map(({ state }) => state?.waiting));
   if (failure === undefined) return undefined;
   const { reason, message } = failure;

@@ -44,7 +44,8 @@ export function endsByUnmount(pod: ReportedMountpointPod, source: ReportedSource
   return isUp && (pod.problem === undefined || !containerEnds.has(pod.problem.kind));
 }
 
-const containerEnds: ReadonlySet<string> = new Set(["crashing", "backingOff", "ended"]);
+const failures: ReadonlySet<string> = new Set(["crashing", "backingOff", "notRestarting"]);
+const containerEnds: ReadonlySet<string> = new Set([...failures, "ended"]);
 
 /** The node plugin unmounts within seconds, and mount-s3 then exits, unless it hangs. */
 const unmountLimitMs = 600_000;
@@ -76,7 +77,7 @@ function endOfRunning(pod: ReportedMountpointPod, facts: OrphanedPodFacts): End 
   const annotatedMs = now.getTime() - (needsUnmountSince ?? now).getTime();
   const kind = problem?.kind;
   // A mounter of 2.x whose mount-s3 failed never exits with code 0. Without a process nothing serves the source.
-  if (kind === "crashing" || kind === "backingOff") return { because: "its container has failed and is not needed" };
+  if (kind !== undefined && failures.has(kind)) return { because: "its container has failed and is not needed" };
   // A Pod whose container exited with code 0 is about to be Succeeded, and a deletion then takes effect at once; an earlier deletion
   // would wait for kubelet. An injected sidecar may keep running, and the Pod is then never Succeeded.
   if (kind === "ended" && annotatedMs >= staleAfterMs) return { because: "its container has ended and is not needed" };
