@@ -14,6 +14,7 @@ import {
   targetOf,
   workload,
 } from "../../../test/support/fake-node.ts";
+import { defaultStore } from "../../core/stores/store.ts";
 import { parseVolumeAttributes } from "../../core/volume/volume-attributes.ts";
 import { publish } from "./publish.ts";
 import { unpublish } from "./unpublish.ts";
@@ -161,6 +162,15 @@ it.for([
 ])("never gives keys to a mount of $identity that has others", async ({ identity, access }) => {
   node.knows(podOf({ identity }), workload);
   await expect(publishOne(intentOf(workload, { access }))).rejects.toThrow("uses the keys of");
+  expect(node.credentialFiles.size).toBe(0);
+  expect(node.traces).toEqual(nothing);
+});
+
+it("ID-1 a session goes to no Mountpoint Pod without an account, such as one of 2.x with workloads of several", async () => {
+  const account = { namespace: "team-a", name: "reader" };
+  const access = { source: "pod", store: defaultStore, account, role: undefined } as const;
+  node.knows(podOf({ identity: undefined }), workload);
+  await expect(publishOne(intentOf(workload, { access }))).rejects.toThrow("of 2.x names no service account");
   expect(node.credentialFiles.size).toBe(0);
   expect(node.traces).toEqual(nothing);
 });
