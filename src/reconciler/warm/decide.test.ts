@@ -178,7 +178,7 @@ describe("WM-1 one that waits is deleted", () => {
     [
       "when it is to be ended, and kubelet cannot start its container again",
       { pods: [waiting(0, { problem: problem("notRestarting"), needsUnmount: true })] },
-      "delete 0 as a failure: it is to end, and its container does not run",
+      "delete 0 as a failure: kubelet cannot start it again",
     ],
     [
       "not while its node plugin ends it, although another of its containers never starts, and no limit of time is asked for twice",

@@ -98,6 +98,7 @@ const passing: Readonly<Partial<Record<PodProblem["kind"], Passing>>> = {
   unschedulable: { limitMs: 30_000, failure: "its node has no room for it", hope: "the scheduler may find room" },
   // kubelet pulls an image again after at most five minutes.
   notStarting: { limitMs: 300_000, failure: "kubelet cannot start it", hope: "kubelet may start it" },
+  notRestarting: { limitMs: 300_000, failure: "kubelet cannot start it again", hope: "kubelet may start it again" },
 };
 
 interface Passing {
@@ -110,15 +111,18 @@ interface Passing {
 
 /** Why the Pod will not serve a volume; undefined: it does, or will. */
 function failureOf({ now, abandoned }: ObservedNode, pod: ReportedWaitingPod): string | undefined {
-  // One that its node plugin ends is deleted only when it has ended: until then its mount may be in use. One that has not started has none,
-  // and nobody ends it.
+  // One that its node plugin ends is deleted only when it has ended: until then its mount may be in use. One whose container
+  // does not run has none, and nobody ends it.
   if (pod.problem?.kind === "ended") return "it has ended without a volume";
-  if (pod.needsUnmount && pod.problem?.kind === "notRestarting") return "it is to end, and its container does not run";
-  if (pod.needsUnmount && pod.phase !== "pending") return undefined;
+  if (pod.needsUnmount && !isDown(pod)) return undefined;
   // The API server may have accepted the write: no other volume may get it.
   if (abandoned.has(pod.name)) return "a volume was to get it and has not";
   const known = pod.problem && passing[pod.problem.kind];
   return known && ageMs(now, pod) >= known.limitMs ? known.failure : undefined;
+}
+
+function isDown({ phase, problem }: ReportedWaitingPod): boolean {
+  return phase === "pending" || problem?.kind === "notRestarting";
 }
 
 function ageMs(now: Date, { createdAt }: ReportedWaitingPod): number {
