@@ -12,7 +12,13 @@ interface Seen {
   readonly isRunning: boolean;
 }
 
-const lookEveryMs = 100;
+const lookEveryMs = 20;
+
+/** The first attachments that a watch showed. */
+export interface First {
+  readonly atMs: number;
+  readonly count: number;
+}
 
 export class AttachmentWatch implements AsyncDisposable {
   readonly #stop = new AbortController();
@@ -26,9 +32,15 @@ export class AttachmentWatch implements AsyncDisposable {
   }
 
   /** Until there are so many, on demand with a Mountpoint Pod that runs. */
-  async untilThere(count: number, what: "attached" | "running" = "attached"): Promise<void> {
+  async untilThere(count: number, what: "attached" | "running" = "attached"): Promise<First> {
     const isRight = ({ isRunning }: Seen) => what === "attached" || isRunning;
-    while ([...this.#store.values()].filter(isRight).length !== count) await delay(lookEveryMs);
+    let first: First | undefined;
+    for (;;) {
+      const found = [...this.#store.values()].filter(isRight).length;
+      if (found > 0) first ??= { atMs: performance.now(), count: found };
+      if (found === count && first !== undefined) return first;
+      await delay(lookEveryMs);
+    }
   }
 
   /** Until the Pod of this UID is in an attachment. */
