@@ -82,6 +82,10 @@ it("OP-5 kubectl describe s3pa explains a Mountpoint Pod that has ended and cann
   // The volume is refused from now on, so there is nothing to make a successor of.
   const options = { spec: { mountOptions: ["--"] } };
   await stage.client.patch(stage.call, kinds.persistentVolumes, { name: claim }, options);
+  // Pods have a watch of their own, which may be faster: the refusal of another workload tells that the reconciler knows the change.
+  const late = await stage.workload("late", { claims: [claim] });
+  const told = async () => (await stage.events(late)).map(({ message }) => message).join();
+  await expect.poll(told, long).toContain('mount option "--"');
   await stage.phase(mountpointPod, "Failed", { reason: "Evicted", message: "The node was low on resource: memory." });
 
   await expect

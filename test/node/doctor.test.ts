@@ -5,6 +5,7 @@ import { Claims } from "../support/claims.ts";
 import { openCluster, persistentVolumeManifest } from "../support/cluster.ts";
 import { controllerAway } from "../support/controller-away.ts";
 import { Doctor } from "../support/doctor.ts";
+import { giveBackToHelm } from "../support/fields-of-helm.ts";
 import { plantedAttachment, plantedPod, plantedPodName } from "../support/planted-attachment.ts";
 
 const cluster = openCluster();
@@ -148,6 +149,7 @@ it("OP-4 doctor names a lease that nobody renews, parts that do not start, and v
     await expect.poll(() => doctor.ids(), long).toEqual(expect.arrayContaining([id, "versions-differ"]));
     await kubectl("rollout", "undo", kind, ...system);
     await kubectl("rollout", "status", kind, ...system, "--timeout=240s");
+    await giveBackToHelm(cluster, kind, ...system);
   }
   await expect.poll(() => doctor.findings(), long).toEqual([]);
 });

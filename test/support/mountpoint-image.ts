@@ -1,5 +1,6 @@
 /** The image with which the reconciler creates Mountpoint Pods, and other settings of the controller, for a while. */
 import type { Cluster } from "./cluster.ts";
+import { giveBackToHelm } from "./fields-of-helm.ts";
 
 const deployment = ["deployment/s3-csi-controller", "-n", "kube-system"] as const;
 
@@ -20,15 +21,7 @@ export async function withMountpointImage(
     [Symbol.asyncDispose]: async () => {
       await cluster.kubectl("rollout", "undo", ...deployment);
       await rolledOut();
-      await disown(cluster);
+      await giveBackToHelm(cluster, ...deployment);
     },
   };
-}
-
-/** Helm applies on the server, and changes no field that kubectl has written. What nobody owns is for Helm to take. */
-async function disown(cluster: Cluster): Promise<void> {
-  const text = await cluster.kubectl("get", ...deployment, "--show-managed-fields", "-o", "json");
-  const { metadata } = JSON.parse(text) as { metadata: { managedFields: readonly { manager: string }[] } };
-  const managedFields = metadata.managedFields.filter(({ manager }) => !manager.startsWith("kubectl"));
-  await cluster.kubectl("patch", ...deployment, "--type=merge", "-p", JSON.stringify({ metadata: { managedFields } }));
 }
