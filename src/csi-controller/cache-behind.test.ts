@@ -61,12 +61,24 @@ it.for([
   expect(store.keysIn("common")).toEqual([key]);
 });
 
-it("DS-12 data below a prefix is not purged once its PersistentVolume is gone", async () => {
-  const controller = new Controller();
-  const { id, key, volume, store } = await volumeWithData(controller, "purge");
-  await expect(controller.delete(id, [], [volume])).rejects.toThrow("no PersistentVolume and no tag names the owner");
-  expect(store.keysIn("common")).toEqual([key]);
-});
+it.for([
+  ["below a prefix", shared],
+  ["in a bucket of its own", {}],
+] as const)(
+  "DS-12 data %s is not purged once its PersistentVolume is gone: it may be about to be created anew",
+  async ([, where]) => {
+    const controller = new Controller();
+    const store = controller.at("default");
+    store.put("common");
+    const made = await controller.create("pvc-1", { ...where, deletePolicy: "purge" });
+    const { bucketName = "", prefix = "" } = made.volumeContext;
+    store.put(bucketName, `${prefix}a`);
+    await expect(controller.delete(made.volumeId, [], [volumeOf("pvc-1", made)])).rejects.toMatchObject({
+      kind: "notReady",
+    });
+    expect(store.keysIn(bucketName)).toEqual([`${prefix}a`]);
+  },
+);
 
 it("PR-11 without its Secret, a volume that the cache does not have yet is not looked for with the driver's credentials", async () => {
   const controller = new Controller();

@@ -217,12 +217,12 @@ async function purge(
 
 /**
  * The policy was read from the cache, which may be minutes old. A PersistentVolume that was created anew since, for example with another
- * policy, is one that the operator wants to keep.
+ * policy, is one that the operator wants to keep, and between its deletion and its creation there is none.
  */
 function refuseIfChanged(cached: VolumesAtLocation, now: VolumesAtLocation): void {
   const policy = policyOfVolumes(now) ?? "purge";
-  const isSame = now.volume === undefined || now.volume.uid === cached.volume?.uid;
-  if (policy === "purge" && isSame) return;
+  const known = new Set([cached.volume, ...cached.duplicates].map((volume) => volume?.uid));
+  if (policy === "purge" && known.has(now.volume?.uid)) return;
   const name = now.volume?.name ?? cached.volume?.name;
   throw new DriverError("notReady", `PersistentVolume ${name} was changed just now: nothing was deleted`, {
     hint: "csi-provisioner repeats the deletion with the PersistentVolume as it is now.",

@@ -88,13 +88,25 @@ function mayReach({ stores, records }: MountCredentials, pod: LocalMountpointPod
 }
 
 /** Returns the failure instead of throwing: a terminating Pod must not affect the others. The next republish retries. */
-export function tryRefresh(credentials: MountCredentials, pod: LocalMountpointPod, access: Access): readonly string[] {
+export function tryRefresh(
+  credentials: MountCredentials,
+  pod: LocalMountpointPod,
+  access: Access,
+): Failure | undefined {
   try {
     refreshCredentials(credentials, pod, access);
-    return [];
+    return undefined;
   } catch (error) {
-    return [`${pod.name}: ${describeError(error)}`];
+    return {
+      text: `${pod.name}: ${describeError(error)}`,
+      hint: error instanceof DriverError ? error.hint : undefined,
+    };
   }
+}
+
+interface Failure {
+  readonly text: string;
+  readonly hint: string | undefined;
 }
 
 /**

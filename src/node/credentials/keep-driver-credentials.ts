@@ -13,7 +13,7 @@ export function keepDriverCredentials(
     // Without usable credentials running mounts keep their credentials: an invalid Secret must not break a working mount.
     const usable = credentials.drivers.of(store).known() !== undefined;
     const users = [...mountpointPods.store.values()].filter(({ identity }) => identity === driverIdentity(store));
-    const failures = users.flatMap((pod) => tryRefresh(credentials, pod, { source: "driver", store }));
+    const failures = users.flatMap((pod) => tryRefresh(credentials, pod, { source: "driver", store })?.text ?? []);
     log.info("the keys of the driver have changed", { store, usable, mountpointPods: users.length, failures });
   });
 }

@@ -46,15 +46,15 @@ function needOf({ mountpointPods: { store }, records }: Needed, identity: Identi
 function react(call: Call, needed: Needed, change: SessionChange): void {
   const pods = [...needed.mountpointPods.store.values()].filter(({ identity }) => identity === change.identity);
   if (change.kind === "renewed") {
-    const results = pods.map((pod) => ({ pod, failures: refreshed(needed, pod) }));
-    const failures = results.flatMap((result) => result.failures);
+    const results = pods.map((pod) => ({ pod, failure: refreshFailure(needed, pod) }));
+    const failures = results.flatMap(({ failure }) => failure?.text ?? []);
     call.log.info("credentials of a service account were renewed", { mountpointPods: pods.length, failures });
-    for (const result of results) {
-      const [failure] = result.failures;
+    for (const { pod, failure } of results) {
       if (failure !== undefined) {
-        emit(call, needed, [result.pod], { reason: "CredentialsNotRenewed", message: `${notRenewed}: ${failure}` });
+        const message = `${notGiven}: ${failure.text}`;
+        emit(call, needed, [pod], { reason: "CredentialsNotRenewed", message, ...fixOf(failure) });
       } else if (change.wasReported) {
-        emit(call, needed, [result.pod], { reason: "CredentialsRenewed", message: renewed });
+        emit(call, needed, [pod], { reason: "CredentialsRenewed", message: renewed });
       }
     }
     return;
@@ -62,17 +62,25 @@ function react(call: Call, needed: Needed, change: SessionChange): void {
   const state = change.ended
     ? "The credentials of the volume have ended, and requests to the object store fail"
     : notRenewed;
-  const hint = (change.error as { hint?: string }).hint;
   const message = `${state}: ${describeError(change.error)}`;
-  emit(call, needed, pods, { reason: "CredentialsNotRenewed", message, ...(hint !== undefined && { fix: hint }) });
+  emit(call, needed, pods, {
+    reason: "CredentialsNotRenewed",
+    message,
+    ...fixOf(change.error as { readonly hint?: string }),
+  });
+}
+
+function fixOf({ hint }: { readonly hint?: string | undefined }): { readonly fix?: string } {
+  return hint === undefined ? {} : { fix: hint };
 }
 
 const notRenewed = "The credentials of the volume cannot be renewed, and work until they end";
+const notGiven = "The renewed credentials of the volume cannot be given to its mount-s3";
 const renewed = "The credentials of the volume were renewed: it works again";
 
-function refreshed({ credentials, records }: Needed, pod: LocalMountpointPod): readonly string[] {
+function refreshFailure({ credentials, records }: Needed, pod: LocalMountpointPod): ReturnType<typeof tryRefresh> {
   const access = records.get(pod.name)?.access;
-  return access === undefined ? [] : tryRefresh(credentials, pod, access);
+  return access === undefined ? undefined : tryRefresh(credentials, pod, access);
 }
 
 type Reported = Parameters<typeof emitOnUsers>[3];

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { credentialsOf } from "../../../test/support/fake-node.ts";
 import { access, minute, token } from "../../../test/support/session-world.ts";
+import type { Secret } from "../../runtime/secret.ts";
 import { dueAtMs, newEntry, noteRefusal, type SessionEntry, takeToken } from "./session-entry.ts";
 
 /** The machine started an hour ago. */
@@ -40,6 +41,8 @@ it("ID-3 tokens of an account that STS has refused make no further request at on
     noteRefusal(entry, each);
     entry.retryAtMs = 30_000;
   }
+  // Every further attempt with the last one is refused, too.
+  for (let attempt = 0; attempt < 100; attempt += 1) noteRefusal(entry, entry.token as Secret);
   for (const each of tokens) takeToken(entry, each);
   expect(entry.retryAtMs).toBe(30_000);
   takeToken(entry, token(1_999_999_999));

@@ -71,7 +71,8 @@ function isBetterToken({ token: known, refusedTokens }: SessionEntry, token: Sec
 const mostRefusedTokens = 100;
 
 export function noteRefusal(entry: SessionEntry, token: Secret): void {
-  entry.refusedTokens = [...entry.refusedTokens, token].slice(-mostRefusedTokens);
+  const others = entry.refusedTokens.filter((refused) => !refused.equals(token));
+  entry.refusedTokens = [...others, token].slice(-mostRefusedTokens);
 }
 
 /** A request to STS and its answer take less, on a slow store. */

@@ -111,6 +111,25 @@ describe("a Mountpoint Pod", () => {
       { kind: "notRestarting", cause: "does not start: its image cannot be pulled: denied" },
     ],
     [
+      "has ended, and the init container that runs before it does not start any more",
+      pod(
+        {
+          phase: "Pending",
+          initContainerStatuses: [{ name: "ca", restartCount: 1, state: { waiting: { reason: "ErrImagePull" } } }],
+          containerStatuses: [
+            {
+              name: "mountpoint",
+              restartCount: 0,
+              state: { waiting: { reason: "PodInitializing" } },
+              lastState: { terminated: ended() },
+            },
+          ],
+        },
+        "n",
+      ),
+      { kind: "notRestarting", cause: "does not start: its image cannot be pulled" },
+    ],
+    [
       "has ended beside another container that does not start",
       pod(
         {

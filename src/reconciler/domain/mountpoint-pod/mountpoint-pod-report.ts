@@ -115,7 +115,8 @@ function unstarted(pod: ReportedPod, mounter: ContainerStatus | undefined, descr
   if (mounter === undefined || end === undefined) {
     return notStarting([...initContainerStatuses, ...containerStatuses], describe);
   }
-  const cannotRestart = notStarting([mounter], describe);
+  // After a reboot of the node the init containers run again, before the mounter.
+  const cannotRestart = notStarting([...initContainerStatuses, mounter], describe);
   return cannotRestart === undefined ? end : { ...cannotRestart, kind: "notRestarting" };
 }
 
