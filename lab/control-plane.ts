@@ -65,6 +65,8 @@ export function relay(name: string, socket: string, port: number): ComponentSpec
 function etcdFlags(layout: Layout): readonly string[] {
   return [
     `--data-dir=${join(layout.state, "etcd")}`,
+    // A cluster of a hundred thousand Pods, which a bench makes, needs more than the usual 2 GiB.
+    "--quota-backend-bytes=8589934592",
     "--listen-client-urls=http://127.0.0.1:2379",
     "--advertise-client-urls=http://127.0.0.1:2379",
     "--listen-peer-urls=http://127.0.0.1:2380",

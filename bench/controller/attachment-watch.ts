@@ -12,7 +12,7 @@ interface Seen {
   readonly isRunning: boolean;
 }
 
-const lookEveryMs = 20;
+const lookEveryMs = 50;
 
 /** The first attachments that a watch showed. */
 export interface First {
