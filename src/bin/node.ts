@@ -116,10 +116,8 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   const identity = identityService({ version, readiness: cluster.readiness, servesController: false });
   const services = [identity, nodeService(publishing)];
   parts.use(await serve(call, config.endpoint, services, { onAnswered: csiCalls(registry) }));
-  // Before the caches are synced no worker reads the queue, and a restart would not change that.
-  using _progress = progress.follow("unmounting", () => (cluster.readiness().ready ? sources.unmounts.stalledMs : 0));
+  using _progress = followQueues(progress, cluster, { sources, sessions });
   const scraped = scrapedFrom(programMetrics, client, config);
-  using _sessions = progress.follow("renewing credentials of service accounts", () => sessions.stalledMs);
   const health = { readiness: cluster.readiness, liveness: progress.liveness, metrics: scraped };
   if (config.healthPort !== undefined) parts.use(await serveHealth(call, config.healthPort, health));
   if (config.registryDir === undefined) {
@@ -130,6 +128,19 @@ async function run(call: Call, config: NodeConfig): Promise<void> {
   }
   using _startUp = pageOutAfterStart(call.log);
   await orAborted(call, loops);
+}
+
+interface Queues {
+  readonly sources: { readonly unmounts: { readonly stalledMs: number } };
+  readonly sessions: Pick<PodSessions, "stalledMs">;
+}
+
+function followQueues(progress: Progress, { readiness }: Cluster, { sources, sessions }: Queues): Disposable {
+  const stack = new DisposableStack();
+  // Before the caches are synced no worker reads the queue, and a restart would not change that.
+  stack.use(progress.follow("unmounting", () => (readiness().ready ? sources.unmounts.stalledMs : 0)));
+  stack.use(progress.follow("renewing credentials of service accounts", () => sessions.stalledMs));
+  return stack;
 }
 
 function logStart(log: Logger, { api: _api, driverCredentials, stores, ...shown }: NodeConfig): void {

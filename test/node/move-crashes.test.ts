@@ -56,14 +56,18 @@ it.for(deaths.slice(0, scaled("points at which a node plugin is killed while it 
   },
 );
 
-/** The simulation kills it at every request (test/simulation/crashes.test.ts). */
-const moments: readonly (readonly [string, (claim: string, former: string) => Promise<boolean>])[] = [
-  ["has created the successor", async (claim) => (await mountpointPodsWith(cluster, claim)).length === 2],
-  [
-    "has listed the workloads at the successor",
-    async (claim, former) => !(await holders(cluster, claim)).includes(former),
-  ],
+type Moment = readonly [string, (claim: string, former: string) => Promise<boolean>];
+
+const created: Moment = [
+  "has created the successor",
+  async (claim) => (await mountpointPodsWith(cluster, claim)).length === 2,
 ];
+const listed: Moment = [
+  "has listed the workloads at the successor",
+  async (claim, former) => !(await holders(cluster, claim)).includes(former),
+];
+/** The simulation kills it at every request (test/simulation/crashes.test.ts). */
+const moments = [created, listed];
 
 it.for(moments.slice(0, scaled("points at which a reconciler is killed while it moves a mount", 1, 2)))(
   "LC-21 the reconciler killed after it %s: the next one completes the move",
@@ -82,6 +86,30 @@ it.for(moments.slice(0, scaled("points at which a reconciler is killed while it 
   },
 );
 
+/** Paths that lead to a mount-s3 that was killed fail until they are healed, and its open files are lost. */
+const losses: readonly (readonly ["former" | "new", ...Moment])[] = [
+  ["new", ...listed],
+  ["former", ...created],
+  ["former", ...listed],
+];
+
+it.for(losses.slice(0, scaled("points at which a mount-s3 is killed while its mount moves", 1, 3)))(
+  "LC-21 the %s mount-s3 killed after the reconciler %s: the workload works, and one Mountpoint Pod is left",
+  async ([which, , isReached]) => {
+    await using sandbox = await cluster.sandbox();
+    const claim = await sandbox.volume();
+    const pod = await strictPod(sandbox, { claim, node });
+    await untilWorking(cluster, pod);
+    const former = await mountS3Of(cluster, node, claim);
+    await requestMove(cluster, former.name, "1");
+    await expect.poll(() => isReached(claim, former.name), { ...long, interval: 5 }).toBe(true);
+    const successor = (await mountpointPodsWith(cluster, claim)).find(({ name }) => name !== former.name);
+    const pid = which === "former" ? former.pid : await pidOf(cluster, node, successor?.uid ?? "none");
+    await onNode(cluster, node, "kill", "-KILL", pid);
+    await untilEnded(pod, claim);
+  },
+);
+
 it("LC-21 the new mount-s3 killed as soon as it runs, and then the old one: the workload works, and one Mountpoint Pod is left", async () => {
   await using sandbox = await cluster.sandbox();
   const claim = await sandbox.volume();
@@ -95,12 +123,17 @@ it("LC-21 the new mount-s3 killed as soon as it runs, and then the old one: the 
   await onNode(cluster, node, "sh", "-c", `kill -KILL ${await pid()} || true`);
   await untilWorking(cluster, pod);
   await onNode(cluster, node, "sh", "-c", `kill -KILL ${old.pid} || true`);
+  await untilEnded(pod, claim);
+});
+
+/** Moved or as before. */
+async function untilEnded(pod: PodRef, claim: string): Promise<void> {
   await untilWorking(cluster, pod);
   await cluster.exec(pod, "touch /tmp/go");
   await expect.poll(async () => (await mountpointPodsWith(cluster, claim)).length, long).toBe(1);
   await untilWorking(cluster, pod);
   expect(await belowTheMount(cluster, node, pod)).toBe("");
-});
+}
 
 it("LC-21 the node plugin killed between the containers' mounts and kubelet's, and the new mount-s3 with it: every path works again", async () => {
   await using sandbox = await cluster.sandbox();
