@@ -100,6 +100,29 @@ describe("ID-1 two accounts", () => {
   });
 });
 
+describe("DS-15 a workload whose PersistentVolume names another source of credentials by now", () => {
+  const ended = pod(mp(w1), { phase: "failed", problem: { kind: "ended", cause: "has ended", fix: "" } });
+  const identityOfNew = (but: Partial<Workload>, more: Partial<Observed> = {}) =>
+    decided({
+      workloads: [asA(w1, but)],
+      attachments: [attachment({ [mp(w1)]: [w1] })],
+      mountpointPods: [ended],
+      ...more,
+    }).steps.flatMap((step) => (step.do === "createMountpointPod" ? step.purpose.identity : []));
+
+  it("keeps the identity of its mount while it runs", () => {
+    expect(identityOfNew(running)).toEqual([ended.identity]);
+  });
+
+  it("gets the new one if it has no mount yet", () => {
+    expect(identityOfNew({})).toEqual([identityOf(accountA)]);
+  });
+
+  it("gets the new one if nobody knows the old one any more", () => {
+    expect(identityOfNew(running, { mountpointPods: [] })).toEqual([identityOf(accountA)]);
+  });
+});
+
 describe("ID-1 a Mountpoint Pod of 2.x, which assigns workloads of all accounts to one", () => {
   const of2x = { identity: undefined, volumeId: undefined, driverVersion: "2.2.0" };
   const attachments = [attachment({ [mp(w1)]: [w1, w2] })];

@@ -7,7 +7,7 @@ import type { PodName, PvName } from "../../core/names.ts";
 import type { ReportedMountpointPod } from "../domain/controller-status.ts";
 import { stuckProblem } from "../domain/mountpoint-pod/mountpoint-pod-report.ts";
 import { identityFor, type S3Volume } from "../domain/persistent-volume.ts";
-import { needsVolumes, type Workload } from "../domain/workload.ts";
+import { mayHaveStarted, needsVolumes, type Workload } from "../domain/workload.ts";
 import type { VolumeWarning, WorkloadWarning } from "../domain/workload-warnings.ts";
 import {
   type AttachmentChange,
@@ -122,8 +122,17 @@ export function requestOf(draft: Draft, workload: Workload, volume: S3Volume): R
   const key = sharingKey({ node: draft.observed.node, fsGroup, ...ofAccount }, volume);
   const listing = listingWorkload(draft.attachments, workload.uid);
   const attachment = listing ?? withKey(draft.attachments, key);
-  const identity = identityFor(volume, workload);
+  const identity = identityIn(draft, workload, volume);
   return { draft, workload, volume, key, identity, listed: listing !== undefined, attachment };
+}
+
+/**
+ * DS-15. A workload that runs keeps the identity that it was mounted with, also if its PersistentVolume was created anew with another Secret
+ * since: the node plugin brings its mount back in a Mountpoint Pod with that identity only. Mountpoint Pods of 2.x name none.
+ */
+export function identityIn(draft: Draft, workload: Workload, volume: S3Volume): Identity {
+  const mounted = mayHaveStarted(workload) ? holderFor(draft, workload)?.identity : undefined;
+  return (mounted as Identity | undefined) ?? identityFor(volume, workload);
 }
 
 export function record(draft: Draft, { assign, report, wait }: Verdict): Draft {

@@ -2,10 +2,9 @@
 import { attachmentName } from "../../core/attachment.ts";
 import { isOpen } from "../../core/mountpoint-pod-state.ts";
 import type { PodName } from "../../core/names.ts";
-import { identityFor } from "../domain/persistent-volume.ts";
 import type { Workload } from "../domain/workload.ts";
 import { type AttachmentChange, isListed, listedIn } from "./attachment-changes.ts";
-import { creationOf, type Draft, isTaken, orphanedPods, type Request, type Verdict } from "./draft.ts";
+import { creationOf, type Draft, identityIn, isTaken, orphanedPods, type Request, type Verdict } from "./draft.ts";
 import { isInPreparation } from "./move-mountpoint-pods.ts";
 
 /** Contract 1.5. Workloads with the same sharing key and identity share a Mountpoint Pod. */
@@ -49,7 +48,7 @@ export function takeWaitingPod(request: Request): Verdict | undefined {
 export function openPodIn(draft: Draft, workload: Workload, attachment: AttachmentChange): PodName | undefined {
   const { volume, driverVersion } = draft.observed;
   if (volume === undefined || "refused" in volume) return undefined;
-  const needed = { ...volume, identity: identityFor(volume, workload) };
+  const needed = { ...volume, identity: identityIn(draft, workload, volume) };
   const open = listedIn(attachment).filter((name) => {
     const pod = draft.mountpointPods.get(name);
     if (pod !== undefined && isInPreparation(draft, pod)) return false;
