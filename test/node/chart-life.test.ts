@@ -1,7 +1,7 @@
 /** The life of an installation with Helm: upgraded, rolled back, uninstalled and installed again, beside Pods that work. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { chart, driverNamespace } from "../../lab/install-driver.ts";
 import { version } from "../../src/bin/version.ts";
@@ -182,8 +182,10 @@ it("CH-1, WM-1 an uninstallation waits for unmounts, is refused while a Pod uses
   const left = await cluster.list(kinds, "-A", "-l", "app.kubernetes.io/name=scality-mountpoint-s3-csi-driver");
   expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
 
-  // With the policy gone the namespace can be deleted, too; or it stays, and the next installation takes it over.
-  await cluster.kubectl("delete", "namespace", "mount-s3", "--dry-run=server");
+  // With the policy gone the namespace can be deleted, too; or it stays, and the next installation takes it over. The API server applies a
+  // policy until its watch has shown the deletion.
+  const deletion = () => cluster.kubectl("delete", "namespace", "mount-s3", "--dry-run=server");
+  await vi.waitFor(deletion, { timeout: 240_000, interval: 200 });
   await helm.asUsual();
   await cluster.untilReady(await sandbox.pod("again", { node, claim }));
 });

@@ -3,11 +3,10 @@
  * all the time. The release, the Mountpoint Pods and the mounts are those that 2.2.0 leaves; its own programs are stand-ins. This driver
  * has Mountpoint Pods that wait for volumes: the rollback leaves none, and the one in use serves on.
  */
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { s3Endpoint } from "../../lab/s3.ts";
 import { version } from "../../src/bin/version.ts";
 import { labels, type PodUid } from "../../src/core/names.ts";
 import { NodeService } from "../../src/csi/gen/csi.ts";
@@ -21,6 +20,7 @@ import { finishes, goesOn, live, putBlocks } from "../support/live-pod.ts";
 import { attachmentsOf, csiSocketOf, onNode } from "../support/mount-s3-process.ts";
 import { mounterOf2x, OldDriver, oldVersion } from "../support/old-driver.ts";
 import { publishRequestOf } from "../support/publish-request.ts";
+import { chartOf220, goBackTo220, untilPresent } from "../support/release-2.2.0.ts";
 import { kubeletDir, mountsNaming, podOf, servedBy, targetOf } from "../support/traces.ts";
 import { credentialsOf, writeOnNode } from "../support/v1-mount.ts";
 import { untilWarmOn } from "../support/warm-node.ts";
@@ -42,9 +42,8 @@ it("CH-6, LC-12, WM-2 Pods on mounts of 1.x and 2.2.0 read and write through an 
   const old = { node, of1x: [claimOf1x], peer: compileFixture("peer", scratch) };
   // Whatever happens below, this driver is there when the sandbox goes.
   await using _present = { [Symbol.asyncDispose]: () => helm.asUsual() };
-  await goBackTo220(chartOf220(scratch));
+  const revisionOf220 = await goBackTo220(cluster, helm, chartOf220(scratch));
   await using _mounter = await mounterOf2x(cluster, old.peer);
-  const revisionOf220 = await helm.revision();
 
   await using driverOf220 = await OldDriver.start(cluster, old);
   const first = await livePod(sandbox, "first", claim);
@@ -65,7 +64,7 @@ it("CH-6, LC-12, WM-2 Pods on mounts of 1.x and 2.2.0 read and write through an 
 
   await driverOf220.stop();
   await helm.upgrade("--set", "mountpointPod.warm.perNode=1");
-  await untilPresent();
+  await untilPresent(cluster);
 
   const warm = await untilWarmOn(cluster, node);
   const newcomer = await livePod(sandbox, "newcomer", claim);
@@ -89,7 +88,7 @@ it("CH-6, LC-12, WM-2 Pods on mounts of 1.x and 2.2.0 read and write through an 
     await goOn(first, sharer, of1x, newcomer);
   }
   await helm.upgrade();
-  await untilPresent();
+  await untilPresent(cluster);
 
   const last = await livePod(sandbox, "last", claim);
   const everyone = [first, sharer, of1x, newcomer, last];
@@ -109,23 +108,6 @@ it("CH-6, LC-12, WM-2 Pods on mounts of 1.x and 2.2.0 read and write through an 
   for (const host of hosts) await expect.poll(sources, long).not.toContain(host);
   await expect.poll(() => onNode(cluster, node, "ls", pluginDir), long).not.toContain("s3-csi-c");
 });
-
-/** The chart of 2.2.0 with its values. */
-function chartOf220(scratch: string): string {
-  const tests = join(import.meta.dirname, "..");
-  const chart = join(scratch, "chart-2.2.0");
-  cpSync(join(tests, "fixtures/chart-2.2.0"), chart, { recursive: true });
-  cpSync(join(tests, "chart/stored-values/2.2.0.yaml"), join(chart, "values.yaml"));
-  return chart;
-}
-
-/** Release and definition as in a cluster that has never seen anything newer. */
-async function goBackTo220(chart: string): Promise<void> {
-  // Applied on the server, as Helm 4 does it with releases of its own; what follows goes the same way.
-  const flags = ["--server-side=true", "--force-conflicts", "--wait"];
-  await helm.upgradeTo(chart, "--reset-values", "--set", `s3.endpointUrl=${s3Endpoint}`, ...flags);
-  await cluster.kubectl("replace", "-f", join(import.meta.dirname, "../fixtures/definition-2.2.0.yaml"));
-}
 
 /** Returns when it has begun to work. */
 async function livePod(sandbox: Sandbox, name: string, claim: string): Promise<PodRef> {
@@ -150,12 +132,6 @@ async function uidOf(pod: PodRef): Promise<string | undefined> {
 
 async function uidsOf(objects: Promise<readonly KubeObject[]>): Promise<readonly string[]> {
   return (await objects).map(({ metadata }) => metadata.uid);
-}
-
-/** Every program of this driver runs, and none of 2.2.0. */
-async function untilPresent(): Promise<void> {
-  for (const object of ["daemonset/s3-csi-node", "deployment/s3-csi-controller"])
-    await cluster.kubectl("rollout", "status", "-n", "kube-system", object, "--timeout=240s");
 }
 
 async function driverOf(mountpointPod: string): Promise<object> {

@@ -9,8 +9,13 @@ const long = { timeout: 240_000, interval: 500 };
 const blockBytes = 8192;
 const blocks = 2000;
 
+interface InStore {
+  readonly cluster: Pick<Cluster, "s3">;
+  readonly bucket: string;
+}
+
 /** What the Pods read: each block says which one it is. */
-export async function putBlocks({ cluster, bucket }: Sandbox): Promise<void> {
+export async function putBlocks({ cluster, bucket }: InStore): Promise<void> {
   const numbers = Array.from({ length: blocks }, (_, number) => String(number).padStart(blockBytes));
   await cluster.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "blocks", Body: numbers.join("") }));
 }
@@ -61,14 +66,21 @@ export async function goesOn(cluster: Cluster, pod: PodRef): Promise<void> {
   await hasNotFailed(cluster, pod);
 }
 
-/** Closes the file that was open for writing since the Pod began: what is in the bucket then is complete. */
-export async function finishes(sandbox: Sandbox, pod: PodRef): Promise<void> {
+/**
+ * Closes the file that was open for writing since the Pod began: what is in the bucket then is complete. `read` is for a bucket of another
+ * store than the default one.
+ */
+export async function finishes(
+  sandbox: Sandbox,
+  pod: PodRef,
+  read = (key: string): Promise<string | undefined> => objectText(sandbox, key),
+): Promise<void> {
   const { cluster } = sandbox;
   await cluster.exec(pod, "touch /tmp/finish");
   await expect.poll(() => cluster.exec(pod, "ls /tmp"), long).toContain("finished");
   const appended = Number(await cluster.exec(pod, "cat /tmp/appended"));
   const lines = Array.from({ length: appended }, (_, number) => `${number + 1}\n`);
-  expect(await objectText(sandbox, `${pod.name}-slow`)).toBe(lines.join(""));
+  expect(await read(`${pod.name}-slow`)).toBe(lines.join(""));
   await hasNotFailed(cluster, pod);
 }
 
