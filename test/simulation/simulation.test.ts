@@ -1,7 +1,7 @@
 /** The control plane in a simulated world. A failing story is printed and shortened; its seed repeats it. */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { scaled } from "../support/scale.ts";
+import { scaled, seededUnlessFull } from "../support/scale.ts";
 import { plans } from "./plan.ts";
 import { played } from "./played.ts";
 
@@ -13,7 +13,7 @@ it("SC-7, LC-5, LC-6 an elected reconciler harms no workload and leaves nothing 
     fc.asyncProperty(plans({ hasElection: true }), async (plan) => {
       expect(await played(plan)).not.toEqual([]);
     }),
-    { numRuns },
+    { numRuns, ...seededUnlessFull(1) },
   );
 });
 
@@ -25,7 +25,7 @@ it("LC-21, LC-24, WM-1 upgrades, rollbacks and bad images keep to the bounds of 
     fc.asyncProperty(plans({ hasElection: true, hasReleases: true }), async (plan) => {
       expect(await played(plan)).not.toEqual([]);
     }),
-    { numRuns },
+    { numRuns, ...seededUnlessFull(1) },
   );
 });
 
@@ -37,6 +37,6 @@ it("SC-7 replicas that may not use the lease and all work harm no workload, howe
     fc.asyncProperty(plans({ hasElection: false }), async (plan) => {
       expect(await played(plan)).not.toEqual([]);
     }),
-    { numRuns },
+    { numRuns, ...seededUnlessFull(1) },
   );
 });
