@@ -66,7 +66,8 @@ export function refreshCredentials(credentials: MountCredentials, pod: LocalMoun
 /**
  * A mount-s3 keeps the store at which it was started: it must not get keys of another, which a changed Secret or chart value may name (ID-4).
  * Throws where the name says so. At an address that the default store does not list any more, mount-s3 keeps the keys that it has; those of
- * a session end, so the workload has to be told. Mounts without a record are those of earlier versions, which knew the default store only, or their record was lost.
+ * a session end, so the workload has to be told. Mounts without a record are those of earlier versions, which knew the default store only, or
+ * their record was lost.
  */
 function mayReach({ stores, records }: MountCredentials, pod: LocalMountpointPod, access: Access): boolean {
   const record = records.get(pod.name);
