@@ -259,7 +259,8 @@ function byAge(a: Attachment, b: Attachment): number {
   return ageOf(a) < ageOf(b) ? -1 : 1;
 }
 
-function ageOf({ metadata }: Attachment): string {
+/** Sorts by creation; unique. */
+export function ageOf({ metadata }: Attachment): string {
   return `${metadata.creationTimestamp ?? ""}/${metadata.name}`;
 }
 

@@ -10,6 +10,7 @@ import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
+import { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import { current, volume, w1, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/mountpoint-pod/installation.fixture.ts";
 import type { VolumeOnNodeKey } from "./domain/volume-on-node.ts";
@@ -49,7 +50,7 @@ function crowdedView() {
     const uid = `${w1}-${i}` as typeof w1;
     view.workloads.put(`shop/${uid}`, "1", workload(uid, { node: `worker-${i}` as NodeName }));
   }
-  for (const store of Object.values(view)) store.complete();
+  for (const store of Object.values(view)) if ("complete" in store) store.complete();
   return view;
 }
 
@@ -71,6 +72,7 @@ it.for([
   const view = crowdedView();
   const shared = { client, reader: client, events, refusals: new LastingRefusals(), view, statusQueue };
   const missingPods = new MissingPods();
+  const unconfirmed = new UnconfirmedWrites();
   using pool = new WarmPool(view, installation);
   const context = {
     ...shared,
@@ -78,6 +80,7 @@ it.for([
     current,
     staleAfterMs: 120_000,
     missingPods,
+    unconfirmed,
     pool,
     rollout: { note: () => undefined },
   };

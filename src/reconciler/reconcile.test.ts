@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { WorkQueue } from "../kube/controller/work-queue.ts";
 import { silentLogger } from "../runtime/log.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
+import { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import type { NewStatus } from "./decision/new-statuses.ts";
 import { attachment, current, mp, now, pod, volume, w1, w2, workload } from "./decision/situation.fixture.ts";
 import { installation } from "./domain/mountpoint-pod/installation.fixture.ts";
@@ -46,9 +47,10 @@ function context(): ReconcileContext {
   const events = { record: () => undefined };
   return {
     client,
-    reader: { get: refuse },
+    reader: { get: refuse, list: refuse },
     events,
     refusals: new LastingRefusals(),
+    unconfirmed: new UnconfirmedWrites(),
     view,
     mountpointPods: installation,
     current,
@@ -84,7 +86,7 @@ async function writeDueStatuses(forMs: number): Promise<void> {
 it("writes one status, the last, for three changes within a second", async () => {
   for (const restarts of [1, 2, 3]) {
     restarted(restarts);
-    expect(await reconcile(call(), context(), key)).toEqual({ kind: "done" });
+    expect(await reconcile(call(), context(), key)).toEqual({ kind: "done", wrote: false });
     await writeDueStatuses(300);
   }
   expect(written).toEqual([]);

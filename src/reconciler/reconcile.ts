@@ -1,9 +1,11 @@
 /** One reconcile of one volume on one node: observe, decide, act; and the writes of the statuses of its attachments. */
 import type { PodName } from "../core/names.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Outcome } from "../kube/controller/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import { act, type Cluster } from "./act/act.ts";
 import type { StatusWriter } from "./act/status-writer.ts";
+import type { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import { decide } from "./decision/decide.ts";
 import type { Observed, Step } from "./decision/decision.ts";
 import { newStatuses } from "./decision/new-statuses.ts";
@@ -22,6 +24,8 @@ export interface ReconcileContext extends Cluster {
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
+  readonly reader: Pick<KubeClient, "get" | "list">;
+  readonly unconfirmed: Pick<UnconfirmedWrites, "add" | "confirm">;
   readonly pool: Pick<WarmPool, "waitingFor" | "claim" | "claimedFor">;
 }
 
@@ -29,6 +33,7 @@ export interface ReconcileContext extends Cluster {
 const statusDelayMs = 1000;
 
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
+  await context.unconfirmed.confirm(call, context, key);
   const observed = observedNow(context, key);
   context.rollout.note(key, trackedIn(observed));
   const { steps, again } = decide(observed);
@@ -42,7 +47,8 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Volu
     // Also after a failed step: operators read the status above all when something fails.
     if (newStatuses(observed).length > 0) context.statusQueue.addLater(key, statusDelayMs);
   }
-  return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again } : outcome;
+  const wrote = steps.some((step) => step.do !== "report" && step.do !== "reportVolume");
+  return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again, wrote } : { ...outcome, wrote };
 }
 
 /** Writes the statuses for what is observed by now; statuses that were only due in between are never written. */

@@ -12,6 +12,7 @@ import { type Call, deadline } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
 import { StatusWriter } from "./act/status-writer.ts";
+import { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import type { HeadroomConfig } from "./domain/mountpoint-pod/headroom-pod.ts";
 import type { MountpointPodConfig } from "./domain/mountpoint-pod/mountpoint-pod.ts";
 import { settingsHash } from "./domain/mountpoint-pod/settings-hash.ts";
@@ -126,7 +127,8 @@ async function reconcileAll(
   const isMissing = (key: VolumeOnNodeKey) => namesMissingPods(context, key);
   using pool = new WarmPool(view, mountpointPods);
   const shared = { client: writer, reader: client, events, view, mountpointPods, current, rollout, pool };
-  const context = { ...shared, refusals: new LastingRefusals(), staleAfterMs, statusQueue, missingPods };
+  const writes = { refusals: new LastingRefusals(), unconfirmed: new UnconfirmedWrites() };
+  const context = { ...shared, ...writes, staleAfterMs, statusQueue, missingPods };
   await Promise.all([
     runController(term, {
       queue,
@@ -144,6 +146,7 @@ async function reconcileAll(
     }),
     sweep(term, view, queue, cleanupIntervalMs),
     missingPods.search(term, { freshness, isMissing, queue }),
+    view.lateWatches.renew(term, freshness),
     reserveHeadroom(term, { ...context, headroom, progress }),
     rollout.run(term, { ...context, rollout: options.rollout, pod, progress, metrics }),
     keepWarm(term, { ...context, warm, watcher: client, progress }),

@@ -1,11 +1,14 @@
 /** Defects that the simulation must find: each is put into the program, and a short story shows it. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Outcome, WorkQueue } from "../../src/kube/controller/work-queue.ts";
+import { WriteRate } from "../../src/kube/controller/write-rate.ts";
 import { Term } from "../../src/kube/lease/term.ts";
 import { Freshness } from "../../src/kube/watch/freshness.ts";
 import { Attachments } from "../../src/node/cluster/attachments.ts";
 import { MountTable } from "../../src/node/mounts/mount-table.ts";
 import { DeadDevices } from "../../src/node/source/dead-devices.ts";
+import { UnconfirmedWrites } from "../../src/reconciler/act/unconfirmed-writes.ts";
+import { LateWatches } from "../../src/reconciler/observe/late-watches.ts";
 import { PodChanges } from "../../src/reconciler/observe/pod-changes.ts";
 import { Machine } from "./machine.ts";
 import type { Plan, PlannedFault, PlannedWorkload } from "./plan.ts";
@@ -98,6 +101,64 @@ const silentAttachments = planWith(
   },
 );
 
+const lateAttachments = {
+  atSeconds: 53,
+  replica: 0,
+  fault: "watchIsLate",
+  kind: "mountpoints3podattachments",
+  bySeconds: 111,
+  forSeconds: 60,
+} as const;
+
+/**
+ * The leader does not see in time that it has written the attachment of the second workload. Its clock is wrong, so it takes every Mountpoint
+ * Pod for an old one.
+ */
+function lateLeader(volumeBecomes: PlannedFault): Plan {
+  return planWith([lateAttachments, volumeBecomes], {
+    clocks: [
+      { skewSeconds: -3600, drift: 0 },
+      { skewSeconds: 0, drift: 0 },
+    ],
+    workloads: [
+      { ...workload, atSeconds: 10, node: 1, livesSeconds: 5000 },
+      { ...workload, atSeconds: 98, livesSeconds: 5000 },
+    ],
+  });
+}
+
+const volumeBecomes = { replica: 0, fault: "volumeBecomes", volume: 0 } as const;
+const refusedWhileLate = lateLeader({ atSeconds: 132, ...volumeBecomes, what: "invalid" });
+const otherOptionsWhileLate = lateLeader({ atSeconds: 100, ...volumeBecomes, what: "withOtherOptions" });
+
+/** It neither lists anew nor reads what it has written. */
+function trustLateWatches(): void {
+  vi.spyOn(LateWatches.prototype, "add").mockReturnValue();
+  vi.spyOn(UnconfirmedWrites.prototype, "add").mockReturnValue();
+}
+
+/** One replica does not see that the first workload has ended, and lists it whenever the other has released it. */
+const replicasThatDisagree = planWith([{ ...late, atSeconds: 90 }], {
+  hasElection: false,
+  workloads: [
+    { ...workload, livesSeconds: 100 },
+    { ...workload, atSeconds: 40, livesSeconds: 5000 },
+  ],
+});
+
+/** The claim is bound, and its volume gets other mount options, at the same moment: replicas may see only one of both at first. */
+const replicasWithOtherOptions = planWith(
+  [
+    { atSeconds: 0, ...volumeBecomes, what: "withOtherOptions" },
+    { atSeconds: 0, replica: 0, fault: "claimBecomes", volume: 0, what: "Pending" },
+  ],
+  {
+    clocks: Array.from({ length: 3 }, () => ({ skewSeconds: 0, drift: 0 })),
+    hasElection: false,
+    workloads: longWorkloads,
+  },
+);
+
 /** A patch with a version and nothing else asks whether the object still has that version. */
 function confirmNothing(): void {
   const writerOf = Reflect.get(Term.prototype, "writer");
@@ -132,8 +193,23 @@ const defects = [
   {
     what: "SC-7 an unmount without a look at the attachment of now",
     plan: silentAttachments,
-    putIn: confirmNothing,
+    putIn: () => {
+      confirmNothing();
+      trustLateWatches();
+    },
     finds: "is to be unmounted, and",
+  },
+  {
+    what: "SC-7 an unmount because a late cache lacks an attachment that this replica has written",
+    plan: refusedWhileLate,
+    putIn: trustLateWatches,
+    finds: "is to be unmounted, and",
+  },
+  {
+    what: "SC-7 a second attachment because a late cache lacks the one that this replica has written",
+    plan: otherOptionsWhileLate,
+    putIn: trustLateWatches,
+    finds: "is listed twice",
   },
   {
     what: "LC-6 a former leader that makes the writes that it has decided on",
@@ -200,6 +276,14 @@ const defects = [
     },
     finds: "timers in a minute",
   },
+  {
+    what: "SC-6 a hot loop: two replicas that undo each other's writes",
+    plan: replicasThatDisagree,
+    putIn: () => {
+      vi.spyOn(WriteRate.prototype, "waitMs").mockReturnValue(0);
+    },
+    finds: "requests in a minute",
+  },
 ];
 
 describe("the simulation finds", () => {
@@ -209,6 +293,11 @@ describe("the simulation finds", () => {
     putIn();
     await expect(played(plan)).rejects.toThrow(finds);
   });
+});
+
+it("LC-7 a workload that replicas have listed in two attachments is in one of them at rest", async () => {
+  const story = await played(replicasWithOtherOptions);
+  expect(story.filter((line) => line.includes("a workload was listed twice"))).not.toEqual([]);
 });
 
 it("SC-7 fresh caches alone keep a new leader from the detach", async () => {

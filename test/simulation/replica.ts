@@ -138,8 +138,6 @@ export class Replica {
     const requests = this.#requests;
     this.#requests = 0;
     const timers = this.#running?.process.takeTimers() ?? 0;
-    // Two replicas that both work, because none may use the lease, undo the work of each other while one of them is late.
-    if (!this.#options.hasElection) return;
     checkCounts(this.name, { requests, timers });
     const running = this.#running;
     if (running === undefined || running.process.isFrozen) return;

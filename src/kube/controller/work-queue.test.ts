@@ -272,3 +272,37 @@ it("processes what changes before a worker chooses its key together with the fir
   queue.settle(await queue.take(call(), pause), done);
   expect(queue.figures.depth).toBe(0);
 });
+
+it("SC-6 a key that writes again and again waits, and then writes once in a second; another does not wait", async () => {
+  const wrote: Outcome = { kind: "done", wrote: true };
+  queue.add("a");
+  const over = new AbortController();
+  const loop = (async () => {
+    for (;;) {
+      const key = await queue.take({ ...call(), signal: over.signal });
+      taken.push(key);
+      queue.settle(key, key === "a" ? wrote : done);
+      // Its own write, or that of another client, is a change.
+      if (key === "a") queue.add(key);
+    }
+  })();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(taken.length).toBeGreaterThan(30);
+  expect(taken.length).toBeLessThan(45);
+  const before = taken.length;
+  queue.add("b");
+  await vi.advanceTimersByTimeAsync(1);
+  expect(taken.slice(before)).toEqual(["b"]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(taken.filter((key) => key === "a").length - before).toBeLessThan(62);
+  over.abort(new Error("enough"));
+  await expect(loop).rejects.toThrow("enough");
+});
+
+it("keys that write now and then do not wait", async () => {
+  for (let second = 0; second < 300; second += 1) {
+    queue.add("a");
+    await work({ kind: "done", wrote: true }, 1000);
+  }
+  expect(taken).toHaveLength(300);
+});

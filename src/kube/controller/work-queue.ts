@@ -3,10 +3,15 @@ import type { Call } from "../../runtime/call.ts";
 import { orAborted } from "../../runtime/or-aborted.ts";
 import { longestTimerMs } from "../../runtime/timer.ts";
 import { KeyFifo } from "./key-fifo.ts";
+import { WriteRate } from "./write-rate.ts";
 
-export type Outcome =
+export type Outcome = (
   | { readonly kind: "done" }
-  | { readonly kind: "again"; readonly afterMs: number; readonly because: string };
+  | { readonly kind: "again"; readonly afterMs: number; readonly because: string }
+) & {
+  /** Objects were written, or would have been if no other client had been faster. A key that writes too often waits. */
+  readonly wrote?: boolean;
+};
 
 /** Failures back off per key; a deliberate "again" does not, because nothing went wrong. */
 export function nextDelayMs(result: Outcome | Error, failures: number): number | undefined {
@@ -47,6 +52,7 @@ export class WorkQueue<Key extends string> implements Disposable {
   /** Keys that were added while a worker processes them: the worker may have read the old state, so they become ready again. */
   readonly #dirty = new Set<Key>();
   readonly #delayed = new Map<Key, { readonly at: number; readonly timer: NodeJS.Timeout }>();
+  readonly #rate = new WriteRate<Key>();
   readonly #failing = new Map<Key, { readonly failures: number; readonly notBefore: number }>();
   /** Wakes the workers that wait for a key. */
   readonly #takers = new Set<() => void>();
@@ -61,7 +67,8 @@ export class WorkQueue<Key extends string> implements Disposable {
       this.#dirty.add(key);
       return;
     }
-    const waitMs = (this.#failing.get(key)?.notBefore ?? 0) - performance.now();
+    const backOffMs = (this.#failing.get(key)?.notBefore ?? 0) - performance.now();
+    const waitMs = Math.max(backOffMs, this.#rate.waitMs(key));
     if (waitMs > 0) this.#delay(key, waitMs);
     else this.#makeReady(key);
   }
@@ -106,8 +113,9 @@ export class WorkQueue<Key extends string> implements Disposable {
       this.#failing.set(key, { failures: failures + 1, notBefore });
     } else {
       this.#failing.delete(key);
+      if (result.wrote === true) this.#rate.wrote(key);
     }
-    if (delayMs !== undefined) this.#delay(key, delayMs);
+    if (delayMs !== undefined) this.#delay(key, Math.max(delayMs, this.#rate.waitMs(key)));
     if (this.#dirty.delete(key)) this.add(key);
   }
 

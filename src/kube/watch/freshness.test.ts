@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { jsonLogger } from "../../runtime/log.ts";
 import type { WatchEvent } from "../client/client.ts";
 import { kinds, type Pod } from "../kinds.ts";
@@ -94,4 +94,20 @@ it("SC-7 renews one watch, and leaves the connection of another alone", async ()
   pods.completed();
   await renewed;
   expect(order).toEqual(["another has listed", "renewed"]);
+});
+
+it("SC-7 a watch is silent since the server sent something last", () => {
+  vi.useFakeTimers();
+  try {
+    const freshness = new Freshness();
+    const pods = freshness.join("pods");
+    const sinceMs = performance.now();
+    vi.advanceTimersByTime(10);
+    expect(freshness.isSilentSince("pods", sinceMs)).toBe(true);
+    pods.heard();
+    expect(freshness.isSilentSince("pods", sinceMs)).toBe(false);
+    expect(freshness.isSilentSince("claims", sinceMs)).toBe(false);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -6,6 +6,8 @@ import { orAborted } from "../../runtime/or-aborted.ts";
 export interface WatchFreshness {
   /** Aborted when the watch must drop its connection and list again. The watch asks for it at every attempt. */
   signal(): AbortSignal;
+  /** The watch calls this for everything that the server sends. */
+  heard(): void;
   /** The watch calls this when a list begins that it requested after the last abort. */
   begun(): void;
   /** The watch calls this when the store holds the list that began last. */
@@ -23,10 +25,13 @@ export class Freshness {
 
   /** Adds a watch. The caller must do so before the watch starts. */
   join(name: string): WatchFreshness {
-    const member: Member = { name, begun: 0, completed: -1, stop: new AbortController() };
+    const member: Member = { name, heardAtMs: -Infinity, begun: 0, completed: -1, stop: new AbortController() };
     this.#members.add(member);
     return {
       signal: () => member.stop.signal,
+      heard: () => {
+        member.heardAtMs = performance.now();
+      },
       begun: () => {
         member.begun = this.#round;
       },
@@ -36,6 +41,11 @@ export class Freshness {
         this.#progress = Promise.withResolvers();
       },
     };
+  }
+
+  /** Whether the server has sent nothing on this watch since this moment of `performance.now()`. */
+  isSilentSince(name: string, atMs: number): boolean {
+    return [...this.#members].some((member) => member.name === name && member.heardAtMs < atMs);
   }
 
   /**
@@ -57,6 +67,7 @@ export class Freshness {
 
 interface Member {
   readonly name: string;
+  heardAtMs: number;
   /** The round in which the last list began. */
   begun: number;
   /** The round in which the list began that the store holds. */

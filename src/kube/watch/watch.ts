@@ -50,6 +50,7 @@ export async function watch<Shape extends KubeObject, Kept>(
   const take = (input: Input<Shape>) => {
     openedAtMs = input.saw === "opened" ? performance.now() : openedAtMs;
     what.turned?.();
+    what.freshness?.heard();
     const [next, ...emits] = advance(state, input);
     state = next;
     for (const emit of emits) apply(emit);

@@ -17,12 +17,14 @@ import {
   type MountpointPodPurpose,
   mountpointPod,
 } from "../domain/mountpoint-pod/mountpoint-pod.ts";
+import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { View } from "../observe/view.ts";
 import { annotate } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
 import { giveUpMove, isLastingRefusal } from "./give-up-move.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
+import { mayHaveWritten, type Target, type UnconfirmedWrites } from "./unconfirmed-writes.ts";
 import { warn, warnOfVolume } from "./warn.ts";
 
 export interface Cluster {
@@ -30,6 +32,7 @@ export interface Cluster {
   readonly reader: Pick<KubeClient, "get">;
   readonly events: Pick<EventRecorder, "record">;
   readonly refusals: LastingRefusals;
+  readonly unconfirmed: Pick<UnconfirmedWrites, "add">;
   readonly view: View;
   readonly mountpointPods: MountpointPodConfig;
 }
@@ -43,7 +46,13 @@ export async function act(call: Call, steps: readonly Step[], cluster: Cluster):
   for (const step of steps) {
     call.signal.throwIfAborted();
     call.log.info("reconcile step", fieldsOf(step));
-    const result = await perform(call, step, cluster);
+    let result: Performed;
+    try {
+      result = await perform(call, step, cluster);
+    } catch (error) {
+      if (mayHaveWritten(error)) for (const target of targetOf(step)) cluster.unconfirmed.add(target);
+      throw error;
+    }
     if (result === "outdated") return { kind: "again", afterMs: 0, because: "another client changed the object first" };
     // The later steps rely on the successor.
     if (result === "refused") return { kind: "again", afterMs: 0, because: "the API server refused a successor" };
@@ -251,6 +260,24 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
     default:
       return step satisfies never;
   }
+}
+
+/** Empty: a step that writes nothing, or a label that no decision relies on. */
+function targetOf(step: Step): readonly Target[] {
+  if ("mountpointPod" in step) {
+    const { name } = step.mountpointPod;
+    const key = volumeOnNodeKey(step.mountpointPod);
+    return step.do === "labelMountpointPod" ? [] : [{ key, kind: "mountpointPod", name }];
+  }
+  if ("attachment" in step) {
+    const { spec, metadata } = step.attachment;
+    const key = volumeOnNodeKey({ node: spec.nodeName, persistentVolume: spec.persistentVolumeName });
+    return [{ key, kind: "attachment", name: metadata.name }];
+  }
+  if (step.do !== "createMountpointPod") return [];
+  const { node, volume } = step.purpose;
+  const key = volumeOnNodeKey({ node, persistentVolume: volume.name });
+  return [{ key, kind: "mountpointPod", name: podToCreate(step) }];
 }
 
 function podToCreate({ purpose }: Step & { do: "createMountpointPod" }): string {

@@ -1,6 +1,7 @@
 /** Writes to the API server whose effect the view shows before the next step. */
 import type { MountpointPod, WaitingPod } from "../../core/mountpoint-pod-state.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
+import { type Kind, kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import { type Call, deadline } from "../../runtime/call.ts";
 import type { ObservedAttachment } from "../decision/decision.ts";
@@ -37,7 +38,7 @@ export async function untilPod(
   name: string,
   isSeen: (pod: MountpointPod | undefined) => boolean,
 ): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show the change of Mountpoint Pod ${name}`);
+  using limited = limitedWait(call, view, kinds.pods, `Mountpoint Pod ${name}`);
   await view.mountpointPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
 }
 
@@ -47,7 +48,7 @@ export async function untilWaitingPod(
   name: string,
   isSeen: (pod: WaitingPod | undefined) => boolean,
 ): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show the change of waiting Mountpoint Pod ${name}`);
+  using limited = limitedWait(call, view, kinds.pods, `waiting Mountpoint Pod ${name}`);
   await view.waitingPods.waitFor(limited, { key: keyOf({ namespace, name }) }, ([pod]) => isSeen(pod) || undefined);
 }
 
@@ -57,6 +58,24 @@ export async function untilAttachment(
   name: string,
   isSeen: (attachment: ObservedAttachment | undefined) => boolean,
 ): Promise<void> {
-  using limited = deadline(call, viewLimitMs, `the watch to show the change of attachment ${name}`);
+  using limited = limitedWait(call, view, kinds.attachments, `attachment ${name}`);
   await view.attachments.waitFor(limited, { key: name }, ([attachment]) => isSeen(attachment) || undefined);
+}
+
+/** When the time is over, the watch counts as late. */
+function limitedWait(call: Call, { lateWatches }: View, { plural }: Kind<unknown>, what: string): Call & Disposable {
+  const sinceMs = performance.now();
+  const limited = deadline(call, viewLimitMs, `the watch to show the change of ${what}`);
+  const onAbort = () => {
+    if (!call.signal.aborted) lateWatches.add(plural, sinceMs);
+  };
+  limited.signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    log: limited.log,
+    signal: limited.signal,
+    [Symbol.dispose]: () => {
+      limited.signal.removeEventListener("abort", onAbort);
+      limited[Symbol.dispose]();
+    },
+  };
 }

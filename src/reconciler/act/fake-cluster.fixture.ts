@@ -12,6 +12,7 @@ import { mountpointPod } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import { emptyView, type View } from "../observe/view.ts";
 import type { Cluster } from "./act.ts";
 import { LastingRefusals } from "./lasting-refusals.ts";
+import { UnconfirmedWrites } from "./unconfirmed-writes.ts";
 
 export interface Stored {
   readonly metadata: {
@@ -33,7 +34,6 @@ export function fakeCluster() {
   const events: string[] = [];
   let version = 1;
   let prompt = true;
-
   const announce = (object: Stored, gone: boolean) => {
     pending.push(() => show(view, object, gone));
     if (prompt) showInView();
@@ -75,9 +75,10 @@ export function fakeCluster() {
       announce(found, true);
     },
   };
-  for (const store of Object.values(view)) store.complete();
+  for (const store of Object.values(view)) if ("complete" in store) store.complete();
+  const others = { ...readerOf(objects), ...reportsInto(events), mountpointPods: installation };
   return {
-    cluster: { client, ...reportsInto(events), view, mountpointPods: installation } as unknown as Cluster,
+    cluster: { client, view, ...others } as unknown as Cluster,
     view,
     objects,
     events,
@@ -88,6 +89,13 @@ export function fakeCluster() {
       prompt = false;
     },
   };
+}
+
+/** By name, as a consistent read. */
+function readerOf(objects: ReadonlyMap<string, Stored>) {
+  const list = async (_: unknown, _kind: Kind<unknown>, { fieldSelector }: { fieldSelector: string }) =>
+    [...objects.values()].filter(({ metadata }) => fieldSelector === `metadata.name=${metadata.name}`);
+  return { reader: { list } };
 }
 
 /** The Mountpoint Pod of w1, as an object of the API server. */
@@ -111,7 +119,7 @@ function reportsInto(events: string[]) {
       events.push([`${about.metadata.name}: ${reason}: ${message}`, fix].filter(Boolean).join(". "));
     },
   };
-  return { events: recorder, refusals: new LastingRefusals() };
+  return { events: recorder, refusals: new LastingRefusals(), unconfirmed: new UnconfirmedWrites() };
 }
 
 export function merged(before: unknown, patch: unknown): unknown {

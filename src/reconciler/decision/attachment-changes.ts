@@ -7,15 +7,18 @@ import {
   type Attachment,
   type AttachmentSpec,
   absorb,
+  ageOf,
   assignWorkload,
   dropMountpointPod,
   duplicatesOf,
   findAttachments,
+  hasSameLists,
   holderOf,
   idleMountpointPods,
   releaseWorkload,
   restoreAccount,
   type SharingKey,
+  type WorkloadAttachment,
 } from "../../core/attachment.ts";
 import type { ServiceAccount } from "../../core/identity.ts";
 import type { PodName, PodUid } from "../../core/names.ts";
@@ -101,6 +104,59 @@ export function withoutWorkloads(
     const listed = Object.values(change.after.spec.mountpointS3PodAttachments).flat();
     const ended = listed.map(({ workloadPodUID }) => workloadPodUID).filter((uid) => !keep.has(uid));
     return withSpec(released, change, ended.reduce(releaseWorkload, change.after.spec), reason);
+  }, changes);
+}
+
+/** One entry of a workload in the list of a Mountpoint Pod. */
+export interface Listing {
+  readonly change: AttachmentChange;
+  readonly mountpointPod: PodName;
+  readonly attachmentTime: string;
+  /** Of the attachment; no other has the same. */
+  readonly age: string;
+}
+
+/** Usually none. */
+export function listedTwice(changes: AttachmentChanges): readonly PodUid[] {
+  const seen = new Set<PodUid>();
+  const twice = new Set<PodUid>();
+  for (const { after } of changes) {
+    for (const { workloadPodUID } of Object.values(after.spec.mountpointS3PodAttachments).flat()) {
+      if (seen.has(workloadPodUID)) twice.add(workloadPodUID);
+      seen.add(workloadPodUID);
+    }
+  }
+  return [...twice];
+}
+
+export function listingsOf(changes: AttachmentChanges, workload: PodUid): readonly Listing[] {
+  return changes.flatMap((change) => {
+    const lists = Object.entries(change.after.spec.mountpointS3PodAttachments) as [
+      PodName,
+      readonly WorkloadAttachment[],
+    ][];
+    const age = ageOf(change.after);
+    return lists.flatMap(([mountpointPod, served]) =>
+      served
+        .filter(({ workloadPodUID }) => workloadPodUID === workload)
+        .map(({ attachmentTime }) => ({ change, mountpointPod, attachmentTime, age })),
+    );
+  });
+}
+
+/** The workload stays in one attachment, on one Mountpoint Pod. The lists that it leaves stay. */
+export function listedOnce(
+  changes: AttachmentChanges,
+  workload: PodUid,
+  { change, mountpointPod, attachmentTime }: Listing,
+  reason: string,
+): AttachmentChanges {
+  return changes.reduce((before, each) => {
+    const released = releaseWorkload(each.after.spec, workload);
+    if (each !== change) return withSpec(before, each, released, reason);
+    const at = new Date(attachmentTime);
+    const spec = assignWorkload(released, { mountpointPod, workload, at });
+    return hasSameLists(spec, each.after.spec) ? before : withSpec(before, each, spec, reason);
   }, changes);
 }
 

@@ -6,7 +6,7 @@ import type { Workload } from "../domain/workload.ts";
 import { createMountpointPod, waitForAttachment } from "./create-mountpoint-pod.ts";
 import type { Again, Decision, Observed } from "./decision.ts";
 import { type Draft, draftOf, type Policy, record, requestOf, type Verdict } from "./draft.ts";
-import { mergeDuplicates, releaseEndedWorkloads } from "./ended-workloads.ts";
+import { listWorkloadsOnce, mergeDuplicates, releaseEndedWorkloads } from "./ended-workloads.ts";
 import { unlistIdlePods } from "./idle-pods.ts";
 import { keepMountpointPod } from "./keep-mountpoint-pod.ts";
 import { moveMountpointPods } from "./move-mountpoint-pods.ts";
@@ -41,6 +41,7 @@ export function decide(observed: Observed): Decision {
 const policies: readonly Policy[] = [
   mergeDuplicates, // LC-7
   releaseEndedWorkloads, // DS-7, DS-8, LC-10
+  listWorkloadsOnce, // LC-7
   assignMountpointPods, // contract 1.5
   moveMountpointPods, // LC-21, LC-24
   warnOwners, // LC-20

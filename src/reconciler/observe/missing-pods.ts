@@ -1,11 +1,12 @@
 /** SC-7. Lists all Pods again when the view lacks Pods that attachments name, so that it can tell whether they are gone. */
 import { kinds } from "../../kube/kinds.ts";
 import type { Freshness } from "../../kube/watch/freshness.ts";
-import { type Call, deadline } from "../../runtime/call.ts";
+import type { Call } from "../../runtime/call.ts";
 import { elapsed } from "../../runtime/elapsed.ts";
 import { orAborted } from "../../runtime/or-aborted.ts";
 import { TurnLimit } from "../../runtime/turn-limit.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
+import { listAnew } from "./list-anew.ts";
 
 /** A watch that is a little late catches up within this time, and a list is not needed. */
 const graceMs = 2000;
@@ -45,7 +46,7 @@ export class MissingPods {
         }
         if (keys.length === 0) continue;
         call.log.info("attachments name Pods that are not yet observed: listing anew", { volumesOnNodes: keys.length });
-        await this.#renew(call, freshness);
+        await listAnew(call, freshness, (kind) => kind === kinds.pods.plural);
         for (const key of keys) {
           queue.add(key);
           await turn.pause();
@@ -62,17 +63,5 @@ export class MissingPods {
     this.#keys.clear();
     this.#added = Promise.withResolvers();
     return keys;
-  }
-
-  /** Without a list nothing is concluded, and the Pods stay not yet observed. */
-  async #renew(call: Call, freshness: Pick<Freshness, "renew">): Promise<void> {
-    using limited = deadline(call, 300_000, "the API server to list everything");
-    try {
-      // The other watches go on: while a list is read, the view shows no new objects.
-      await freshness.renew(limited, (name) => name === kinds.pods.plural);
-    } catch (error) {
-      call.signal.throwIfAborted();
-      call.log.error("failed to list everything anew", { error });
-    }
   }
 }

@@ -12,11 +12,13 @@ import type { Reservation } from "../domain/reservation.ts";
 import { type VolumeOnNode, type VolumeOnNodeKey, volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { Workload } from "../domain/workload.ts";
 import { ForeignVolumes, isForeign } from "./foreign-volumes.ts";
+import { LateWatches } from "./late-watches.ts";
 import { PodChanges } from "./pod-changes.ts";
 
 export interface View extends Stores {
   readonly podChanges: PodChanges;
   readonly foreignVolumes: ForeignVolumes;
+  readonly lateWatches: LateWatches;
 }
 
 interface Stores {
@@ -61,6 +63,7 @@ export function emptyView(): View {
   const view: View = {
     podChanges,
     foreignVolumes: new ForeignVolumes(),
+    lateWatches: new LateWatches(),
     workloads,
     mountpointPods,
     waitingPods,
