@@ -38,9 +38,7 @@ export function fakeCluster() {
     pending.push(() => show(view, object, gone));
     if (prompt) showInView();
   };
-  const showInView = () => {
-    for (const each of pending.splice(0)) each();
-  };
+  const showInView = () => pending.splice(0).forEach((each) => each());
   const put = (object: Stored) => {
     version += 1;
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
