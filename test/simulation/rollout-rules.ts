@@ -1,8 +1,11 @@
 /** LC-21. What must hold whenever a rollout asks the workloads of a Mountpoint Pod to leave it, whatever the caches of the leader show. */
+import { DriverError } from "../../src/core/errors.ts";
 import { type MountpointPod, mountpointPodFrom } from "../../src/core/mountpoint-pod-state.ts";
 import { kinds, type Pod } from "../../src/kube/kinds.ts";
-import { isStaying } from "../../src/reconciler/domain/move.ts";
+import { differenceFrom, isStaying } from "../../src/reconciler/domain/move.ts";
+import { s3VolumeFrom } from "../../src/reconciler/domain/persistent-volume.ts";
 import { needsVolumes, workloadFrom } from "../../src/reconciler/domain/workload.ts";
+import { plainStores } from "../support/fake-credentials.ts";
 import type { ApiServer, Write, Writer } from "./api-server.ts";
 import { BrokenRule } from "./broken-rule.ts";
 import { isTerminating, phaseOf } from "./pod-state.ts";
@@ -44,11 +47,29 @@ export class RolloutRules {
     if (active.length > maxParallel) throw new BrokenRule(`${active.length} move at once`);
     const failed = this.#pods().filter((other) => {
       const serves = isStaying(other) && (this.#listOf(other)?.length ?? 0) > 0;
-      return serves && other.move.failed.includes(pod.move.requested ?? "");
+      return serves && other.move.failed.includes(pod.move.requested ?? "") && !this.#isSkipped(other);
     });
     // What has failed a moment ago counted among those that move until then. All claims are in one namespace.
     if (failed.length + active.length > maxFailures - 1 + maxParallel)
       throw new BrokenRule(`${pod.name} is to move after ${failed.length} moves have failed`);
+  }
+
+  /** Its volume has changed since it was mounted, or cannot be served: that says nothing about the rollout. */
+  #isSkipped(pod: MountpointPod): boolean {
+    const object = this.#world.cluster.server.get(kinds.persistentVolumes, { name: pod.persistentVolume });
+    const { mountOptions = "" } = this.#attachmentOf(pod)?.spec ?? {};
+    try {
+      const volume = object && s3VolumeFrom(plainStores, object);
+      return volume === undefined || differenceFrom(pod, volume, mountOptions) !== undefined;
+    } catch (error) {
+      if (error instanceof DriverError) return true;
+      throw error;
+    }
+  }
+
+  #attachmentOf({ name }: MountpointPod) {
+    const all = this.#world.cluster.server.all(kinds.attachments);
+    return all.find(({ spec }) => name in spec.mountpointS3PodAttachments);
   }
 
   /** Those that the leader must count, `pod` among them. */

@@ -71,6 +71,11 @@ export class DeadDevices {
     return this.#known.has(deviceId);
   }
 
+  /** Whether workloads wait until a mount from this Mountpoint Pod is healed. */
+  isHealing(mountpointPod: PodName): boolean {
+    return [...this.#known.values()].some(({ dead }) => dead.mountpointPod === mountpointPod);
+  }
+
   /** Calls the listener for every dead device, those that are known already included. */
   onNotice(listener: (dead: DeadDevice) => void): Disposable {
     this.#onNotice = listener;

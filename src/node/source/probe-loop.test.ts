@@ -83,6 +83,21 @@ it("DS-14 reports the use of a source only if its Pod has the needs-unmount anno
   expect(seen()).toMatchObject({ condition: "serving", inUse: false });
 });
 
+it("DS-14 a source is in use while a mount from it is healed, also when its own mount is gone", async () => {
+  node.rooms.sources.registry.dead.markReady();
+  node.kernel.server(source, "dead");
+  node.hangUp();
+  await vi.advanceTimersByTimeAsync(1);
+  const deviceId = node.kernel.at(source)?.deviceId ?? "";
+  node.kernel.unmount(source);
+  node.knows({ ...podOf(), needsUnmount: true }, workload);
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(seen()).toMatchObject({ condition: "absent", inUse: true });
+  node.rooms.sources.registry.dead.remove(deviceId as never);
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(seen()).toMatchObject({ condition: "absent", inUse: false });
+});
+
 /** Publishes repeatedly almost without pause, like kubelet. */
 async function publishInVain(attempts: number, of = workload): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {

@@ -201,10 +201,12 @@ function targetsWithoutSource(room: SourceRoom, mounts: MountTable): readonly Mo
   return [...found.values()];
 }
 
+/** A heal detaches the dead mount at the source before it has a new one, and the bind mounts of the dead device stay until then. */
 function isInUse({ mounts: { table }, registry }: SourceRoom, name: PodName): boolean {
   const mounts = table();
   const mount = mounts.source(name);
-  return registry.isPublishing(name) || (mount !== undefined && mounts.binds(mount).length > 0);
+  const isBound = mount !== undefined && mounts.binds(mount).length > 0;
+  return isBound || registry.isPublishing(name) || registry.dead.isHealing(name);
 }
 
 function cpuTimeOf({ mounts, cluster }: SourceRoom, name: PodName): number | undefined {
