@@ -108,11 +108,14 @@ async function sourcesOf(directory: string): Promise<Sources> {
   const files = [
     "reconciler/run-reconciler.ts",
     "reconciler/domain/controller-status.ts",
-    "reconciler/domain/installation.fixture.ts",
     "runtime/progress.ts",
     "kube/watch/watch-health.ts",
     // Another checkout may be older.
-    ...["runtime/heap-growth.ts"].filter((file) => existsSync(join(directory, "src", file))),
+    ...[
+      "reconciler/domain/mountpoint-pod/installation.fixture.ts",
+      "reconciler/domain/installation.fixture.ts",
+      "runtime/heap-growth.ts",
+    ].filter((file) => existsSync(join(directory, "src", file))),
   ];
   const modules = await Promise.all(files.map((file) => import(join(directory, "src", file)) as Promise<object>));
   return Object.assign({}, ...modules) as Sources;

@@ -81,6 +81,7 @@ it.for([
     staleAfterMs: 120_000,
     missingPods,
     unconfirmed,
+    isBehind: () => queue.isBehind,
     pool,
     rollout: { note: () => undefined },
   };

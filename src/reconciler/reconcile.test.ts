@@ -17,6 +17,7 @@ let view: ReturnType<typeof emptyView>;
 let statusQueue: WorkQueue<VolumeOnNodeKey>;
 let written: (readonly NewStatus[])[];
 let version: number;
+let isBehind: boolean;
 beforeEach(() => {
   vi.useFakeTimers({ now });
   stop = new AbortController();
@@ -24,6 +25,7 @@ beforeEach(() => {
   statusQueue = new WorkQueue();
   written = [];
   version = 0;
+  isBehind = false;
   view.claims.put("shop/data", "1", { namespace: "shop", name: "data", uid: "uid-of-claim", volume: volume.name });
   view.volumes.put(volume.name, "1", volume);
   view.workloads.put("shop/w1", "1", workload(w1, { phase: "running" }));
@@ -57,6 +59,7 @@ function context(): ReconcileContext {
     rollout: { note: () => undefined },
     staleAfterMs: 120_000,
     statusQueue,
+    isBehind: () => isBehind,
     missingPods: { add: (each) => void missing.push(each) },
     pool: { waitingFor: () => [], claim: () => undefined, claimedFor: () => undefined },
   };
@@ -92,6 +95,27 @@ it("writes one status, the last, for three changes within a second", async () =>
   expect(written).toEqual([]);
   await writeDueStatuses(60_000);
   expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.restarts)).toEqual([3]);
+});
+
+it("writes statuses later while other volumes on nodes wait to be reconciled", async () => {
+  isBehind = true;
+  restarted(1);
+  await reconcile(call(), context(), key);
+  await writeDueStatuses(4_000);
+  expect(written).toEqual([]);
+  await writeDueStatuses(2_000);
+  expect(written).toHaveLength(1);
+});
+
+it("a status that is to be written later is written soon after the others do not wait any more", async () => {
+  isBehind = true;
+  restarted(1);
+  await reconcile(call(), context(), key);
+  isBehind = false;
+  restarted(2);
+  await reconcile(call(), context(), key);
+  await writeDueStatuses(2_000);
+  expect(written.map(([one]) => one?.status.mountpointPods?.[mp(w1)]?.restarts)).toEqual([2]);
 });
 
 it("writes the status also after a step that failed", async () => {

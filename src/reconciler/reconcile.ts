@@ -22,6 +22,8 @@ export interface ReconcileContext extends Cluster {
   readonly rollout: { note(key: VolumeOnNodeKey, pods: readonly Tracked[]): void };
   /** Volumes on nodes with a status to write. */
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
+  /** Whether other volumes on nodes wait to be reconciled. */
+  readonly isBehind: () => boolean;
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
   readonly reader: Pick<KubeClient, "get" | "list">;
@@ -31,6 +33,8 @@ export interface ReconcileContext extends Cluster {
 
 /** A Mountpoint Pod that is created, scheduled and started within this time causes one write of the status instead of three. */
 const statusDelayMs = 1000;
+/** While workloads wait for their attachments, the API server has no time for statuses. */
+const statusDelayBehindMs = 5000;
 
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
   await context.unconfirmed.confirm(call, context, key);
@@ -45,7 +49,9 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Volu
     outcome = await act(call, steps, context);
   } finally {
     // Also after a failed step: operators read the status above all when something fails.
-    if (newStatuses(observed).length > 0) context.statusQueue.addLater(key, statusDelayMs);
+    if (newStatuses(observed).length > 0) {
+      context.statusQueue.addLater(key, context.isBehind() ? statusDelayBehindMs : statusDelayMs);
+    }
   }
   const wrote = steps.some((step) => step.do !== "report" && step.do !== "reportVolume");
   return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again, wrote } : { ...outcome, wrote };

@@ -128,7 +128,8 @@ async function reconcileAll(
   using pool = new WarmPool(view, mountpointPods);
   const shared = { client: writer, reader: client, events, view, mountpointPods, current, rollout, pool };
   const writes = { refusals: new LastingRefusals(), unconfirmed: new UnconfirmedWrites() };
-  const context = { ...shared, ...writes, staleAfterMs, statusQueue, missingPods };
+  const isBehind = () => queue.isBehind;
+  const context = { ...shared, ...writes, staleAfterMs, statusQueue, isBehind, missingPods };
   await Promise.all([
     runController(term, {
       queue,

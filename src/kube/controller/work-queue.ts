@@ -129,6 +129,11 @@ export class WorkQueue<Key extends string> implements Disposable {
     return Math.max(processingMs, this.#waitingKeys === 0 ? 0 : performance.now() - this.#movedAtMs);
   }
 
+  /** Whether keys with a change wait for a worker. */
+  get isBehind(): boolean {
+    return this.#ready.size > 0;
+  }
+
   /** For metrics: keys that wait for a worker and for how long the first of them has waited, and keys whose last attempt failed. */
   get figures(): QueueFigures {
     return {
