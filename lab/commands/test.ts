@@ -15,7 +15,7 @@ import { attempt, run } from "../run.ts";
 import { staticChecks } from "../static-checks.ts";
 import { longestFirst, readTimes } from "../testing/file-times.ts";
 import { abandoned, labNames } from "../testing/lab-names.ts";
-import { runInLabs, type StartLab } from "../testing/lab-pool.ts";
+import { type Helper, runInLabs, type StartLab } from "../testing/lab-pool.ts";
 import { type Asked, askedFor, isByName } from "../testing/request.ts";
 import { type Outcome, sum } from "../testing/results.ts";
 import { filesOf, filesTagged, isRing, type Ring } from "../testing/rings.ts";
@@ -85,7 +85,7 @@ async function outcomeOfRing(request: Request, ring: Ring): Promise<Outcome> {
       return await withoutNodes(request, await testParts(request), ring);
     case "node":
     case "node-end":
-      return await nodeRing(request, await testArtifacts(request), ring);
+      return await nodeRing(request, await testArtifacts(request), { project: ring });
     case "matrix":
       return await matrixRing(request, await testArtifacts(request));
     default:
@@ -99,8 +99,9 @@ async function everything(request: Request, what: "everything" | "long"): Promis
   const later: readonly Ring[] = what === "long" ? ["stores", "matrix"] : [];
   await storePrograms(request.signal, request.progress, ["node" as const, ...later].flatMap(filesOf));
   const plain = await withoutLab(request);
-  const rings = [withoutNodes(request, artifacts.parts, "cluster"), nodeRing(request, artifacts)];
-  const outcomes = await Promise.all(rings);
+  const cluster = withoutNodes(request, artifacts.parts, "cluster");
+  const clusterEnds = cluster.catch(() => undefined);
+  const outcomes = await Promise.all([cluster, nodeRing(request, artifacts, { clusterEnds })]);
   if (what === "long") {
     outcomes.push(await withoutNodes(request, artifacts.parts, "stores"), await matrixRing(request, artifacts));
   }
@@ -148,12 +149,22 @@ async function withoutNodes(request: Request, parts: TestParts, project: "cluste
 async function nodeRing(
   request: Request,
   artifacts: TestArtifacts,
-  project: "node" | "node-end" = "node",
+  { project = "node", clusterEnds }: NodeRing = {},
 ): Promise<Outcome> {
-  // One more than cores: tests of nodes wait for kubelet most of the time.
-  const labs = labNames("node", availableParallelism() + 1).map((name) => nodeLab(request, artifacts, name));
+  // One more than cores: tests of nodes wait for kubelet most of the time. Another one when the labs of the cluster ring have ended.
+  const all = labNames("node", availableParallelism() + 2).map((name) => nodeLab(request, artifacts, name));
+  const labs = all.slice(0, -1);
+  const [start] = all.slice(-1);
+  const helper = start && clusterEnds && { helper: { start, when: clusterEnds } };
   const isWhole = project === "node" && isAll(request);
-  return await labRing(request, artifacts.parts, { project, labs, ...(isWhole ? { lastProject: "node-end" } : {}) });
+  const ring = { project, labs, ...helper, ...(isWhole ? { lastProject: "node-end" } : {}) };
+  return await labRing(request, artifacts.parts, ring);
+}
+
+interface NodeRing {
+  readonly project?: "node" | "node-end";
+  /** Resolves when the labs of the cluster ring have ended; absent where there are none. */
+  readonly clusterEnds?: Promise<unknown>;
 }
 
 /** The same volumes on each store. A whole run leaves its results for docs/compatibility.md. */
@@ -179,6 +190,7 @@ function nodeLab(request: Request, { parts, archives }: TestArtifacts, name: str
 interface LabRing {
   readonly project: "cluster" | "node" | "node-end" | "stores" | "matrix";
   readonly labs: readonly StartLab[];
+  readonly helper?: Helper;
   readonly lastProject?: string;
 }
 

@@ -84,3 +84,21 @@ it("a file of which no test ran is a failure, unless tests were chosen by name",
   const fine = await runInLabs(signal, quiet, byName);
   expect(fine.results.map(({ verdict }) => verdict)).toEqual(["passed"]);
 });
+
+it("a helper takes files from the moment when it may start, and looks at what is left at its end, too", async () => {
+  const stopped: string[] = [];
+  const { pool, ran } = poolOf([startsAs("a", stopped)], ["1", "2", "3", "4", "5", "6", "7", "8"]);
+  const helper = { start: startsAs("helper", stopped), when: Promise.resolve() };
+  const { results } = await runInLabs(signal, quiet, { ...pool, helper });
+  expect(ran.filter((line) => line.startsWith("helper ")).length).toBeGreaterThan(1);
+  expect(ran).toContain("helper node-end");
+  expect(results).toHaveLength(10);
+  expect(stopped.toSorted()).toEqual(["a", "helper"]);
+});
+
+it("a helper does not start for a few files", async () => {
+  const { pool, ran } = poolOf([startsAs("a")], ["1", "2", "3"]);
+  const helper = { start: startsAs("helper"), when: Promise.resolve() };
+  await runInLabs(signal, quiet, { ...pool, helper });
+  expect(ran.filter((line) => line.startsWith("helper"))).toEqual([]);
+});

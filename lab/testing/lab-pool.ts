@@ -15,6 +15,8 @@ export interface LabPool {
   /** In this order; a lab takes the next one when it has finished its last. */
   readonly files: readonly PoolFile[];
   readonly labs: readonly StartLab[];
+  /** A lab that helps from a later moment on, if there is enough left to do. */
+  readonly helper?: Helper;
   readonly args: readonly string[];
   /** A project that runs in each lab after its last file. */
   readonly lastProject?: string;
@@ -28,6 +30,15 @@ export interface PoolFile {
   readonly mayBeEmpty?: boolean;
 }
 
+export interface Helper {
+  readonly start: StartLab;
+  /** Resolves when there is room for it on the machine. */
+  readonly when: Promise<unknown>;
+}
+
+/** With fewer files its start takes longer than what it saves. */
+const worthHelping = 6;
+
 /** A lab that is ready for tests, and ends with the scope. */
 export type StartLab = () => Promise<AsyncDisposable & { readonly lab: Lab }>;
 
@@ -35,7 +46,9 @@ export async function runInLabs(signal: AbortSignal, progress: Progress, pool: L
   return await progress.task(`${pool.project} ring`, async (task) => {
     const queue = new Queue(pool.files, task);
     const labs = pool.labs.slice(0, pool.files.length);
-    const outcomes = await Promise.all(labs.map((start) => workOff(signal, { progress, pool, queue, start })));
+    const workers = labs.map((start) => workOff(signal, { progress, pool, queue, start }));
+    const helper = pool.helper && help(signal, { progress, pool, queue, start: pool.helper.start }, pool.helper.when);
+    const outcomes = await Promise.all([...workers, ...(helper === undefined ? [] : [helper])]);
     const left = queue.left().map(({ file }) => failure(file, "not run: no lab was left to run it in"));
     return sum([...outcomes, ...left]);
   });
@@ -73,6 +86,11 @@ interface LabWork {
   readonly pool: LabPool;
   readonly queue: Queue;
   readonly start: StartLab;
+}
+
+async function help(signal: AbortSignal, work: LabWork, when: Promise<unknown>): Promise<Outcome> {
+  await when;
+  return work.queue.left().length < worthHelping ? sum([]) : await workOff(signal, work);
 }
 
 /** A lab that does not start, or breaks, is a failure; what it has found so far counts, and the others go on with its share. */
