@@ -28,15 +28,27 @@ export const smallProcess = [
 
 /**
  * For the reconciler, which grows with the S3 workloads of a cluster but reads every Pod once when it starts: what is read
- * and dropped dies young. Without a limit the room for the young stays as large as that first reading made it. By default the heap becomes
- * four times as large as what is in use before V8 collects the whole of it. Growth by half is as fast, and takes a third of the memory. With
- * --optimize-for-size the room for the young stays at 1 MB whatever its limit, and a quarter of the CPU time of a reconciler that attaches
- * workloads goes into collecting it (bench/README.md).
+ * and dropped dies young. Without a limit the room for the young stays as large as that first reading made it; and what
+ * outlived it by chance, up to 30 MB, stays until the heap has doubled, unless size goes before speed. With that flag alone V8 collects
+ * the whole heap after it has grown by less than a third, which costs a large heap more CPU time than all that the reconciler does while it
+ * lists the cluster; without it, the heap becomes four times as large as what is in use. Half is as fast, and takes a third of the
+ * memory. The room for the young stays at 1 MB with these flags: collecting it takes a quarter of the CPU time while many workloads are
+ * attached, and with 4 MB it takes a tenth, but 10,000 Pods of others then leave 10 MB more behind (bench/README.md).
  */
-export const growingProcess = ["--max-semi-space-size=4", "--heap-growing-percent=50", "--initial-old-space-size=16"] as const;
+export const growingProcess = ["--max-semi-space-size=2", "--optimize-for-size", "--heap-growing-percent=50"] as const;
 
 /** glibc otherwise keeps freed memory once per thread. */
 export const steadyMemory = { MALLOC_ARENA_MAX: "1" } as const;
+
+/**
+ * For a process whose first lists take much more than what it keeps. These are the defaults of glibc, but where they are not set, glibc raises
+ * them when a large block is freed, up to 32 MB, and gives less back.
+ */
+export const returnedMemory = {
+  ...steadyMemory,
+  MALLOC_TRIM_THRESHOLD_: "131072",
+  MALLOC_MMAP_THRESHOLD_: "131072",
+} as const;
 
 /** Bundles programs to `<outdir>/<name>.mjs`, readable, because operators see its stack traces. */
 export async function bundle(
@@ -94,7 +106,7 @@ const launchers: readonly { readonly command: string; readonly script: string }[
       become("node", smallProcess, steadyMemory),
     ].join("\n"),
   },
-  { command: "scality-csi-controller", script: become("reconciler", growingProcess, steadyMemory) },
+  { command: "scality-csi-controller", script: become("reconciler", growingProcess, returnedMemory) },
   {
     command: "scality-s3-csi-mounter",
     // A Mountpoint Pod without a volume waits in a smaller program, which becomes the mounter.
@@ -104,7 +116,7 @@ const launchers: readonly { readonly command: string; readonly script: string }[
     ].join("\n"),
   },
   { command: "scality-s3-csi-setup", script: become("setup") },
-  { command: "scality-s3-csi-ui", script: become("ui", growingProcess, steadyMemory) },
+  { command: "scality-s3-csi-ui", script: become("ui", growingProcess, returnedMemory) },
   { command: "scality-s3-csi-volume-bench", script: become("volume-bench") },
 ];
 

@@ -18,6 +18,8 @@ export interface Program extends Disposable {
 interface Settings {
   readonly growingProcess: typeof growingProcess;
   readonly steadyMemory: typeof steadyMemory;
+  /** Another checkout may be older. */
+  readonly returnedMemory?: typeof steadyMemory;
 }
 
 /** Of this checkout, or of another one, each with its own flags of V8. */
@@ -40,7 +42,7 @@ export class Reconciler implements AsyncDisposable {
 
   private constructor(
     program: string,
-    { growingProcess: flags, steadyMemory: env }: Settings,
+    { growingProcess: flags, steadyMemory, returnedMemory: env = steadyMemory }: Settings,
     args: readonly string[],
   ) {
     // Without the variables of the machine, which are defaults of flags.

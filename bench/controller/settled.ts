@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { growingProcess, steadyMemory } from "../../scripts/bundle.ts";
+import { growingProcess, returnedMemory } from "../../scripts/bundle.ts";
 import { table } from "../table.ts";
 import type { Reading } from "./loop-watch.ts";
 import type { Size } from "./settled-cluster.ts";
@@ -50,7 +50,7 @@ async function measure({ name, checkout, flags }: (typeof variants)[number], rou
   const program = join(import.meta.dirname, "settled-program.ts");
   const [first = "", later = ""] = flags.split(", above ");
   const args = [...first.split(" ").filter(Boolean), program, checkout, JSON.stringify(size), later];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: steadyMemory });
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: returnedMemory });
   const reconciler = [name, round, ...(values.flags.length > 1 ? [flags] : [])].join(" ");
   for await (const line of createInterface({ input: child.stdout })) note(reconciler, JSON.parse(line) as Line);
 }
