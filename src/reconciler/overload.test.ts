@@ -81,7 +81,7 @@ it.for([
     staleAfterMs: 120_000,
     missingPods,
     unconfirmed,
-    isBehind: () => queue.isBehind,
+    patience: { waitMs: () => 0 },
     pool,
     rollout: { note: () => undefined },
   };

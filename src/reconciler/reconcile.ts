@@ -4,6 +4,7 @@ import type { KubeClient } from "../kube/client/client.ts";
 import type { Outcome } from "../kube/controller/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import { act, type Cluster } from "./act/act.ts";
+import type { StatusPatience } from "./act/status-patience.ts";
 import type { StatusWriter } from "./act/status-writer.ts";
 import type { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import { decide } from "./decision/decide.ts";
@@ -22,8 +23,7 @@ export interface ReconcileContext extends Cluster {
   readonly rollout: { note(key: VolumeOnNodeKey, pods: readonly Tracked[]): void };
   /** Volumes on nodes with a status to write. */
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
-  /** Whether other volumes on nodes wait to be reconciled. */
-  readonly isBehind: () => boolean;
+  readonly patience: Pick<StatusPatience, "waitMs">;
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
   readonly reader: Pick<KubeClient, "get" | "list">;
@@ -33,8 +33,6 @@ export interface ReconcileContext extends Cluster {
 
 /** A Mountpoint Pod that is created, scheduled and started within this time causes one write of the status instead of three. */
 const statusDelayMs = 1000;
-/** While workloads wait for their attachments, the API server has no time for statuses. */
-const statusDelayBehindMs = 5000;
 
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
   await context.unconfirmed.confirm(call, context, key);
@@ -49,9 +47,7 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Volu
     outcome = await act(call, steps, context);
   } finally {
     // Also after a failed step: operators read the status above all when something fails.
-    if (newStatuses(observed).length > 0) {
-      context.statusQueue.addLater(key, context.isBehind() ? statusDelayBehindMs : statusDelayMs);
-    }
+    if (newStatuses(observed).length > 0) context.statusQueue.addLater(key, statusDelayMs);
   }
   const wrote = steps.some((step) => step.do !== "report" && step.do !== "reportVolume");
   return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again, wrote } : { ...outcome, wrote };
@@ -64,6 +60,8 @@ export async function writeStatuses(
   writer: Pick<StatusWriter, "write">,
   key: VolumeOnNodeKey,
 ): Promise<Outcome> {
+  const afterMs = context.patience.waitMs(key);
+  if (afterMs > 0) return { kind: "again", afterMs, because: "workloads wait for their attachments" };
   await writer.write(call, newStatuses(observedNow(context, key)));
   return { kind: "done" };
 }
