@@ -81,7 +81,7 @@ it.for([
     staleAfterMs: 120_000,
     missingPods,
     unconfirmed,
-    patience: { waitMs: () => 0 },
+    statusDelay: { passed: () => Promise.resolve() },
     pool,
     rollout: { note: () => undefined },
   };

@@ -4,7 +4,7 @@ import type { KubeClient } from "../kube/client/client.ts";
 import type { Outcome } from "../kube/controller/work-queue.ts";
 import type { Call } from "../runtime/call.ts";
 import { act, type Cluster } from "./act/act.ts";
-import type { StatusPatience } from "./act/status-patience.ts";
+import type { StatusDelay } from "./act/status-delay.ts";
 import type { StatusWriter } from "./act/status-writer.ts";
 import type { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import { decide } from "./decision/decide.ts";
@@ -23,10 +23,10 @@ export interface ReconcileContext extends Cluster {
   readonly rollout: { note(key: VolumeOnNodeKey, pods: readonly Tracked[]): void };
   /** Volumes on nodes with a status to write. */
   readonly statusQueue: { addLater(key: VolumeOnNodeKey, afterMs: number): void };
-  readonly patience: Pick<StatusPatience, "waitMs">;
+  readonly statusDelay: Pick<StatusDelay, "passed">;
   /** Volumes on nodes whose attachments name Pods that are not yet observed. */
   readonly missingPods: { add(key: VolumeOnNodeKey): void };
-  readonly reader: Pick<KubeClient, "get" | "list">;
+  readonly reader: Pick<KubeClient, "get" | "find">;
   readonly unconfirmed: Pick<UnconfirmedWrites, "add" | "confirm">;
   readonly pool: Pick<WarmPool, "waitingFor" | "claim" | "claimedFor">;
 }
@@ -35,7 +35,12 @@ export interface ReconcileContext extends Cluster {
 const statusDelayMs = 1000;
 
 export async function reconcile(call: Call, context: ReconcileContext, key: VolumeOnNodeKey): Promise<Outcome> {
-  await context.unconfirmed.confirm(call, context, key);
+  try {
+    await context.unconfirmed.confirm(call, context, key);
+  } catch (error) {
+    queueStatuses(context, key, observedNow(context, key));
+    throw error;
+  }
   const observed = observedNow(context, key);
   context.rollout.note(key, trackedIn(observed));
   const { steps, again } = decide(observed);
@@ -47,10 +52,14 @@ export async function reconcile(call: Call, context: ReconcileContext, key: Volu
     outcome = await act(call, steps, context);
   } finally {
     // Also after a failed step: operators read the status above all when something fails.
-    if (newStatuses(observed).length > 0) context.statusQueue.addLater(key, statusDelayMs);
+    queueStatuses(context, key, observed);
   }
   const wrote = steps.some((step) => step.do !== "report" && step.do !== "reportVolume");
   return outcome.kind === "done" && again !== undefined ? { kind: "again", ...again, wrote } : { ...outcome, wrote };
+}
+
+function queueStatuses({ statusQueue }: ReconcileContext, key: VolumeOnNodeKey, observed: Observed): void {
+  if (newStatuses(observed).length > 0) statusQueue.addLater(key, statusDelayMs);
 }
 
 /** Writes the statuses for what is observed by now; statuses that were only due in between are never written. */
@@ -60,8 +69,7 @@ export async function writeStatuses(
   writer: Pick<StatusWriter, "write">,
   key: VolumeOnNodeKey,
 ): Promise<Outcome> {
-  const afterMs = context.patience.waitMs(key);
-  if (afterMs > 0) return { kind: "again", afterMs, because: "workloads wait for their attachments" };
+  await context.statusDelay.passed(call);
   await writer.write(call, newStatuses(observedNow(context, key)));
   return { kind: "done" };
 }

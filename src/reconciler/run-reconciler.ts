@@ -11,7 +11,7 @@ import type { WatchHealth } from "../kube/watch/watch-health.ts";
 import { type Call, deadline } from "../runtime/call.ts";
 import type { Progress } from "../runtime/progress.ts";
 import { LastingRefusals } from "./act/lasting-refusals.ts";
-import { StatusPatience } from "./act/status-patience.ts";
+import { StatusDelay } from "./act/status-delay.ts";
 import { StatusWriter } from "./act/status-writer.ts";
 import { UnconfirmedWrites } from "./act/unconfirmed-writes.ts";
 import type { HeadroomConfig } from "./domain/mountpoint-pod/headroom-pod.ts";
@@ -129,8 +129,8 @@ async function reconcileAll(
   using pool = new WarmPool(view, mountpointPods);
   const shared = { client: writer, reader: client, events, view, mountpointPods, current, rollout, pool };
   const writes = { refusals: new LastingRefusals(), unconfirmed: new UnconfirmedWrites() };
-  const patience = new StatusPatience(() => queue.isBehind);
-  const context = { ...shared, ...writes, staleAfterMs, statusQueue, patience, missingPods };
+  const statusDelay = new StatusDelay(() => queue.isBehind);
+  const context = { ...shared, ...writes, staleAfterMs, statusQueue, statusDelay, missingPods };
   await Promise.all([
     runController(term, {
       queue,

@@ -35,6 +35,7 @@ export interface ConnectionOptions {
 type Verbs = Pick<
   KubeClient,
   | "get"
+  | "find"
   | "list"
   | "listCached"
   | "pages"
@@ -60,6 +61,11 @@ export class Connection {
     const { server } = this.#options;
     const verbs: Partial<Verbs> = {
       get: (call, kind, ref) => this.#repeatable(call, ["get", kind], () => server.get(kind, ref)),
+      find: <Shape>(call: Call, kind: Kind<Shape>, ref: Ref) =>
+        this.#repeatable(call, ["list", kind], () => ({
+          object: server.get(kind, ref) as Shape | undefined,
+          version: String(server.version),
+        })),
       list: async <Shape>(call: Call, kind: Kind<Shape>, selection?: Selection) => {
         const found = await this.#repeatable(call, ["list", kind], () => server.list(kind, selection ?? {}));
         return [...found];

@@ -1,7 +1,7 @@
 /** Defects that the simulation must find: each is put into the program, and a short story shows it. */
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { KeyRateLimiter } from "../../src/kube/controller/key-rate-limiter.ts";
 import { type Outcome, WorkQueue } from "../../src/kube/controller/work-queue.ts";
-import { WriteRate } from "../../src/kube/controller/write-rate.ts";
 import { Term } from "../../src/kube/lease/term.ts";
 import { Freshness } from "../../src/kube/watch/freshness.ts";
 import { Attachments } from "../../src/node/cluster/attachments.ts";
@@ -280,7 +280,7 @@ const defects = [
     what: "SC-6 a hot loop: two replicas that undo each other's writes",
     plan: replicasThatDisagree,
     putIn: () => {
-      vi.spyOn(WriteRate.prototype, "waitMs").mockReturnValue(0);
+      vi.spyOn(KeyRateLimiter.prototype, "waitMs").mockReturnValue(0);
     },
     finds: "requests in a minute",
   },

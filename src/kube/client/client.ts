@@ -19,6 +19,12 @@ export interface Selection {
   readonly fieldSelector?: string | undefined;
 }
 
+export interface Found<Shape> {
+  /** undefined: there is no such object. */
+  readonly object: Shape | undefined;
+  readonly version: string;
+}
+
 export interface Page<Shape> {
   readonly objects: readonly Shape[];
   readonly version: string;
@@ -54,6 +60,16 @@ export class KubeClient implements Disposable {
       if (error instanceof ApiError && error.isNotFound) return undefined;
       throw error;
     }
+  }
+
+  /**
+   * As `get`, for an account that may list the kind and not get one object. `version` is that of the answer: a read without a version is
+   * consistent, so the object is as it was then or later.
+   */
+  async find<Shape>(call: Call, kind: Kind<Shape>, { name, namespace }: Ref): Promise<Found<Shape>> {
+    const path = collectionPath(kind, { namespace, fieldSelector: `metadata.name=${name}` }, {});
+    const { items, metadata } = (await this.#json(call, { method: "GET", path })) as ListAnswer<Shape>;
+    return { object: items[0], version: metadata.resourceVersion };
   }
 
   /** Reads all pages into memory. For kinds with many objects use `pages`. */

@@ -3,7 +3,7 @@ import type { Call } from "../../runtime/call.ts";
 import { orAborted } from "../../runtime/or-aborted.ts";
 import { longestTimerMs } from "../../runtime/timer.ts";
 import { KeyFifo } from "./key-fifo.ts";
-import { WriteRate } from "./write-rate.ts";
+import { KeyRateLimiter } from "./key-rate-limiter.ts";
 
 export type Outcome = (
   | { readonly kind: "done" }
@@ -52,7 +52,7 @@ export class WorkQueue<Key extends string> implements Disposable {
   /** Keys that were added while a worker processes them: the worker may have read the old state, so they become ready again. */
   readonly #dirty = new Set<Key>();
   readonly #delayed = new Map<Key, { readonly at: number; readonly timer: NodeJS.Timeout }>();
-  readonly #rate = new WriteRate<Key>();
+  readonly #writes = new KeyRateLimiter<Key>();
   readonly #failing = new Map<Key, { readonly failures: number; readonly notBefore: number }>();
   /** Wakes the workers that wait for a key. */
   readonly #takers = new Set<() => void>();
@@ -68,7 +68,7 @@ export class WorkQueue<Key extends string> implements Disposable {
       return;
     }
     const backOffMs = (this.#failing.get(key)?.notBefore ?? 0) - performance.now();
-    const waitMs = Math.max(backOffMs, this.#rate.waitMs(key));
+    const waitMs = Math.max(backOffMs, this.#writes.waitMs(key));
     if (waitMs > 0) this.#delay(key, waitMs);
     else this.#makeReady(key);
   }
@@ -113,9 +113,9 @@ export class WorkQueue<Key extends string> implements Disposable {
       this.#failing.set(key, { failures: failures + 1, notBefore });
     } else {
       this.#failing.delete(key);
-      if (result.wrote === true) this.#rate.wrote(key);
+      if (result.wrote === true) this.#writes.take(key);
     }
-    if (delayMs !== undefined) this.#delay(key, Math.max(delayMs, this.#rate.waitMs(key)));
+    if (delayMs !== undefined) this.#delay(key, Math.max(delayMs, this.#writes.waitMs(key)));
     if (this.#dirty.delete(key)) this.add(key);
   }
 

@@ -6,8 +6,10 @@ import { orAborted } from "../../runtime/or-aborted.ts";
 export interface WatchFreshness {
   /** Aborted when the watch must drop its connection and list again. The watch asks for it at every attempt. */
   signal(): AbortSignal;
-  /** The watch calls this for everything that the server sends. */
-  heard(): void;
+  /** The watch calls this for everything that it receives. */
+  received(): void;
+  /** The watch calls this when its connection has ended or was refused. */
+  lost(): void;
   /** The watch calls this when a list begins that it requested after the last abort. */
   begun(): void;
   /** The watch calls this when the store holds the list that began last. */
@@ -25,12 +27,15 @@ export class Freshness {
 
   /** Adds a watch. The caller must do so before the watch starts. */
   join(name: string): WatchFreshness {
-    const member: Member = { name, heardAtMs: -Infinity, begun: 0, completed: -1, stop: new AbortController() };
+    const member: Member = { name, receivedAtMs: undefined, begun: 0, completed: -1, stop: new AbortController() };
     this.#members.add(member);
     return {
       signal: () => member.stop.signal,
-      heard: () => {
-        member.heardAtMs = performance.now();
+      received: () => {
+        member.receivedAtMs = performance.now();
+      },
+      lost: () => {
+        member.receivedAtMs = undefined;
       },
       begun: () => {
         member.begun = this.#round;
@@ -43,9 +48,12 @@ export class Freshness {
     };
   }
 
-  /** Whether the server has sent nothing on this watch since this moment of `performance.now()`. */
+  /**
+   * Whether this watch is open and has received nothing since this moment of `performance.now()`. One that is not open lists anew by itself,
+   * with a back-off that nobody may cut short.
+   */
   isSilentSince(name: string, atMs: number): boolean {
-    return [...this.#members].some((member) => member.name === name && member.heardAtMs < atMs);
+    return [...this.#members].some((member) => member.name === name && (member.receivedAtMs ?? Infinity) < atMs);
   }
 
   /**
@@ -67,7 +75,8 @@ export class Freshness {
 
 interface Member {
   readonly name: string;
-  heardAtMs: number;
+  /** undefined: the watch is not open. */
+  receivedAtMs: number | undefined;
   /** The round in which the last list began. */
   begun: number;
   /** The round in which the list began that the store holds. */

@@ -50,7 +50,6 @@ export async function watch<Shape extends KubeObject, Kept>(
   const take = (input: Input<Shape>) => {
     openedAtMs = input.saw === "opened" ? performance.now() : openedAtMs;
     what.turned?.();
-    what.freshness?.heard();
     const [next, ...emits] = advance(state, input);
     state = next;
     for (const emit of emits) apply(emit);
@@ -65,7 +64,7 @@ export async function watch<Shape extends KubeObject, Kept>(
         // Events that arrived before the abort are older than the state that a caller asked for.
         attempt.signal.throwIfAborted();
         if (problems.resolve(kind)) call.log.info("watch recovered", { kind });
-        what.follows?.(true);
+        noteReceived(what);
         take(input);
       }
       retryAfterMs = undefined;
@@ -79,8 +78,15 @@ export async function watch<Shape extends KubeObject, Kept>(
         what.follows?.(false);
       } else call.log.debug("watch starts again", { kind, error, saw: input.saw });
       take(input);
+    } finally {
+      what.freshness?.lost();
     }
   }
+}
+
+function noteReceived({ follows, freshness }: Pick<Watched<never, unknown>, "follows" | "freshness">): void {
+  follows?.(true);
+  freshness?.received();
 }
 
 function untilOutdated({ log, signal }: Call, freshness: WatchFreshness | undefined): Call {

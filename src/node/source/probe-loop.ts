@@ -201,12 +201,16 @@ function targetsWithoutSource(room: SourceRoom, mounts: MountTable): readonly Mo
   return [...found.values()];
 }
 
-/** A heal detaches the dead mount at the source before it has a new one, and the bind mounts of the dead device stay until then. */
+/**
+ * A heal detaches the dead mount at the source before it has a new one, and the bind mounts of the dead device stay until then. A stuck
+ * mount-s3 serves none of them ever again: another Mountpoint Pod does.
+ */
 function isInUse({ mounts: { table }, registry }: SourceRoom, name: PodName): boolean {
   const mounts = table();
   const mount = mounts.source(name);
   const isBound = mount !== undefined && mounts.binds(mount).length > 0;
-  return isBound || registry.isPublishing(name) || registry.dead.isHealing(name);
+  const isHealing = registry.dead.isHealing(name) && registry.get(name).condition !== "stuck";
+  return isBound || isHealing || registry.isPublishing(name);
 }
 
 function cpuTimeOf({ mounts, cluster }: SourceRoom, name: PodName): number | undefined {

@@ -19,7 +19,7 @@ import {
 } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { View } from "../observe/view.ts";
-import { annotate } from "./annotate.ts";
+import { annotate, confirmUnchanged } from "./annotate.ts";
 import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
 import { giveUpMove, isLastingRefusal } from "./give-up-move.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
@@ -68,6 +68,7 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Performed> {
     if (step.do === "deleteMountpointPod") return deleteMountpointPod(call, cluster, step);
     return step.do === "labelMountpointPod" ? labelMountpointPod(call, cluster, step) : annotate(call, cluster, step);
   }
+  if ("attachment" in step) return writeAttachment(call, cluster, step);
   switch (step.do) {
     case "report":
       warn(call, cluster, step.workload, { reason: step.reason, message: step.because });
@@ -77,6 +78,19 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Performed> {
       return Promise.resolve("accepted");
     case "createMountpointPod":
       return createMountpointPod(call, cluster, step);
+    default:
+      return step satisfies never;
+  }
+}
+
+function writeAttachment(
+  call: Call,
+  cluster: Cluster,
+  step: Extract<Step, { readonly attachment: unknown }>,
+): Promise<Result> {
+  switch (step.do) {
+    case "confirmAttachment":
+      return confirmUnchanged(call, cluster, step.attachment);
     case "createAttachment":
       return createAttachment(call, cluster, step.attachment);
     case "rewriteAttachment":
@@ -252,6 +266,7 @@ function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
       return { ...fields, reason: step.reason, workload: keyOf(step.workload) };
     case "createMountpointPod":
       return { ...fields, mountpointPod: podToCreate(step), workload: keyOf(step.workload) };
+    case "confirmAttachment":
     case "createAttachment":
     case "deleteAttachment":
       return { ...fields, ...attachmentFields(step.attachment.metadata.name, step.attachment.spec) };

@@ -85,7 +85,11 @@ async function labelMountpointPod(
  * lists by now would lose its Mountpoint Pod. A patch that changes nothing makes no new version, and is refused if the version is not
  * that of the view.
  */
-async function confirmUnchanged(call: Call, cluster: Annotating, { metadata }: ObservedAttachment): Promise<Result> {
+export async function confirmUnchanged(
+  call: Call,
+  cluster: Annotating,
+  { metadata }: Pick<ObservedAttachment, "metadata">,
+): Promise<Result> {
   const { name, resourceVersion } = metadata;
   const patch = cluster.client.patch(call, kinds.attachments, { name }, { metadata: { resourceVersion } });
   const result = await attempt(patch, "isConflict", "isNotFound");

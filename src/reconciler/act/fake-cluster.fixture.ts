@@ -89,11 +89,12 @@ export function fakeCluster() {
   };
 }
 
-/** By name, as a consistent read. */
 function readerOf(objects: ReadonlyMap<string, Stored>) {
-  const list = async (_: unknown, _kind: Kind<unknown>, { fieldSelector }: { fieldSelector: string }) =>
-    [...objects.values()].filter(({ metadata }) => fieldSelector === `metadata.name=${metadata.name}`);
-  return { reader: { list } };
+  const find = async (_: unknown, _kind: Kind<unknown>, ref: { name: string; namespace?: string }) => {
+    const versions = [...objects.values()].map(({ metadata }) => Number(metadata.resourceVersion));
+    return { object: objects.get(keyOf(ref)), version: String(Math.max(0, ...versions)) };
+  };
+  return { reader: { find } };
 }
 
 /** The Mountpoint Pod of w1, as an object of the API server. */

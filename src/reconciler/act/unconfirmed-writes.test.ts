@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, it, vi } from "vitest";
 import { DriverError } from "../../core/errors.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
+import { kinds } from "../../kube/kinds.ts";
 import { silentLogger } from "../../runtime/log.ts";
 import type { NewAttachment, Step } from "../decision/decision.ts";
 import { attachment, mp, node, volume, w1 } from "../decision/situation.fixture.ts";
@@ -98,14 +99,7 @@ it("does not wait for a Pod of another program that has the name", async () => {
 });
 
 it("reads each object once, however many writes of it have failed, and nothing after that", async () => {
-  const asked: string[] = [];
-  const { list } = confirming.reader;
-  const reader = {
-    list: ((...given: Parameters<typeof list>) => {
-      asked.push(String(given[2]?.fieldSelector));
-      return list(...given);
-    }) as typeof list,
-  };
+  const find = vi.spyOn(confirming.reader, "find");
   const unconfirmed = new UnconfirmedWrites();
   const targets: readonly Target[] = [
     { key, kind: "attachment", name: "s3pa-1" },
@@ -113,9 +107,31 @@ it("reads each object once, however many writes of it have failed, and nothing a
     { key, kind: "mountpointPod", name: mp(w1) },
   ];
   for (const target of targets) unconfirmed.add(target);
-  await unconfirmed.confirm(call, { ...confirming, reader }, key);
-  await unconfirmed.confirm(call, { ...confirming, reader }, key);
-  expect(asked).toEqual(["metadata.name=s3pa-1", `metadata.name=${mp(w1)}`]);
+  await unconfirmed.confirm(call, confirming, key);
+  await unconfirmed.confirm(call, confirming, key);
+  expect(find.mock.calls.map(([, , { name }]) => name)).toEqual(["s3pa-1", mp(w1)]);
+});
+
+it("does not wait for the version that was read where the view has a later one", async () => {
+  const stored = api.put(storedPod());
+  const unconfirmed = new UnconfirmedWrites();
+  unconfirmed.add({ key, kind: "mountpointPod", name: stored.metadata.name });
+  vi.spyOn(confirming.reader, "find").mockResolvedValue({
+    object: { ...stored, metadata: { ...stored.metadata, resourceVersion: "1" } },
+    version: "1",
+  });
+  await expect(unconfirmed.confirm(call, confirming, key)).resolves.toBeUndefined();
+});
+
+it("waits until the view shows that an object has gone", async () => {
+  const stored = api.put(storedPod());
+  api.delayView();
+  await api.cluster.client.delete(call, kinds.pods, stored.metadata, { uid: stored.metadata.uid });
+  const unconfirmed = new UnconfirmedWrites();
+  unconfirmed.add({ key, kind: "mountpointPod", name: stored.metadata.name });
+  vi.spyOn(confirming.reader, "find").mockResolvedValue({ object: undefined, version: "9" });
+  const seen = await order(unconfirmed.confirm(call, confirming, key), [["shown", api.showInView]]);
+  expect(seen).toEqual(["shown", "confirmed"]);
 });
 
 it.for([

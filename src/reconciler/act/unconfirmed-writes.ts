@@ -7,7 +7,6 @@ import { mountpointPodFrom } from "../../core/mountpoint-pod-state.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { kinds } from "../../kube/kinds.ts";
-import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
 import type { VolumeOnNodeKey } from "../domain/volume-on-node.ts";
 import { untilAttachment, untilPod, type Viewed } from "./attempt.ts";
@@ -20,7 +19,7 @@ export interface Target {
 }
 
 export interface Confirming extends Viewed {
-  readonly reader: Pick<KubeClient, "list">;
+  readonly reader: Pick<KubeClient, "find">;
 }
 
 export class UnconfirmedWrites {
@@ -52,30 +51,29 @@ function confirm(call: Call, cluster: Confirming, { kind, name }: Target): Promi
   return kind === "attachment" ? confirmAttachment(call, cluster, name) : confirmPod(call, cluster, name);
 }
 
-/** Reads until the view has the version that was read: it may have caught up only in part. */
 async function confirmAttachment(call: Call, cluster: Confirming, name: string): Promise<void> {
-  const seen = () => cluster.view.attachments.get(name)?.metadata.resourceVersion;
-  for (;;) {
-    const before = seen();
-    const [found] = await cluster.reader.list(call, kinds.attachments, named(name));
-    if (seen() === found?.metadata.resourceVersion) return;
-    await untilAttachment(call, cluster, name, (attachment) => attachment?.metadata.resourceVersion !== before);
-  }
+  const { object, version } = await cluster.reader.find(call, kinds.attachments, { name });
+  const read = { object: object?.metadata.resourceVersion, version };
+  await untilAttachment(call, cluster, name, (seen) => isAsNew(seen?.metadata.resourceVersion, read));
 }
 
 async function confirmPod(call: Call, cluster: Confirming, name: string): Promise<void> {
   const { namespace } = cluster.mountpointPods;
-  const seen = () => cluster.view.mountpointPods.get(keyOf({ namespace, name }))?.resourceVersion;
-  for (;;) {
-    const before = seen();
-    const [found] = await cluster.reader.list(call, kinds.pods, { namespace, ...named(name) });
-    // Another Pod of this name never enters the view.
-    if (seen() === (found && mountpointPodFrom(found)?.resourceVersion)) return;
-    await untilPod(call, cluster, name, (pod) => pod?.resourceVersion !== before);
-  }
+  const { object, version } = await cluster.reader.find(call, kinds.pods, { namespace, name });
+  // Another Pod of this name never enters the view.
+  const read = { object: object && mountpointPodFrom(object)?.resourceVersion, version };
+  await untilPod(call, cluster, name, (seen) => isAsNew(seen?.resourceVersion, read));
 }
 
-/** The reconciler may list Pods and attachments, and not get them. A list without a version is a consistent read. */
-function named(name: string) {
-  return { fieldSelector: `metadata.name=${name}` };
+interface Read {
+  /** The version of the object; undefined: there was none. */
+  readonly object: string | undefined;
+  /** Of the answer. */
+  readonly version: string;
+}
+
+/** Versions are integers that grow with every write to the cluster: API servers and etcd compare them so, too. */
+function isAsNew(seen: string | undefined, { object, version }: Read): boolean {
+  if (seen === undefined) return object === undefined;
+  return BigInt(seen) >= BigInt(object ?? version);
 }

@@ -12,7 +12,6 @@ import {
   dropMountpointPod,
   duplicatesOf,
   findAttachments,
-  hasSameLists,
   holderOf,
   idleMountpointPods,
   releaseWorkload,
@@ -116,7 +115,7 @@ export interface Listing {
   readonly age: string;
 }
 
-/** Usually none. */
+/** The workloads with more than one entry: usually there are none. */
 export function listedTwice(changes: AttachmentChanges): readonly PodUid[] {
   const seen = new Set<PodUid>();
   const twice = new Set<PodUid>();
@@ -152,11 +151,11 @@ export function listedOnce(
   reason: string,
 ): AttachmentChanges {
   return changes.reduce((before, each) => {
+    const isKept = each === change;
+    if (isKept && listingsOf([each], workload).length === 1) return before;
     const released = releaseWorkload(each.after.spec, workload);
-    if (each !== change) return withSpec(before, each, released, reason);
-    const at = new Date(attachmentTime);
-    const spec = assignWorkload(released, { mountpointPod, workload, at });
-    return hasSameLists(spec, each.after.spec) ? before : withSpec(before, each, spec, reason);
+    const kept = { mountpointPod, workload, at: new Date(attachmentTime) };
+    return withSpec(before, each, isKept ? assignWorkload(released, kept) : released, reason);
   }, changes);
 }
 

@@ -22,7 +22,7 @@ it.for([
       attachments: [later({ [mp(w1)]: [w1] }), first({ [mp(w1)]: [w1] })],
       mountpointPods: [pod(mp(w1))],
     },
-    ["delete s3pa-later"],
+    ["confirm s3pa-first", "delete s3pa-later"],
   ],
   [
     "on the same Mountpoint Pod, which serves another in the newer attachment",
@@ -31,16 +31,16 @@ it.for([
       attachments: [later({ [mp(w1)]: [w1, w2] }), first({ [mp(w1)]: [w1] })],
       mountpointPods: [pod(mp(w1))],
     },
-    ["rewrite s3pa-later: w1#0: w2"],
+    ["confirm s3pa-first", "rewrite s3pa-later: w1#0: w2"],
   ],
   [
-    "on two Mountpoint Pods: it stays on the one that it got first, and the other one is unmounted",
+    "on two Mountpoint Pods: it stays on the one of the older attachment, and the other one is unmounted",
     {
       workloads: [running(w1)],
       attachments: [later({ [mp(w1, 1)]: [w1] }), first({ [mp(w1)]: [w1] })],
       mountpointPods: [pod(mp(w1)), pod(mp(w1, 1))],
     },
-    ["annotate w1#1", "delete s3pa-later"],
+    ["confirm s3pa-first", "annotate w1#1", "delete s3pa-later"],
   ],
   [
     "on two Mountpoint Pods of one attachment",
@@ -49,7 +49,28 @@ it.for([
       attachments: [first({ [mp(w1)]: [w1], [mp(w1, 1)]: [w1] })],
       mountpointPods: [pod(mp(w1)), pod(mp(w1, 1))],
     },
-    ["annotate w1#1", "rewrite s3pa-first: w1#0: w1"],
+    ["confirm s3pa-first", "annotate w1#1", "rewrite s3pa-first: w1#0: w1"],
+  ],
+  [
+    "on two Mountpoint Pods, of which only the later one serves",
+    {
+      workloads: [running(w1)],
+      attachments: [
+        { ...later({ [mp(w1, 1)]: [w1] }), sources: { [mp(w1, 1)]: { health: "serving" } } },
+        first({ [mp(w1)]: [w1] }),
+      ],
+      mountpointPods: [pod(mp(w1), { phase: "pending" }), pod(mp(w1, 1))],
+    },
+    ["confirm s3pa-later", "annotate w1#0", "delete s3pa-first"],
+  ],
+  [
+    "on a Mountpoint Pod with others: their order stays",
+    {
+      workloads: [running(w1), running(w2)],
+      attachments: [later({ [mp(w1)]: [w1] }), first({ [mp(w1)]: [w1, w2] })],
+      mountpointPods: [pod(mp(w1))],
+    },
+    ["confirm s3pa-first", "delete s3pa-later"],
   ],
   [
     "on two Mountpoint Pods, of which only the later one is left",
@@ -58,7 +79,7 @@ it.for([
       attachments: [later({ [mp(w1, 1)]: [w1] }), first({ [mp(w1)]: [w1] })],
       mountpointPods: [pod(mp(w1, 1))],
     },
-    ["delete s3pa-first"],
+    ["confirm s3pa-later", "delete s3pa-first"],
   ],
   [
     "on a Mountpoint Pod that is not yet observed: nothing is concluded",
@@ -90,7 +111,7 @@ it("LC-7 whichever attachment the cache holds first", () => {
   const mountpointPods = [pod(mp(w1)), pod(mp(w1, 1))];
   const decide1 = decide(seen({ workloads: [running(w1)], attachments, mountpointPods }));
   const decide2 = decide(seen({ workloads: [running(w1)], attachments: attachments.toReversed(), mountpointPods }));
-  expect(named(decide1)).toEqual(["annotate w1#0", "delete s3pa-later"]);
+  expect(named(decide1)).toEqual(["confirm s3pa-first", "annotate w1#0", "delete s3pa-later"]);
   expect(named(decide2)).toEqual(named(decide1));
 });
 
@@ -102,6 +123,7 @@ function named({ steps }: ReturnType<typeof decide>): readonly string[] {
       const texts = lists.map(([name, served]) => [alias(name), served.map((each) => each.workloadPodUID).join(" ")]);
       return `rewrite ${step.attachment.metadata.name}: ${texts.map((each) => each.join(": ")).join(", ")}`;
     }
+    if (step.do === "confirmAttachment") return `confirm ${step.attachment.metadata.name}`;
     if (step.do === "deleteAttachment") return `delete ${step.attachment.metadata.name}`;
     return step.do === "annotateForUnmount" ? `annotate ${alias(step.mountpointPod.name)}` : step.do;
   });

@@ -15,6 +15,7 @@ import { restoreAttachment } from "./restore-attachment.ts";
 import { adoptMountpointPod, shareMountpointPod, takeWaitingPod } from "./share-mountpoint-pod.ts";
 import {
   annotateIdlePods,
+  confirmReliedOn,
   createMountpointPods,
   deleteUnneededPods,
   labelAssignedPods,
@@ -28,6 +29,7 @@ export function decide(observed: Observed): Decision {
     ...labelAssignedPods(draft),
     ...draft.reports,
     ...draft.failedMoves,
+    ...confirmReliedOn(draft),
     ...annotateIdlePods(draft),
     ...writeAttachments(draft),
     ...deleteUnneededPods(draft),

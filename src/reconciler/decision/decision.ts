@@ -124,6 +124,8 @@ export type Step = { readonly because: string } & (
       /** LC-24. Set for a successor: the move that fails if the API server refuses it. */
       readonly move?: PreparedMove;
     }
+  /** SC-7. The later steps rely on its lists: it must not have changed since it was observed. */
+  | { readonly do: "confirmAttachment"; readonly attachment: ObservedAttachment }
   | { readonly do: "createAttachment"; readonly attachment: NewAttachment }
   | { readonly do: "rewriteAttachment"; readonly attachment: ObservedAttachment; readonly spec: AttachmentSpec }
   | { readonly do: "deleteAttachment"; readonly attachment: ObservedAttachment }

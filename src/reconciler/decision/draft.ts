@@ -19,7 +19,7 @@ import {
   withKey,
   withNewAttachment,
 } from "./attachment-changes.ts";
-import type { Again, Observed, Step } from "./decision.ts";
+import type { Again, Observed, ObservedAttachment, Step } from "./decision.ts";
 
 export interface Draft {
   readonly observed: Observed;
@@ -27,6 +27,8 @@ export interface Draft {
   readonly workloads: readonly Workload[];
   readonly mountpointPods: ReadonlyMap<PodName, ReportedMountpointPod>;
   readonly attachments: AttachmentChanges;
+  /** The attachments in which workloads stay that leave another list. */
+  readonly reliedOn: readonly ObservedAttachment[];
   /** The Mountpoint Pods that this decision gives to workloads. */
   readonly assigned: readonly Assigned[];
   /** Mountpoint Pods that this decision removes from all attachments, because they serve no workload. */
@@ -86,6 +88,7 @@ export function draftOf(observed: Observed): Draft {
     workloads: creatorsFirst(observed),
     mountpointPods: mountpointPodsByName(observed),
     attachments: unchanged(observed.attachments, accountsOf(observed.workloads)),
+    reliedOn: [],
     assigned: [],
     unlisted: [],
     failedMoves: [],

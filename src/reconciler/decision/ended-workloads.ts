@@ -1,5 +1,6 @@
 /** Policies that bring the attachments in line with the workloads that exist. */
 import { isAlive } from "../../core/mountpoint-pod-state.ts";
+import type { PodUid } from "../../core/names.ts";
 import {
   type Listing,
   listedOnce,
@@ -8,7 +9,7 @@ import {
   withoutDuplicates,
   withoutWorkloads,
 } from "./attachment-changes.ts";
-import type { Draft } from "./draft.ts";
+import { type Draft, sourceOf } from "./draft.ts";
 
 /** LC-7. 2.x can leave several attachments with one key behind, but workloads that may share a mount must be in one attachment. */
 export function mergeDuplicates(draft: Draft): Draft {
@@ -16,28 +17,36 @@ export function mergeDuplicates(draft: Draft): Draft {
 }
 
 /**
- * LC-7. Two replicas that saw different mount options, or a request of a former leader that arrived late, can list a workload in two
- * attachments. It stays on the Mountpoint Pod that it got first, unless only another one serves. Whichever it has its mount from: the node
- * plugin never unmounts a source that still has bind mounts.
+ * LC-7. Two replicas that saw different mount options, or a late request of a former leader, can list a workload in two attachments. The
+ * workload stays on a Mountpoint Pod that serves, and of several on the one of the oldest attachment. If its mount is from another one, the
+ * node plugin moves it: a source that still has bind mounts is never unmounted.
  */
 export function listWorkloadsOnce(draft: Draft): Draft {
   const needing = new Set<string>(draft.workloads.map(({ uid }) => uid));
-  const { notYetObserved } = draft.observed;
-  const attachments = listedTwice(draft.attachments).reduce((changes, workload) => {
-    const listings = listingsOf(changes, workload);
-    const isUnknown = listings.some(({ mountpointPod }) => notYetObserved.has(mountpointPod));
-    if (isUnknown || !needing.has(workload)) return changes;
-    const [kept] = listings.toSorted((a, b) => (rankOf(draft, a) < rankOf(draft, b) ? -1 : 1));
-    return kept === undefined ? changes : listedOnce(changes, workload, kept, "a workload was listed twice");
-  }, draft.attachments);
-  return { ...draft, attachments };
+  const twice = listedTwice(draft.attachments).filter((workload) => needing.has(workload));
+  return twice.reduce(listOnce, draft);
 }
 
-/** The lowest is kept. RFC 3339 in UTC sorts by time. */
-function rankOf({ mountpointPods }: Draft, { mountpointPod, attachmentTime, age }: Listing): string {
-  const pod = mountpointPods.get(mountpointPod);
-  const serves = pod !== undefined && isAlive(pod) && !pod.needsUnmount;
-  return `${serves ? 0 : 1}/${attachmentTime}/${age}`;
+function listOnce(draft: Draft, workload: PodUid): Draft {
+  const { attachments, reliedOn, observed } = draft;
+  const listings = listingsOf(attachments, workload);
+  const [kept] = listings.toSorted((a, b) => (rankOf(draft, a) < rankOf(draft, b) ? -1 : 1));
+  const isUnknown = listings.some(({ mountpointPod }) => observed.notYetObserved.has(mountpointPod));
+  if (isUnknown || kept === undefined) return draft;
+  const { before } = kept.change;
+  return {
+    ...draft,
+    attachments: listedOnce(attachments, workload, kept, "a workload was listed twice"),
+    reliedOn: before === undefined || reliedOn.includes(before) ? reliedOn : [...reliedOn, before],
+  };
+}
+
+/** The lowest is kept. The API server made the times of attachments; the clocks of replicas differ. */
+function rankOf(draft: Draft, { mountpointPod, attachmentTime, age }: Listing): string {
+  const pod = draft.mountpointPods.get(mountpointPod);
+  const isUsable = pod !== undefined && isAlive(pod) && !pod.needsUnmount && !pod.terminating;
+  const serves = isUsable && sourceOf(draft, pod)?.health === "serving";
+  return `${serves ? 0 : isUsable ? 1 : 2}/${age}/${attachmentTime}`;
 }
 
 /**

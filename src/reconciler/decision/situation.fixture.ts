@@ -164,6 +164,8 @@ export function summary({ steps }: { readonly steps: readonly Step[] }): readonl
         return `report ${step.reason} to ${step.workload.uid}`;
       case "createMountpointPod":
         return `create ${step.purpose.workload}#${step.purpose.generation}`;
+      case "confirmAttachment":
+        return `confirm ${step.attachment.metadata.name}`;
       case "createAttachment":
         return `attach ${listsIn(step.attachment.spec)}`;
       case "rewriteAttachment":

@@ -17,6 +17,15 @@ export function labelAssignedPods({ observed }: Draft): readonly Step[] {
     .map((mountpointPod) => ({ do: "labelMountpointPod", mountpointPod, volume, because: "an attachment lists it" }));
 }
 
+/** SC-7. Another replica may have released the workload there, because it knew another of its lists. */
+export function confirmReliedOn({ reliedOn }: Draft): readonly Step[] {
+  return reliedOn.map((attachment) => ({
+    do: "confirmAttachment",
+    attachment,
+    because: "a workload stays in it and leaves another list",
+  }));
+}
+
 /** DS-7. Before the attachments are written: a Mountpoint Pod that no attachment lists and that has no annotation would be lost. */
 export function annotateIdlePods(draft: Draft): readonly Step[] {
   const unlisted = draft.unlisted.flatMap((name) => draft.mountpointPods.get(name) ?? []);

@@ -186,6 +186,10 @@ export class VolumeOnNodeModel {
       }
       case "annotateForUnmount":
         return this.#annotate(step.mountpointPod);
+      case "confirmAttachment": {
+        const { name, resourceVersion } = step.attachment.metadata;
+        return this.truth.attachments.get(name)?.metadata.resourceVersion === resourceVersion;
+      }
       case "deleteMountpointPod":
         return this.#deleteUnneeded(step);
       case "createAttachment":

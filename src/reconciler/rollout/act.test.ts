@@ -65,11 +65,11 @@ it.for([
     view.mountpointPods.put("mount-s3/mp-w", "1", seen);
     const found = { metadata: { name: asked.name, uid, resourceVersion } };
     // The view shows it only after the answer.
-    const list = async () => {
+    const find = async () => {
       queueMicrotask(() => view.mountpointPods.put("mount-s3/mp-w", "2", { ...seen, resourceVersion: "2" }));
-      return [found];
+      return { object: found, version: "2" };
     };
-    const cluster = { view, reader: { list }, asked: all, mountpointPods: { namespace: "mount-s3" } };
+    const cluster = { view, reader: { find }, asked: all, mountpointPods: { namespace: "mount-s3" } };
     await check(call, cluster as unknown as Parameters<typeof check>[1], asked);
     expect(all.size).toBe(hasArrived ? 1 : 0);
   },

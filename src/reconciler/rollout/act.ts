@@ -23,7 +23,7 @@ export interface Cluster extends Viewed {
 type Request = Step & { readonly do: "begin" | "withdraw" };
 
 export interface Looking {
-  readonly reader: Pick<KubeClient, "get" | "list" | "listCached">;
+  readonly reader: Pick<KubeClient, "get" | "find" | "listCached">;
   readonly mountpointPods: Pick<MountpointPodConfig, "tolerations">;
   readonly rollout: Pick<RolloutConfig, "allowsGap">;
 }
@@ -75,9 +75,7 @@ export async function check(
   { name, uid, resourceVersion }: Tracked,
 ): Promise<void> {
   const { namespace } = cluster.mountpointPods;
-  // The controller may list Pods, and not get them.
-  const selection = { namespace, fieldSelector: `metadata.name=${name}` };
-  const [found] = await cluster.reader.list(call, kinds.pods, selection);
+  const { object: found } = await cluster.reader.find(call, kinds.pods, { name, namespace });
   if (found?.metadata.uid === uid && found.metadata.resourceVersion === resourceVersion) cluster.asked.delete(name);
   else await untilPod(call, cluster, name, (seen) => seen?.resourceVersion !== resourceVersion);
 }

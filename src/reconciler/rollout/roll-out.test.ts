@@ -83,14 +83,14 @@ function patch(_call: unknown, _kind: unknown, { name }: { readonly name: string
 
 function context(): RollOutContext {
   const nothing = { [Symbol.dispose]: () => undefined };
-  const list = async (_call: unknown, _kind: unknown, { fieldSelector = "" }: { fieldSelector?: string }) => {
-    requests.push(`list ${fieldSelector}`);
-    return [...view.mountpointPods.values()]
-      .filter(({ name }) => fieldSelector === `metadata.name=${name}`)
-      .map(({ name, uid, resourceVersion }) => ({ metadata: { name, uid, resourceVersion } }));
+  const find = async (_call: unknown, _kind: unknown, { name }: { name: string }) => {
+    requests.push(`find ${name}`);
+    const found = [...view.mountpointPods.values()].find((each) => each.name === name);
+    const object = found && { metadata: { name, uid: found.uid, resourceVersion: found.resourceVersion } };
+    return { object, version: "9" };
   };
   return {
-    ...{ view, client: { patch }, reader: { get: async () => ready, list, listCached: async () => [] } },
+    ...{ view, client: { patch }, reader: { get: async () => ready, find, listCached: async () => [] } },
     ...{ mountpointPods: installation, current: { hash: "now", retry: "" }, staleAfterMs: 120_000 },
     ...{ pool: { waitingFor: () => [] }, events: {}, pod: undefined },
     ...{ progress: { follow: () => nothing }, metrics: { rollout: () => nothing } },
@@ -125,7 +125,7 @@ it("LC-21 a request that did not arrive frees its place once moves have failed i
   await vi.advanceTimersByTimeAsync(5000);
   expect(requests).toEqual([
     `patch ${mountpointPod("a")}`,
-    `list metadata.name=${mountpointPod("a")}`,
+    `find ${mountpointPod("a")}`,
     `patch ${mountpointPod("c")}`,
   ]);
 });
