@@ -30,7 +30,9 @@ export async function createWarmPod(
   const { settings } = cluster.pool;
   const pod = warmPod(cluster.mountpointPods, { name, node, owner, settings });
   const result = await attempt(cluster.client.create(call, kinds.pods, pod), "isAlreadyExists");
-  await untilWaitingPod(call, cluster, name, (seen) => seen !== undefined);
+  // An earlier request may have created it, and the watch was late: a volume may have taken it before the watch showed it.
+  const isTaken = () => cluster.view.mountpointPods.count("warmPod", name) > 0;
+  if (!isTaken()) await untilWaitingPod(call, cluster, name, (seen) => seen !== undefined || isTaken());
   history.created(node);
   return result;
 }
