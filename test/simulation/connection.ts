@@ -63,7 +63,7 @@ export class Connection {
       get: (call, kind, ref) => this.#repeatable(call, ["get", kind], () => server.get(kind, ref)),
       find: <Shape>(call: Call, kind: Kind<Shape>, ref: Ref) =>
         this.#repeatable(call, ["list", kind], () => ({
-          object: server.get(kind, ref) as Shape | undefined,
+          object: server.get(kind, ref),
           version: String(server.version),
         })),
       list: async <Shape>(call: Call, kind: Kind<Shape>, selection?: Selection) => {
