@@ -6,7 +6,7 @@ import { orAborted } from "../../runtime/or-aborted.ts";
 export interface WatchFreshness {
   /** Aborted when the watch must drop its connection and list again. The watch asks for it at every attempt. */
   signal(): AbortSignal;
-  /** The watch calls this for everything that it receives. */
+  /** The watch calls this when it sends its request, and for everything that it receives. */
   received(): void;
   /** The watch calls this when its connection has ended or was refused. */
   lost(): void;
@@ -49,8 +49,8 @@ export class Freshness {
   }
 
   /**
-   * Whether this watch is open and has received nothing since this moment of `performance.now()`. One that is not open lists anew by itself,
-   * with a back-off that nobody may cut short.
+   * Whether this watch has a request and has received nothing since this moment of `performance.now()`. One without a request waits for the end
+   * of its back-off, which nobody may cut short.
    */
   isSilentSince(name: string, atMs: number): boolean {
     return [...this.#members].some((member) => member.name === name && (member.receivedAtMs ?? Infinity) < atMs);
@@ -75,7 +75,7 @@ export class Freshness {
 
 interface Member {
   readonly name: string;
-  /** undefined: the watch is not open. */
+  /** undefined: the watch has no request. */
   receivedAtMs: number | undefined;
   /** The round in which the last list began. */
   begun: number;

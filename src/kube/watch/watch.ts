@@ -59,7 +59,7 @@ export async function watch<Shape extends KubeObject, Kept>(
     openedAtMs = Infinity;
     try {
       await sleep(pauseMs(state, Math.random(), retryAfterMs), undefined, { signal: attempt.signal });
-      askedAtMs = performance.now();
+      askedAtMs = noteAsked(what);
       for await (const input of open(attempt, client, what, state)) {
         // Events that arrived before the abort are older than the state that a caller asked for.
         attempt.signal.throwIfAborted();
@@ -82,6 +82,11 @@ export async function watch<Shape extends KubeObject, Kept>(
       what.freshness?.lost();
     }
   }
+}
+
+function noteAsked({ freshness }: Pick<Watched<never, unknown>, "freshness">): number {
+  freshness?.received();
+  return performance.now();
 }
 
 function noteReceived({ follows, freshness }: Pick<Watched<never, unknown>, "follows" | "freshness">): void {

@@ -17,11 +17,12 @@ export class StatusDelay {
     this.#isBehind = isBehind;
   }
 
-  /** Resolves when a status may be written. Rejects when the call is aborted. */
+  /** Resolves when a status may be written: when the reconciler is not behind, or has been for five seconds. Rejects when the call is aborted. */
   async passed(call: Call): Promise<void> {
+    if (this.#isBehind()) this.#behindSinceMs ??= performance.now();
+    const sinceMs = this.#behindSinceMs ?? performance.now();
     while (this.#isBehind()) {
-      this.#behindSinceMs ??= performance.now();
-      if (performance.now() - this.#behindSinceMs >= longestMs) return;
+      if (performance.now() - sinceMs >= longestMs) return;
       await elapsed(call, lookEveryMs);
       call.signal.throwIfAborted();
     }

@@ -72,7 +72,7 @@ interface Read {
   readonly version: string;
 }
 
-/** Versions are integers that grow with every write to the cluster: API servers and etcd compare them so, too. */
+/** Versions are integers that grow with every write to the cluster, unless etcd is restored from a backup: then the watch lists anew. */
 function isAsNew(seen: string | undefined, { object, version }: Read): boolean {
   if (seen === undefined) return object === undefined;
   return BigInt(seen) >= BigInt(object ?? version);

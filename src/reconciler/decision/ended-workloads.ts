@@ -19,7 +19,7 @@ export function mergeDuplicates(draft: Draft): Draft {
 /**
  * LC-7. Two replicas that saw different mount options, or a late request of a former leader, can list a workload in two attachments. The
  * workload stays on a Mountpoint Pod that serves, and of several on the one of the oldest attachment. If its mount is from another one, the
- * node plugin moves it: a source that still has bind mounts is never unmounted.
+ * node plugin moves it if both show the same files, and otherwise leaves it: a source that still has bind mounts is never unmounted.
  */
 export function listWorkloadsOnce(draft: Draft): Draft {
   const needing = new Set<string>(draft.workloads.map(({ uid }) => uid));
