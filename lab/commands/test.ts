@@ -1,20 +1,17 @@
 /** `./dev test`: the static checks and the rings, each of which also runs alone, and parts of them. */
-import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArguments } from "../arguments.ts";
-import { buildArtifacts } from "../artifacts.ts";
 import { checkout } from "../images.ts";
 import { installDriver, loadImages } from "../install-driver.ts";
 import { Lab } from "../lab.ts";
-import { checkMachine } from "../machine.ts";
-import { buildParts, csiSanityPart, type Parts } from "../parts.ts";
+import type { Parts } from "../parts.ts";
 import { Problem } from "../problem.ts";
 import { type Progress, progressOn } from "../progress.ts";
-import { attempt, run } from "../run.ts";
+import { run } from "../run.ts";
 import { staticChecks } from "../static-checks.ts";
 import { longestFirst, readTimes } from "../testing/file-times.ts";
-import { abandoned, labNames } from "../testing/lab-names.ts";
+import { labNames } from "../testing/lab-names.ts";
 import { type Helper, runInLabs, type StartLab } from "../testing/lab-pool.ts";
 import { type Asked, askedFor, isByName } from "../testing/request.ts";
 import { type Outcome, sum } from "../testing/results.ts";
@@ -24,6 +21,7 @@ import { seedFrom } from "../testing/seed.ts";
 import { recordMatrix } from "../testing/store-matrix.ts";
 import { storePrograms } from "../testing/store-programs.ts";
 import { conclude } from "../testing/summary.ts";
+import { type TestArtifacts, type TestParts, testArtifacts, testParts } from "../testing/test-artifacts.ts";
 import { captureVitest, watchVitest } from "../testing/vitest.ts";
 
 interface Request extends Pick<Asked, "files" | "args"> {
@@ -245,44 +243,6 @@ function labStart(
     }
     return { lab, [Symbol.asyncDispose]: stop };
   };
-}
-
-interface TestParts extends Parts {
-  readonly csiSanity: string;
-}
-
-interface TestArtifacts {
-  readonly parts: TestParts;
-  readonly archives: readonly string[];
-}
-
-async function testParts({ signal, progress }: Request): Promise<TestParts> {
-  await prepare(signal);
-  const parts = await buildParts(signal, progress);
-  return { ...parts, csiSanity: await csiSanityPart(signal, progress) };
-}
-
-async function testArtifacts({ signal, progress }: Request): Promise<TestArtifacts> {
-  await prepare(signal);
-  const { parts, support, driver } = await buildArtifacts(signal, progress);
-  const csiSanity = await csiSanityPart(signal, progress);
-  return { parts: { ...parts, csiSanity }, archives: [...support, driver.archive] };
-}
-
-async function prepare(signal: AbortSignal): Promise<void> {
-  await checkMachine();
-  for (const name of abandoned(await Lab.names(), isRunning)) await Lab.remove(signal, name);
-  await run(["npm", "run", "--silent", "native"], { signal, cwd: checkout });
-  await Promise.all(["controller", "reconciler"].map((program) => compile(signal, program)));
-}
-
-/** Node keeps what it has compiled when a program ends by itself, as with a flag that it does not know; tests kill most programs. */
-async function compile(signal: AbortSignal, program: string): Promise<void> {
-  await attempt([process.execPath, join(checkout, "src/bin", `${program}.ts`), "--compile"], { signal });
-}
-
-function isRunning(pid: number): boolean {
-  return existsSync(`/proc/${pid}`);
 }
 
 /** A ring can be run over and over in a lab of its own choice, for the one who works on it. */
