@@ -1,5 +1,5 @@
 /** Performs the steps of a decision against the API server. */
-import { type AttachmentSpec, accountOf, duplicatesOf, restoreAccount, specPatch } from "../../core/attachment.ts";
+import type { AttachmentSpec } from "../../core/attachment.ts";
 import { DriverError } from "../../core/errors.ts";
 import { eventCatalogue } from "../../core/failures/event-catalogue.ts";
 import type { MountpointPod } from "../../core/mountpoint-pod-state.ts";
@@ -11,7 +11,7 @@ import type { EventRecorder } from "../../kube/events.ts";
 import { kinds } from "../../kube/kinds.ts";
 import { keyOf } from "../../kube/watch/store.ts";
 import type { Call } from "../../runtime/call.ts";
-import type { NewAttachment, ObservedAttachment, Step } from "../decision/decision.ts";
+import type { Step } from "../decision/decision.ts";
 import {
   type MountpointPodConfig,
   type MountpointPodPurpose,
@@ -19,13 +19,15 @@ import {
 } from "../domain/mountpoint-pod/mountpoint-pod.ts";
 import { volumeOnNodeKey } from "../domain/volume-on-node.ts";
 import type { View } from "../observe/view.ts";
-import { annotate, confirmUnchanged } from "./annotate.ts";
-import { attempt, type Result, untilAttachment, untilPod } from "./attempt.ts";
+import { annotate } from "./annotate.ts";
+import { attempt, type Result, untilPod } from "./attempt.ts";
 import { giveUpMove, isLastingRefusal } from "./give-up-move.ts";
 import type { LastingRefusals } from "./lasting-refusals.ts";
+import { nameTaken } from "./name-taken.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
 import { mayHaveWritten, type Target, type UnconfirmedWrites } from "./unconfirmed-writes.ts";
 import { warn, warnOfVolume } from "./warn.ts";
+import { writeAttachment } from "./write-attachment.ts";
 
 export interface Cluster {
   readonly client: Pick<KubeClient, "create" | "patch" | "delete">;
@@ -78,25 +80,6 @@ function perform(call: Call, step: Step, cluster: Cluster): Promise<Performed> {
       return Promise.resolve("accepted");
     case "createMountpointPod":
       return createMountpointPod(call, cluster, step);
-    default:
-      return step satisfies never;
-  }
-}
-
-function writeAttachment(
-  call: Call,
-  cluster: Cluster,
-  step: Extract<Step, { readonly attachment: unknown }>,
-): Promise<Result> {
-  switch (step.do) {
-    case "confirmAttachment":
-      return confirmUnchanged(call, cluster, step.attachment);
-    case "createAttachment":
-      return createAttachment(call, cluster, step.attachment);
-    case "rewriteAttachment":
-      return rewriteAttachment(call, cluster, step);
-    case "deleteAttachment":
-      return deleteAttachment(call, cluster, step.attachment);
     default:
       return step satisfies never;
   }
@@ -200,61 +183,6 @@ async function makePod(call: Call, cluster: Cluster, purpose: MountpointPodPurpo
 /** A Pod for another node or volume is never observed by the decisions about this one. */
 function isFor({ node, persistentVolume }: MountpointPod, purpose: MountpointPodPurpose): boolean {
   return node === purpose.node && persistentVolume === purpose.volume.name;
-}
-
-async function createAttachment(call: Call, cluster: Cluster, attachment: NewAttachment): Promise<Result> {
-  const { name } = attachment.metadata;
-  const creation = cluster.client.create(call, kinds.attachments, attachment);
-  const result = await attempt(creation, "isAlreadyExists");
-  const existing = cluster.view.attachments.get(name);
-  if (result === "outdated" && existing !== undefined && !hasSameKey(existing, attachment)) {
-    const remedy = `kubectl delete s3pa ${name}`;
-    const error = nameTaken(`attachment ${name}`, remedy);
-    const { persistentVolumeName: volume } = attachment.spec;
-    const message = `The attachment of PersistentVolume ${volume} cannot be created: ${error.message}`;
-    const fix = `Delete it: ${remedy}`;
-    const listed = Object.values(attachment.spec.mountpointS3PodAttachments).flat();
-    const workloads = listed.flatMap(({ workloadPodUID }) => cluster.view.workloads.by("uid", workloadPodUID));
-    for (const workload of workloads) warn(call, cluster, workload, { reason: "AttachmentRefused", message, fix });
-    throw error;
-  }
-  await untilAttachment(call, cluster, name, (seen) => seen !== undefined);
-  return result;
-}
-
-/** Then it is the wanted one: another replica created it, or an earlier request whose answer was lost. It may have lost its account. */
-function hasSameKey(existing: ObservedAttachment, wanted: NewAttachment): boolean {
-  const { account } = accountOf(wanted.spec);
-  const spec = restoreAccount(existing, account === undefined ? [] : [account]);
-  return duplicatesOf([{ ...existing, spec }], wanted).length > 0;
-}
-
-async function rewriteAttachment(
-  call: Call,
-  cluster: Cluster,
-  { attachment, spec }: Step & { do: "rewriteAttachment" },
-): Promise<Result> {
-  const { name, resourceVersion } = attachment.metadata;
-  const patch = { metadata: { resourceVersion }, spec: specPatch(attachment.spec, spec) };
-  const change = cluster.client.patch(call, kinds.attachments, { name }, patch);
-  const result = await attempt(change, "isConflict", "isNotFound");
-  await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
-  return result;
-}
-
-async function deleteAttachment(call: Call, cluster: Cluster, attachment: ObservedAttachment): Promise<Result> {
-  const { name, uid, resourceVersion } = attachment.metadata;
-  const deletion = cluster.client.delete(call, kinds.attachments, { name }, { uid, resourceVersion });
-  const result = await attempt(deletion, "isConflict");
-  await untilAttachment(call, cluster, name, (seen) => seen?.metadata.resourceVersion !== resourceVersion);
-  return result;
-}
-
-/** The object was created or edited by hand. Only an operator can remove it. */
-function nameTaken(what: string, remedy: string): DriverError {
-  return new DriverError("exists", `${what} already exists, but for another node or volume`, {
-    hint: remedy,
-  });
 }
 
 function fieldsOf(step: Step): Readonly<Record<string, unknown>> {
