@@ -1,5 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { jsonLogger } from "../../runtime/log.ts";
+import { ApiError } from "../client/api-error.ts";
 import type { WatchEvent } from "../client/client.ts";
 import { kinds, type Pod } from "../kinds.ts";
 import { Freshness } from "./freshness.ts";
@@ -115,4 +116,27 @@ it("SC-7 a watch is silent while it is open and receives nothing", () => {
   } finally {
     vi.useRealTimers();
   }
+});
+
+it("SC-7 an open watch counts as silent, and one that waits for the end of its back-off does not", async () => {
+  const [server, freshness, stop] = [new Server(), new Freshness(), new AbortController()];
+  const call = { signal: stop.signal, log: jsonLogger(() => undefined, 2) };
+  const refused = { asked: 0 };
+  const refusing = {
+    ...server.client,
+    watch: () => {
+      refused.asked += 1;
+      return Promise.reject(new ApiError(429, "TooManyRequests", "later", 60_000));
+    },
+  } as unknown as Watcher;
+  const what = (name: string) => ({ kind: kinds.pods, trim: () => name, freshness: freshness.join(name) });
+  const watching = [
+    watch(call, server.client, what("open"), new Store<string>({})),
+    watch(call, refusing, what("refused"), new Store<string>({})),
+  ];
+  await expect.poll(() => [server.requests.length, refused.asked]).toEqual([1, 1]);
+  await expect.poll(() => freshness.isSilentSince("open", performance.now())).toBe(true);
+  await expect.poll(() => freshness.isSilentSince("refused", performance.now())).toBe(false);
+  stop.abort();
+  await Promise.all(watching);
 });
